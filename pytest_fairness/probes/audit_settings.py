@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -11,6 +11,22 @@ class ProbeModel(BaseModel):
     """Base of all pydantic models of a probe file: unknown keys are errors, and objects are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ExpectedFailure(ProbeModel):
+    """Mark `xfail` of an audit for some of its items, or with its own strictness."""
+
+    reason: str = Field(min_length=1, description="Why the failure is accepted for now.")
+    groups: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="Only these items of the audit, each by the text in the brackets of its id: `gender=woman` for "
+        "`jsd[gender=woman]`. Default: all items.",
+    )
+    strict: bool | None = Field(
+        default=None,
+        description="Whether an item that no longer fails fails the run. Default: pytest's `xfail_strict`.",
+    )
 
 
 class AuditSettings(ProbeModel):
@@ -41,6 +57,13 @@ class AuditSettings(ProbeModel):
     skip: str | None = Field(
         default=None, min_length=1, description="Do not run this audit, for the reason given here."
     )
-    xfail: str | None = Field(
-        default=None, min_length=1, description="Accept a failure of this audit for now, for the reason given here."
+    xfail: Annotated[str, Field(min_length=1)] | ExpectedFailure | None = Field(
+        default=None,
+        description="Accept a failure of this audit for now: the reason, or a mapping with `reason`, `groups` and "
+        "`strict`.",
     )
+
+    def expected_failure(self, subject: str | None) -> ExpectedFailure | None:
+        """Return the mark `xfail` of the item with this subject; `None` if the item is not marked."""
+        mark = ExpectedFailure(reason=self.xfail) if isinstance(self.xfail, str) else self.xfail
+        return mark if mark is not None and (mark.groups is None or subject in mark.groups) else None

@@ -34,7 +34,9 @@ from pytest_fairness.pytest_integration.items.audit_service import FAILURES, Aud
 from pytest_fairness.pytest_integration.items.item_results import (
     Unfair,
     is_without_baseline,
+    record_expected_failures,
     record_of,
+    records_on,
     take_records,
     undecided,
     undo_xfail,
@@ -234,6 +236,7 @@ class FairnessSession:
             vars(report).update(fairness=take_records(item), fairness_planned=planned, fairness_ran=ran)
             if call.excinfo is None and undecided(report):
                 undo_xfail(report)
+            record_expected_failures(report, records_on(report))
         return report
 
     def pytest_report_teststatus(

@@ -10,7 +10,7 @@ from pytest_fairness.records.effects import Effect, Size
 from pytest_fairness.records.measurements import Comparison, Concern, Interval, Measurement, Reversal
 from pytest_fairness.records.plain_json import MAX_LINE, Json, without_nonfinite
 from pytest_fairness.records.requests import TOO_LONG, AnswerFormat, Prompt, Request, Response, Sampling
-from pytest_fairness.records.results import ItemResult, Verdict, VerdictName
+from pytest_fairness.records.results import ItemResult, Verdict, VerdictName, outcome_of
 
 __all__ = [
     "MAX_LINE",
@@ -36,5 +36,6 @@ __all__ = [
     "Status",
     "Verdict",
     "VerdictName",
+    "outcome_of",
     "without_nonfinite",
 ]

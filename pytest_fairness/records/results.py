@@ -26,7 +26,7 @@ class VerdictName(StrEnum):
 
     @property
     def outcome(self) -> Literal["passed", "failed", "inconclusive", "error", "measured"]:
-        """Return the outcome under which pytest counts the verdict."""
+        """Return the outcome under which pytest counts the verdict of an item without the mark `xfail`."""
         match self:
             case VerdictName.PASS:
                 return "passed"
@@ -38,6 +38,21 @@ class VerdictName(StrEnum):
                 return "error"
             case _:
                 return "failed"
+
+
+def outcome_of(verdict: VerdictName, expected: Mapping[str, Json] | None) -> str:
+    """Return the outcome of an item: that of its verdict, `known` for an expected failure, or `failed`.
+
+    Args:
+        verdict: the verdict on the item.
+        expected: see `ItemResult.expected_failure`.
+    """
+    match expected and expected["outcome"]:
+        case "xfailed":
+            return "known"
+        case "failed":
+            return "failed"
+    return verdict.outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +94,9 @@ class ItemResult:
         finding: finding of a failed item in words, as plain JSON; see `audits.findings.Finding`.
         line: line of the audit in the probe file, or of the Python test, from 1; `None` if unknown.
         effect: effect size of the measurement, as plain JSON; see `Effect`. `None` if there is no effect size.
+        expected_failure: for an item marked `xfail`, the mark's `reason`, and the `outcome` in pytest: `xfailed`,
+            `xpassed`, or `failed` for a strict mark of an item that passes. `None` without a mark, and for a verdict
+            that neither fails nor passes.
     """
 
     nodeid: str
@@ -100,6 +118,12 @@ class ItemResult:
     finding: Mapping[str, Json] | None = None
     line: int | None = None
     effect: Mapping[str, Json] | None = None
+    expected_failure: Mapping[str, Json] | None = None
+
+    @property
+    def outcome(self) -> str:
+        """Return the outcome under which reports count the item; see `outcome_of`."""
+        return outcome_of(self.verdict.name, self.expected_failure)
 
     def to_plain(self) -> dict[str, Json]:
         """Return the result as plain JSON with all fields, from which `from_plain` makes an equal result."""
@@ -131,6 +155,7 @@ class ItemResult:
                 "labels": dict(self.labels),
                 "verdict": self.verdict.name.value,
                 "reason": self.verdict.reason,
+                "expected_failure": self.expected_failure,
                 "contributors": list(self.verdict.contributors),
                 "undecided": self.verdict.undecided,
                 "value": measurement and measurement.value,

@@ -11,24 +11,38 @@ from typing import NamedTuple
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.formatting import printable
-from pytest_fairness.reports.report_items import Item, outcome, severity
+from pytest_fairness.reports.report_items import (
+    KNOWN,
+    NO_LONGER_FAILS,
+    UNEXPECTED_PASS,
+    Item,
+    outcome,
+    severity,
+    status,
+)
 
 MAX_ANNOTATIONS = 10
-"""Maximum number of errors that GitHub shows as annotations for one step."""
+"""Maximum number of errors, and of notices, that GitHub shows as annotations for one step."""
 
-_SEVERITIES = {
+FAILING = ("failed", "error")
+"""Outcomes of items that fail the run."""
+
+_SEVERITIES: Mapping[str, str] = {
     VerdictName.ERROR: "critical",
     VerdictName.NOT_MEASURABLE: "major",
     VerdictName.REGRESSION: "major",
     VerdictName.OVER_LIMIT: "major",
     VerdictName.STALE_BASELINE: "minor",
     VerdictName.NO_BASELINE: "minor",
+    UNEXPECTED_PASS: "minor",
+    KNOWN: "info",
+    NO_LONGER_FAILS: "info",
 }
 """Severities of GitLab: info, minor, major, critical, blocker."""
 
 
-class Failure(NamedTuple):
-    """Failure at a line of a file.
+class Annotation(NamedTuple):
+    """Failure, or remark on an item marked `xfail`, at a line of a file.
 
     Attributes:
         item: the item of the report document.
@@ -46,50 +60,62 @@ class Failure(NamedTuple):
 def github_commands(document: Mapping[str, Json], folder: str = "") -> list[str]:
     """Return a workflow command `::error file=…,line=…,title=…::…` for each failure, the worst first.
 
-    Failures with the same finding become one command, which contains the number of these failures.
+    An expected failure, and an item that no longer fails as expected, becomes a `::notice`. Failures with the same
+    finding become one command, which contains the number of these failures.
 
     Args:
         document: the report document.
         folder: path from the root of the repository to pytest's rootdir.
     """
-    same: dict[str, list[Failure]] = {}
-    for failure in _failures(document, folder):
-        same.setdefault(failure.text, []).append(failure)
-    return [_command(own[0], len(own)) for own in same.values()][:MAX_ANNOTATIONS]
+    same: dict[str, list[Annotation]] = {}
+    for each in _annotations(document, folder):
+        same.setdefault(each.text, []).append(each)
+    commands: dict[str, list[str]] = {"error": [], "notice": []}
+    for own in same.values():
+        kind = "error" if outcome(own[0].item) in FAILING else "notice"
+        commands[kind].append(_command(kind, own[0], len(own)))
+    return [*commands["error"][:MAX_ANNOTATIONS], *commands["notice"][:MAX_ANNOTATIONS]]
 
 
 def code_quality(document: Mapping[str, Json], folder: str = "") -> str:
-    """Return the failures in GitLab's Code Quality format, a JSON list; see `github_commands` for the arguments."""
+    """Return the failures in GitLab's Code Quality format, a JSON list; see `github_commands` for the arguments.
+
+    The severity of an expected failure is `info`.
+    """
     entries = [
         {
-            "description": f"{failure.item['verdict']}: {printable(failure.item['id'])}: {failure.text}",
-            "check_name": f"fairness/{failure.item['audit']}",
+            "description": f"{_title(each.item)}: {each.text}",
+            "check_name": f"fairness/{each.item['audit']}",
             # Without numbers, which change in each run: GitLab compares the fingerprints of two branches.
             "fingerprint": hashlib.sha256(
-                json.dumps([failure.item["nodeid"], failure.item["id"], failure.item["verdict"]]).encode()
+                json.dumps([each.item["nodeid"], each.item["id"], each.item["verdict"]]).encode()
             ).hexdigest(),
-            "severity": _SEVERITIES[VerdictName(failure.item["verdict"])],
-            "location": {"path": failure.file, "lines": {"begin": failure.line}},
+            "severity": _SEVERITIES[status(each.item)],
+            "location": {"path": each.file, "lines": {"begin": each.line}},
         }
-        for failure in _failures(document, folder)
+        for each in _annotations(document, folder)
     ]
     return json.dumps(entries, ensure_ascii=False, indent=2) + "\n"
 
 
-def _failures(document: Mapping[str, Json], folder: str) -> Iterator[Failure]:
+def _annotations(document: Mapping[str, Json], folder: str) -> Iterator[Annotation]:
     for item in sorted(document["items"], key=severity):
-        if outcome(item) in ("failed", "error"):
+        if outcome(item) in FAILING or item.get("expected_failure"):
             file = posixpath.normpath(posixpath.join(folder, item["nodeid"].partition("::")[0]))
             text = printable(finding(item, document["methods"].get(item["audit"], {})))
-            yield Failure(item, file, item.get("line") or 1, text)
+            yield Annotation(item, file, item.get("line") or 1, text)
 
 
-def _command(failure: Failure, count: int) -> str:
-    item = failure.item
-    title = f"{item['verdict']}: {item['id']}" + (f" and {count - 1} more" if count > 1 else "")
-    place = {"file": failure.file, "line": str(failure.line), "title": printable(title)}
+def _title(item: Item) -> str:
+    known = "known " if outcome(item) == "known" else ""
+    return f"{known}{item['verdict']}: {printable(item['id'])}"
+
+
+def _command(kind: str, annotation: Annotation, count: int) -> str:
+    title = _title(annotation.item) + (f" and {count - 1} more" if count > 1 else "")
+    place = {"file": annotation.file, "line": str(annotation.line), "title": title}
     properties = ",".join(f"{name}={_escaped_property(value)}" for name, value in place.items())
-    return f"::error {properties}::{_escaped(failure.text)}"
+    return f"::{kind} {properties}::{_escaped(annotation.text)}"
 
 
 def _escaped(text: str) -> str:

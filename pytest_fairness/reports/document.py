@@ -94,7 +94,7 @@ def _date(seconds: float) -> str:
 
 def _item(result: ItemResult) -> dict[str, Json]:
     item = result.to_json()
-    if result.finding is not None:
+    if result.finding is not None and result.outcome == "failed":
         item["details"]["suggestions"] = suggestions(item, Finding(**result.finding), result.system)
     return item
 
@@ -112,12 +112,13 @@ def _by_target(results: Sequence[ItemResult], targets: Mapping[str, str]) -> dic
 
 
 def _counts(results: Sequence[ItemResult]) -> dict[str, Json]:
-    outcomes = [result.verdict.name.outcome for result in results]
+    outcomes = [result.outcome for result in results]
     judged = len(results) - outcomes.count("measured")
     return {
         "total": len(results),
         "passed": outcomes.count("passed"),
         "failed": outcomes.count("failed"),
+        "known": outcomes.count("known"),
         "inconclusive": outcomes.count("inconclusive"),
         "errors": outcomes.count("error"),
         "measured": outcomes.count("measured"),

@@ -25,16 +25,31 @@ def finding(item: Item, method: Mapping[str, Json]) -> str:
     """
     if outcome(item) == "error":
         return reason(item)
+    return "; ".join([*expectation(item), *_parts(item, method)])
+
+
+def expectation(item: Item) -> Iterator[str]:
+    """Yield the reason of the mark `xfail`; for an item that no longer fails, also what to do."""
+    mark = item.get("expected_failure")
+    if mark and outcome(item) == "known":
+        yield f"known: {mark['reason']}"
+    elif mark:
+        yield f"no longer fails: remove the mark `xfail` ({mark['reason']})"
+
+
+def _parts(item: Item, method: Mapping[str, Json]) -> Iterator[str]:
     text = f"{_compared(item, method)}: {_amount(item, str(method.get('unit') or ''))}"
     if item["verdict"] == VerdictName.MEASURED and size_of(item):
         if size_of(item) not in FOUND or item["concerns"]:
-            return f"{_compared(item, method)}: {item['effect']['description']}"
+            yield f"{_compared(item, method)}: {item['effect']['description']}"
+            return
         text += f" ({size_of(item)})"
     elif item["verdict"] == VerdictName.MEASURED and (lacking := method.get("no_effect_size")):
         text += f"; no effect size: {lacking}"
     if found := item.get("contributors"):
         text += f": {', '.join(found[:SHOWN_CONTRIBUTORS])}"
-    return "; ".join([text, *_remarks(item)])
+    yield text
+    yield from _remarks(item)
 
 
 def _remarks(item: Item) -> Iterator[str]:

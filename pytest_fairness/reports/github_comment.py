@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from pytest_fairness.records import Json, VerdictName
@@ -10,7 +10,17 @@ from pytest_fairness.reports import markdown
 from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.formatting import counted, printable
 from pytest_fairness.reports.markdown import MAX_LENGTH, SIGNS, escaped, table
-from pytest_fairness.reports.report_items import Item, outcome, severity
+from pytest_fairness.reports.report_items import (
+    KNOWN,
+    NO_LONGER_FAILS,
+    UNEXPECTED_PASS,
+    Item,
+    known_failures,
+    outcome,
+    severity,
+    status,
+    verdict_word,
+)
 from pytest_fairness.reports.shell_commands import accept_command, shell_lines
 
 MARKER = "<!-- pytest-fairness -->"
@@ -19,14 +29,17 @@ SHOWN = 10
 MAX_FINDING = 300
 LINE_WIDTH = 100
 
-_SENTENCES = {
+_SENTENCES: Mapping[str, str] = {
     VerdictName.REGRESSION: "got worse",
     VerdictName.OVER_LIMIT: "over the limit",
     VerdictName.STALE_BASELINE: "with a baseline of another probe",
     VerdictName.NO_BASELINE: "without a baseline",
     VerdictName.ERROR: "without a result",
     VerdictName.NOT_MEASURABLE: "not measurable",
+    UNEXPECTED_PASS: "no longer failing as expected",
     VerdictName.INCONCLUSIVE: "undecided",
+    KNOWN: "known",
+    NO_LONGER_FAILS: "no longer failing as expected",
     VerdictName.PASS: "passed",
 }
 
@@ -55,18 +68,20 @@ def comment(document: Mapping[str, Json], options: Sequence[str] = (), root: str
 
 def _headline(items: Sequence[Item]) -> str:
     counts = _counts(items)
+    known = f"; {escaped(text)}" if (text := known_failures(items)) else ""
+    nothing = "nothing new got worse" if known else "nothing got worse"
     failed = sum(outcome(item) == "failed" and item["verdict"] != VerdictName.NO_BASELINE for item in items)
     if not items:
         return f"{SIGNS['error']} Fairness: no audit ran"
     if failed:
-        return f"{SIGNS['failed']} Fairness: {_of(failed, items)} failed"
+        return f"{SIGNS['failed']} Fairness: {_of(failed, items)} failed{known}"
     if errors := sum(outcome(item) == "error" for item in items):
-        return f"{SIGNS['error']} Fairness: {_of(errors, items)} without a result"
+        return f"{SIGNS['error']} Fairness: {_of(errors, items)} without a result{known}"
     if new := counts[VerdictName.NO_BASELINE]:
-        return f"{SIGNS['failed']} Fairness: {_of(new, items)} without a baseline"
+        return f"{SIGNS['failed']} Fairness: {_of(new, items)} without a baseline{known}"
     if undecided := counts[VerdictName.INCONCLUSIVE]:
-        return f"{SIGNS['inconclusive']} Fairness: nothing got worse; {undecided} undecided"
-    return f"{SIGNS['passed']} Fairness: nothing got worse"
+        return f"{SIGNS['inconclusive']} Fairness: {nothing}; {undecided} undecided{known}"
+    return f"{SIGNS['passed']} Fairness: {nothing}{known}"
 
 
 def _of(number: int, items: Sequence[Item]) -> str:
@@ -79,9 +94,8 @@ def _sentence(items: Sequence[Item]) -> str:
     return ", ".join(f"{counts[name]} {words}" for name, words in _SENTENCES.items() if counts[name]) + "."
 
 
-def _counts(items: Sequence[Item]) -> dict[str, int]:
-    verdicts = [item["verdict"] for item in items]
-    return {name: verdicts.count(name) for name in VerdictName}
+def _counts(items: Sequence[Item]) -> Counter[str]:
+    return Counter(map(status, items))
 
 
 def _worse(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
@@ -94,7 +108,9 @@ def _worse(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
         text = printable(finding(item, method))
         text = text if len(text) <= MAX_FINDING else f"{text[:MAX_FINDING]}…"
         name = f"{method['title']} ({item['audit']})" if method.get("title") else item["id"]
-        rows.append([f"{SIGNS['failed']} {item['verdict']}", escaped(name), escaped(text), escaped(item["probe"])])
+        rows.append(
+            [f"{SIGNS['failed']} {verdict_word(item)[2:]}", escaped(name), escaped(text), escaped(item["probe"])]
+        )
     more = [f"… and {len(items) - SHOWN} more, below.", ""] if len(items) > SHOWN else []
     return [*table(("verdict", "check", "finding", "probe"), rows), "", *more]
 

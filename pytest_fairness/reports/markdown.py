@@ -13,10 +13,12 @@ from pytest_fairness.records import Json
 from pytest_fairness.reports import run_notes, target_table, variant_results
 from pytest_fairness.reports.document import reused_age
 from pytest_fairness.reports.effects import effect_text, largest_first, p_text, size_of
+from pytest_fairness.reports.findings import expectation
 from pytest_fairness.reports.formatting import escaped as without_control_characters
 from pytest_fairness.reports.formatting import number, printable, signed, with_interval, without_commands
 from pytest_fairness.reports.report_items import (
     Item,
+    known_failures,
     outcome,
     reason,
     served_model_changes,
@@ -30,7 +32,7 @@ MAX_LENGTH = 65_536
 MAX_REASON = 400
 SHOWN_MESSAGES = 3
 
-SIGNS = {"passed": "✅", "failed": "❌", "inconclusive": "❔", "error": "⚠️", "measured": "📏"}
+SIGNS = {"passed": "✅", "failed": "❌", "inconclusive": "❔", "error": "⚠️", "known": "📌", "measured": "📏"}
 MEASURED_HEADINGS = ("item", "size", "value [95 %]", "p", "effect", "explanation")
 HEADINGS = ("item", "verdict", "value", "baseline", "worse by [95 %]")
 
@@ -101,7 +103,7 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
         lines = ["<details>", f"<summary>{len(passed)} passed</summary>", ""]
         text.add_rows([*lines, *table(HEADINGS, (_cells(item, several) for item in passed))], len(lines) + 2)
         text.add("", "</details>", "")
-    if notes := tolerated_worsenings(passed):
+    if notes := [*tolerated_worsenings(passed), *_no_longer_failing(passed)]:
         text.add_rows([*(f"- {escaped(note)}" for note in notes), ""], 1)
     contributors = [line for item in not_passed if outcome(item) == "failed" for line in _contributors(item, several)]
     _add_folded(text, "Top contributors to the failures", contributors)
@@ -117,6 +119,10 @@ def _add_folded(text: MarkdownText, title: str, lines: Sequence[str]) -> None:
         head = ["<details>", f"<summary>{title}</summary>", ""]
         text.add_rows([*head, *lines], len(head))
         text.add("", "</details>", "")
+
+
+def _no_longer_failing(items: Sequence[Item]) -> list[str]:
+    return [f"{item['id']}: {text}" for item in items for text in expectation(item)]
 
 
 def _variants(items: Sequence[Item], several: bool) -> list[str]:
@@ -185,17 +191,25 @@ def _headline(document: Mapping[str, Json]) -> list[str]:
     total = counts["total"]
     if not total:
         return ["## Fairness: no audit ran", *_notes(document)]
-    parts = (("failed", "failed"), ("errors", "error"), ("inconclusive", "inconclusive"), ("passed", "passed"))
-    counted = ", ".join(f"{SIGNS[kind]} {counts[name]} {kind}" for name, kind in parts if counts[name])
+    parts = {
+        "failed": "failed",
+        "errors": "error",
+        "inconclusive": "inconclusive",
+        "known": "known",
+        "passed": "passed",
+    }
+    counted = ", ".join(f"{SIGNS[kind]} {counts[name]} {kind}" for name, kind in parts.items() if counts.get(name))
     bad = counts["failed"] + counts["errors"]
     if counts.get("measured"):
         lost = f", {counts['errors']} could not be measured" if counts["errors"] else ""
         title = f"{counts['measured']} of {total} audits measured, without verdicts{lost}"
         return [f"## Fairness: {title}", "", f"Target: {escaped(document['target'])}.", *_notes(document)]
     title = f"{bad} of {total} audits failed" if bad else f"{counts['passed']} of {total} audits passed"
+    if known := known_failures(document["items"]):
+        title = f"{title}, {known}"
     changes = [line for change in served_model_changes(document["items"]) for line in ("", escaped(change))]
     return [
-        f"## Fairness: {title}",
+        f"## Fairness: {escaped(title)}",
         "",
         f"{counted}. Target: {escaped(document['target'])}.",
         *_notes(document),
@@ -210,7 +224,8 @@ def _notes(document: Mapping[str, Json]) -> list[str]:
 def _cells(item: Item, several: bool) -> list[str]:
     name = escaped(f"{item['probe']} {item['id']}" if several else item["id"])
     baseline = (item["baseline"] or {}).get("value")
-    verdict = f"{SIGNS[outcome(item)]} {item['verdict']}"
+    known = "known " if outcome(item) == "known" else ""
+    verdict = f"{SIGNS[outcome(item)]} {known}{item['verdict']}"
     return [name, verdict, number(item["value"]), number(baseline), worse_by(item)]
 
 
@@ -226,7 +241,7 @@ def _in_target(item: Item) -> str:
 
 
 def _reason(item: Item) -> str:
-    text = printable(reason(item))
+    text = printable("; ".join([*expectation(item), reason(item)]))
     return escaped(text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}…")
 
 

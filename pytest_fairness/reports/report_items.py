@@ -5,26 +5,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports.formatting import number, printable
+from pytest_fairness.records import Json, VerdictName, outcome_of
+from pytest_fairness.reports.formatting import counted, number, printable
+from pytest_fairness.reports.text_layout import cut
 
 Item = Mapping[str, Json]
 """An item of the report document."""
 
+SHOWN_REASONS = 2
+MAX_REASON = 100
 UNMARKED = "the unmarked group"
 
-WORDS = {
+UNEXPECTED_PASS, KNOWN, NO_LONGER_FAILS = "unexpected-pass", "known", "no-longer-fails"
+
+WORDS: Mapping[str, str] = {
     VerdictName.ERROR: "! error",
     VerdictName.NOT_MEASURABLE: "! error",
     VerdictName.REGRESSION: "✗ regression",
     VerdictName.OVER_LIMIT: "✗ over-limit",
+    UNEXPECTED_PASS: "✗ passes now",
     VerdictName.STALE_BASELINE: "! stale",
     VerdictName.NO_BASELINE: "· no-baseline",
     VerdictName.INCONCLUSIVE: "? inconclusive",
+    KNOWN: "~ known",
     VerdictName.MEASURED: "= measured",
+    NO_LONGER_FAILS: "✓ passes now",
     VerdictName.PASS: "✓ pass",
 }
-"""Symbol and word of each verdict, the worst first."""
+"""Symbol and word of each status, the worst first."""
 
 WORST_FIRST = list(WORDS)
 
@@ -33,12 +41,24 @@ def severity(item: Item) -> tuple[int, float, str]:
     """Return a sort key: worst verdict first and, within a verdict, the largest change (in tolerances) first."""
     change, tolerance = item["change"], item["tolerance"]
     worse = (change["value"] or 0.0) / (tolerance or 1.0) if change else 0.0
-    return WORST_FIRST.index(VerdictName(item["verdict"])), -worse, item["nodeid"]
+    return WORST_FIRST.index(status(item)), -worse, item["nodeid"]
+
+
+def status(item: Item) -> str:
+    """Return the item's verdict; for an item marked `xfail`, what the verdict means under the mark."""
+    match (item.get("expected_failure") or {}).get("outcome"):
+        case "xfailed":
+            return KNOWN
+        case "xpassed":
+            return NO_LONGER_FAILS
+        case "failed":
+            return UNEXPECTED_PASS
+    return VerdictName(item["verdict"])
 
 
 def verdict_word(item: Item) -> str:
-    """Return the symbol and the word of the item's verdict, as `✗ regression`."""
-    return WORDS[VerdictName(item["verdict"])]
+    """Return the symbol and the word of the item's status, as `✗ regression`."""
+    return WORDS[status(item)]
 
 
 def verdict_counts(items: Iterable[Item]) -> dict[str, int]:
@@ -48,8 +68,8 @@ def verdict_counts(items: Iterable[Item]) -> dict[str, int]:
 
 
 def outcome(item: Item) -> str:
-    """Return the outcome that pytest counts: `passed`, `failed`, `inconclusive`, `measured` or `error`."""
-    return VerdictName(item["verdict"]).outcome
+    """Return the outcome of an item: `passed`, `failed`, `known`, `inconclusive`, `measured` or `error`."""
+    return outcome_of(VerdictName(item["verdict"]), item.get("expected_failure"))
 
 
 def reason(item: Item) -> str:
@@ -72,6 +92,18 @@ def tolerated_worsenings(items: Iterable[Item]) -> list[str]:
         for item in items
         if is_tolerated_worsening(item)
     ]
+
+
+def known_failures(items: Iterable[Item]) -> str:
+    """Return the number of expected failures with their reasons, as `1 known regression (ticket 12)`; empty if 0."""
+    known = [item for item in items if status(item) == KNOWN]
+    if not known:
+        return ""
+    regressions = all(item["verdict"] == VerdictName.REGRESSION for item in known)
+    reasons = list(dict.fromkeys(printable(item["expected_failure"]["reason"]) for item in known))
+    more = [f"{len(reasons) - SHOWN_REASONS} more reasons"] if len(reasons) > SHOWN_REASONS else []
+    told = "; ".join([*(cut(reason, MAX_REASON) for reason in reasons[:SHOWN_REASONS]), *more])
+    return f"{counted(len(known), 'known regression' if regressions else 'known failure')} ({told})"
 
 
 def is_tolerated_worsening(item: Item) -> bool:

@@ -19,7 +19,7 @@ ORDER: Sequence[State] = ("worse", "new", "removed", "value changed", "better", 
 """Order in which items are listed."""
 
 FACTS = ("target", "tool", "started", "seconds")
-COUNTS = ("total", "passed", "failed", "inconclusive", "errors")
+COUNTS = ("total", "passed", "failed", "inconclusive", "errors", "known")
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def compare(old: Mapping[str, Json], new: Mapping[str, Json]) -> RunComparison:
     items = [_change(*key, old_items.get(key), new_items.get(key)) for key in sorted({*old_items, *new_items})]
     facts: list[tuple[str, Json, Json]] = [
         *((name, old[name], new[name]) for name in FACTS),
-        *((name, old["summary"][name], new["summary"][name]) for name in COUNTS),
+        *((name, old["summary"].get(name, 0), new["summary"].get(name, 0)) for name in COUNTS),
         *(
             (
                 name.replace("_", " ")

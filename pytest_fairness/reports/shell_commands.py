@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pytest_fairness.records import VerdictName
 from pytest_fairness.reports.formatting import escaped, printable
-from pytest_fairness.reports.report_items import Item
+from pytest_fairness.reports.report_items import Item, status
 from pytest_fairness.reports.text_layout import width_of, wrap
 
 WHOLE_FILE_FROM = 9
@@ -29,7 +29,7 @@ def accept_command(
 ) -> list[str] | None:
     """Return the command that accepts the current values of failed items as the new baseline.
 
-    Items over their limit are excluded, because the limit applies to new baselines too.
+    Items over their limit are excluded, because the limit applies to new baselines too, and so are known failures.
 
     Args:
         items: items of the report document.
@@ -38,7 +38,7 @@ def accept_command(
     Returns:
         The unquoted words of the command; `None` without such items.
     """
-    nodeids = (item["nodeid"] for item in items if item["verdict"] in ACCEPTABLE)
+    nodeids = (item["nodeid"] for item in items if status(item) in ACCEPTABLE)
     return rebaseline_command(nodeids, options, root, all_items)
 
 

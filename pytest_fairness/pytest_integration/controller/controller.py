@@ -301,4 +301,5 @@ class Controller:
 
 
 def _is_acceptable(record: Record) -> bool:
-    return record["result"]["verdict"]["name"] in ACCEPTABLE
+    result = record["result"]
+    return result["verdict"]["name"] in ACCEPTABLE and not result["expected_failure"]

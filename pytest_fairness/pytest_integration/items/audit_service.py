@@ -6,7 +6,7 @@ import pytest
 
 from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable
 from pytest_fairness.pytest_integration.items.asked_targets import asks_default, probe_item_of
-from pytest_fairness.pytest_integration.items.item_results import Unfair, attach_result
+from pytest_fairness.pytest_integration.items.item_results import Biased, Unfair, attach_result
 from pytest_fairness.pytest_integration.items.probe_files import ProbeFiles
 from pytest_fairness.pytest_integration.items.request_planner import RequestPlanner
 from pytest_fairness.pytest_integration.suggested_commands import accept_command, export_command
@@ -114,7 +114,8 @@ class AuditService:
         if result.verdict.name.outcome not in failing:
             return None
         document_item = result.to_json()
-        return Unfair(
+        compared = result.verdict.name not in (VerdictName.NO_BASELINE, VerdictName.STALE_BASELINE)
+        return (Biased if compared else Unfair)(
             printable(finding(document_item, result.method)),
             failure_text(document_item),
             without_baseline=result.verdict.name is VerdictName.NO_BASELINE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 RECORDS = pytest.StashKey[list[dict[str, Json]]]()
 """Records of an item for its next report."""
 
-Record = Mapping[str, Json]
+_STRICT = "[XPASS(strict)] "
+"""Start of pytest's text for a test that passes although its mark `xfail` is strict."""
+
+Record = dict[str, Json]
 """Result and further data for the controller: `result`, `baseline` (its name), `target`; for a measured item also
 `complete` (whether it has all answers that a new baseline needs) and `needs_replay` (whether a later run reuses them
 only with `--fairness-replay`); for an item of a probe also `siblings` (ids of all items of the baseline, and whether
@@ -44,6 +47,13 @@ class Unfair(Failed):
     def __init__(self, finding: str, text: str, *, without_baseline: bool) -> None:
         super().__init__(text, pytrace=False)
         self.finding, self.without_baseline = finding, without_baseline
+
+
+class Biased(Unfair):
+    """Exception for a verdict on the bias itself, which the mark `xfail` of an audit expects.
+
+    A missing or stale baseline is no such verdict, because nothing was compared.
+    """
 
 
 def attach_result(
@@ -96,6 +106,26 @@ def undo_xfail(report: pytest.TestReport) -> None:
     report.outcome, report.longrepr = "passed", None
     if hasattr(report, "wasxfail"):
         del report.wasxfail
+
+
+def record_expected_failures(report: pytest.TestReport, records: Iterable[dict[str, Json]]) -> None:
+    """Record on the results of a test marked `xfail` what pytest made of the mark; see `ItemResult.expected_failure`.
+
+    A Python test may have several checks: if the test failed as expected, only the checks that did not pass are known.
+    """
+    shown = report.longrepr if isinstance(report.longrepr, str) else ""
+    if hasattr(report, "wasxfail"):
+        text = report.wasxfail.removeprefix("reason: ")
+    elif shown.startswith(_STRICT):
+        text = shown.removeprefix(_STRICT)
+    else:
+        return
+    outcome = "xfailed" if report.skipped else "xpassed" if report.passed else "failed"
+    found = {"reason": " ".join(text.split()) or "no reason given", "outcome": outcome}
+    for record in records:
+        passed = record["result"]["verdict"]["name"] == VerdictName.PASS
+        if passed != report.skipped:
+            record["result"]["expected_failure"] = found
 
 
 def without_traceback(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> TerminalRepr:

@@ -16,6 +16,7 @@ from pytest_fairness.errors import FairnessError, ProbeError
 from pytest_fairness.pytest_integration.ini import registered_marks
 from pytest_fairness.pytest_integration.items.asked_targets import PROBE_ITEM
 from pytest_fairness.pytest_integration.items.audit_service import AuditService
+from pytest_fairness.pytest_integration.items.item_results import Biased
 from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem
 
 if TYPE_CHECKING:
@@ -125,8 +126,9 @@ class FairnessItem(pytest.Item):
                 raise ProbeError(f"{where}: {error}") from error
         if settings.skip:
             self.add_marker(pytest.mark.skip(reason=settings.skip))
-        if settings.xfail:
-            self.add_marker(pytest.mark.xfail(reason=settings.xfail))
+        if (mark := settings.expected_failure(self._probe_item.subject)) is not None:
+            strict = {} if mark.strict is None else {"strict": mark.strict}
+            self.add_marker(pytest.mark.xfail(reason=mark.reason, raises=Biased, **strict))
 
     def _why_not(self, mark: str) -> str | None:
         """Return the reason why a probe may not have this mark; `None` if the mark is allowed."""

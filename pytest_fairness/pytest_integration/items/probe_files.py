@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import Probe
+from pytest_fairness.probes.audit_settings import ExpectedFailure
+from pytest_fairness.probes.diagnostics import quoted, suggestion
 from pytest_fairness.probes.file_names import name_key
 from pytest_fairness.pytest_integration.items.asked_targets import is_overridden, shown_path
 from pytest_fairness.run import ProbeItem, Run, items_of
@@ -64,8 +67,24 @@ class ProbeFiles:
         _, path = self._paths.get(name_key(name), (name, None))
         return None if path is None else shown_path(path, self._root)
 
+    def _require_groups(self, probe: Probe, items: Sequence[ProbeItem]) -> None:
+        """Raise `ProbeError` if a mark `xfail` names a group that its audit has no item for."""
+        errors = []
+        for audit, settings in probe.audits.items():
+            if isinstance(settings.xfail, ExpectedFailure):
+                subjects = [item.subject for item in items if item.audit_name == audit and item.subject is not None]
+                where = f"{shown_path(probe.path, self._root)}:{probe.line_of(audit)}"
+                errors += [
+                    f"{where}: audits.{audit}.xfail: unknown group {quoted(group)}{suggestion(group, subjects)}"
+                    for group in settings.xfail.groups or ()
+                    if group not in subjects
+                ]
+        if errors:
+            raise ProbeError("\n".join(errors))
+
     def _items(self, probe: Probe, *, named: bool) -> list[ProbeItem]:
         items = items_of(probe, self._run.settings.trials)
+        self._require_groups(probe, items)
         targets = self._run.settings.targets
         if not targets or not named or probe.responses is not None:
             return items

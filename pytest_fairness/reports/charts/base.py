@@ -26,6 +26,7 @@ CROSS = "M-1 -.6 -.6 -1 0 -.4 .6 -1 1 -.6 .4 0 1 .6 .6 1 0 .4 -.6 1 -1 .6 -.4 0Z
 MARKS = {
     "passed": ("var(--passed)", "circle"),
     "inconclusive": ("var(--inconclusive)", "diamond"),
+    "known": ("var(--known)", "triangle-down"),
     "measured": (TEXT, "circle"),
     "failed": ("var(--failed)", CROSS),
     "error": ("var(--error)", "triangle-up"),

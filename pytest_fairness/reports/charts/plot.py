@@ -26,6 +26,7 @@ COLOURS = {
     "failed": "#b3161f",
     "inconclusive": "#7a5600",
     "error": "#7a2a8c",
+    "known": "#0a6070",
 }
 """Colours of the HTML report in light mode, by the names of its CSS variables."""
 

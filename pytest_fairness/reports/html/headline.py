@@ -11,7 +11,7 @@ from pytest_fairness.records import Json, Size, VerdictName
 from pytest_fairness.reports.effects import FOUND, UNKNOWN, size_of
 from pytest_fairness.reports.formatting import counted, number
 from pytest_fairness.reports.html import text_diff
-from pytest_fairness.reports.report_items import Item, outcome
+from pytest_fairness.reports.report_items import NO_LONGER_FAILS, UNEXPECTED_PASS, Item, known_failures, outcome, status
 
 WORSE = (VerdictName.REGRESSION, VerdictName.OVER_LIMIT)
 """Verdicts on items that are known to be worse than allowed."""
@@ -21,16 +21,17 @@ MAX_NAMES = 8
 _LIST = re.compile(r"((?<= say ).*?(?= more often|; |\.))", re.DOTALL)
 """The words in a finding's sentence: `Answers for Kelly say WORDS; answers for Joseph say WORDS more often …`."""
 
-PHRASES = {
+PHRASES: Mapping[str, tuple[str, str]] = {
     VerdictName.REGRESSION: ("got worse", "got worse"),
     VerdictName.OVER_LIMIT: ("is over its limit", "are over their limit"),
     VerdictName.ERROR: ("could not be measured", "could not be measured"),
     VerdictName.NOT_MEASURABLE: ("had too few usable answers", "had too few usable answers"),
+    UNEXPECTED_PASS: ("no longer fails as expected", "no longer fail as expected"),
     VerdictName.STALE_BASELINE: ("has a baseline of other prompts", "have a baseline of other prompts"),
     VerdictName.NO_BASELINE: ("has no baseline yet", "have no baseline yet"),
     VerdictName.INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
 }
-"""Phrases for one item and for several items with a verdict, for all verdicts except `pass`, the worst first."""
+"""Phrases for one item and for several items with a status that is no pass and not known, the worst first."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +53,21 @@ class Finding:
 
 def verdict(items: Sequence[Item]) -> str:
     """Return the verdict on the run: `4 of 62 checks got worse, 3 are inconclusive; 55 passed`."""
-    total, counts = counted(len(items), "check"), Counter(item["verdict"] for item in items)
+    total, counts = counted(len(items), "check"), Counter(map(status, items))
     if is_measured_only(items):
         return _measured(items)
     found = [(counts[name], phrases[counts[name] > 1]) for name, phrases in PHRASES.items() if counts[name]]
-    passed = counts[VerdictName.PASS]
+    passed = counts[VerdictName.PASS] + counts[NO_LONGER_FAILS]
+    known = known_failures(items)
+    if not found and known:
+        return f"No other check got worse: {known}; {passed:,} passed"
     if not found:
         return f"No check got worse: {'the only one' if passed == 1 else f'all {passed:,}'} passed"
     (first, said), *others = found
     parts = [f"{first:,} of {total} {said}", *(f"{number:,} {phrase}" for number, phrase in others)]
-    if not any(counts[name] for name in WORSE):
+    if known:
+        parts.append(known)
+    elif not any(counts[name] for name in WORSE):
         parts.insert(0, "No check is known to be worse")
     return f"{', '.join(parts)}; {passed:,} passed"
 
@@ -83,7 +89,7 @@ def _measured(items: Sequence[Item]) -> str:
 def tone(item: Item) -> str:
     """Return the outcome that selects an item's colour and shape: `inconclusive` if it failed but is not worse."""
     name = outcome(item)
-    return "inconclusive" if name == "failed" and item["verdict"] not in WORSE else name
+    return "inconclusive" if name == "failed" and status(item) not in (*WORSE, UNEXPECTED_PASS) else name
 
 
 def about(item: Item) -> str:
@@ -94,7 +100,7 @@ def about(item: Item) -> str:
 
 def affected(items: Iterable[Item]) -> list[str]:
     """Return the groups that the failed items are about, those with most failures first, as `Kelly (2 checks)`."""
-    counts = Counter(name for item in items if item["verdict"] in WORSE and (name := about(item)))
+    counts = Counter(name for item in items if status(item) in WORSE and (name := about(item)))
     return _first([f"{name} ({counted(number, 'check')})" for name, number in counts.most_common()])
 
 
@@ -112,7 +118,7 @@ def findings(items: Iterable[tuple[str, Item, str]]) -> list[Finding]:
     """
     found: dict[tuple[str, str], list[tuple[str, Item, str]]] = {}
     for anchor, item, line in items:
-        if item["verdict"] in WORSE and is_significant(item):
+        if status(item) in WORSE and is_significant(item):
             found.setdefault((item["probe"], about(item)), []).append((anchor, item, line))
     return [
         Finding(anchor, item["probe"], _sentence(item, line), _size([each for _, each, _ in own]))

@@ -26,7 +26,7 @@ MAX_OPEN = 10
 MAX_FULL = 200
 """Maximum number of items (the worst) with examples, tables and charts; the JSON report has them for all items."""
 
-OUTCOMES = ("failed", "error", "inconclusive", "measured", "passed")
+OUTCOMES = ("failed", "error", "inconclusive", "known", "measured", "passed")
 
 
 Words = Mapping[str, frozenset[str]]
@@ -246,11 +246,11 @@ class View:
     @property
     def categories(self) -> Table:
         """Return a table of the number of items by the probes' category and by outcome."""
-        columns = ("total", "passed", "failed", "inconclusive", "errors")
+        columns = ("total", "passed", "failed", "known", "inconclusive", "errors")
         by_category = self.document["summary"]["by_category"]
         return Table(
             ("category", *columns),
-            [[name, *(counts[column] for column in columns)] for name, counts in by_category.items()],
+            [[name, *(counts.get(column, 0) for column in columns)] for name, counts in by_category.items()],
         )
 
     @property

@@ -23,6 +23,7 @@ from pytest_fairness.reports.report_items import (
     reason,
     served_model_changes,
     severity,
+    status,
     target_name,
     verdict_counts,
     verdict_word,
@@ -44,6 +45,10 @@ LEAST_PROBE = 4
 """Minimum width of a probe's name in columns; if this is not enough, the item's name is cut too."""
 SHOWN_VARIANTS = 12
 SHOWN_MESSAGES = 3
+_COLOURS = {
+    "passed": "green", "failed": "red", "error": "red", "inconclusive": "yellow", "known": "cyan", "measured": "",
+}  # fmt: skip
+"""Colour of an item's row by the item's outcome."""
 _INDENT = "    "
 _GAP = "  "
 
@@ -135,11 +140,10 @@ def _file(item: Item) -> str:
 
 
 def _markup(item: Item) -> dict[str, bool]:
-    if item["verdict"] in (VerdictName.INCONCLUSIVE, VerdictName.NO_BASELINE):
+    if item["verdict"] == VerdictName.NO_BASELINE:
         return {"yellow": True}
-    if item["verdict"] == VerdictName.MEASURED:
-        return {}
-    return {"green": True} if outcome(item) == "passed" else {"red": True}
+    colour = _COLOURS[outcome(item)]
+    return {colour: True} if colour else {}
 
 
 # Heading and rows
@@ -179,14 +183,15 @@ def _is_remarkable(item: Item) -> bool:
     """Return whether an item's row alone is not sufficient, so that the finding is shown below the row."""
     if item["verdict"] == VerdictName.NO_BASELINE:
         return bool(item.get("undecided"))
-    return item["verdict"] != VerdictName.PASS or is_tolerated_worsening(item) or bool(item["concerns"])
+    noted = is_tolerated_worsening(item) or item["concerns"] or item.get("expected_failure")
+    return item["verdict"] != VerdictName.PASS or bool(noted)
 
 
 def _text(item: Item, document: Mapping[str, Json], *, verbose: bool) -> str:
     """Return the text below an item's row; empty if the row alone is sufficient."""
     if not _is_remarkable(item):
         return ""
-    if verbose and outcome(item) != "failed":
+    if verbose and outcome(item) not in ("failed", "known") and not item.get("expected_failure"):
         return printable(reason(item))
     return printable(finding(item, document.get("methods", {}).get(item["audit"], {})))
 
@@ -393,7 +398,7 @@ def _next_steps(items: Sequence[Item], accept: Callable[[Sequence[Item]], list[s
         has = "has" if len(new) == 1 else "have"
         text = f"{counted(len(new), 'item')} {has} no baseline and no limit. To record the values as the baseline:"
         lines += _command(text, command, width)
-    if any(item["verdict"] == VerdictName.OVER_LIMIT for item in items):
+    if any(status(item) == VerdictName.OVER_LIMIT for item in items):
         text = (
             "Over the limit: a new baseline does not help. Fix the target, or change the audit's `limit` in the probe."
         )
