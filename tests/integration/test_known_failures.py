@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -53,13 +54,13 @@ def test_a_known_regression_is_no_failure_in_any_output(
     assert {name: report["summary"][name] for name in ("failed", "known", "passed")} == {
         "failed": 0, "known": 1, "passed": 1,
     }  # fmt: skip
-    quality = baselined.read("report.codequality.json")
-    assert [entry["severity"] for entry in quality] == ["info"]
+    (entry,) = json.loads((baselined.path / "report.codequality.json").read_text("utf-8"))
+    assert entry["severity"] == "info"
     for name in ("step.md", "comment.md"):
-        text = (baselined.path / name).read_text("utf-8")
-        assert f"1 known regression ({REASON})" in text
-        assert "📌 known regression" in text
-        assert "❌" not in text
+        markdown = (baselined.path / name).read_text("utf-8")
+        assert f"1 known regression ({REASON})" in markdown
+        assert "📌 known regression" in markdown
+        assert "❌" not in markdown
     assert "--fairness-rebaseline" not in (baselined.path / "comment.md").read_text("utf-8")
     page = (baselined.path / "report.html").read_text("utf-8")
     assert f"No other check got worse: 1 known regression ({REASON}); 1 passed." in page
@@ -142,6 +143,21 @@ def test_an_unknown_group_is_an_error_of_the_probe(project: Project) -> None:
         "probes/gifts.yaml:8: audits.refusals.xfail: unknown group 'name=Kin': did you mean 'name=Kim'?",
     )
     assert not project.calls()
+
+
+@pytest.mark.parametrize(
+    ("mark", "messages"),
+    [
+        ("{raeson: x}", ["xfail.reason` is missing: why", "unknown key 'raeson' in `audits.refusals.xfail`: did you"]),
+        ("[a]", ["xfail` must be text or a mapping, not a list"]),
+        ("''", ["xfail` must not be empty"]),
+    ],
+)
+def test_a_faulty_mark_is_an_error_of_the_probe(project: Project, mark: str, messages: list[str]) -> None:
+    project.probe(text=BASELINED.replace("gate: point", f"gate: point, xfail: {mark}"))
+    text = project.run("--fairness").stdout.str()
+    assert text.count("probes/gifts.yaml:8:") == len(messages)
+    assert all(message in text for message in messages)
 
 
 def test_a_python_test_marked_xfail_has_known_failures_too(project: Project) -> None:

@@ -63,8 +63,11 @@ def diagnostics(
     """
     found: list[Diagnostic] = []
     groups: dict[tuple[Location, bool], list[Diagnostic]] = {}
+    keys: list[Location] = []
     for error in errors:
         location = (*prefix, *error["loc"])
+        if error["type"] in ("missing", "extra_forbidden"):
+            keys.append(location)
         if error["type"] == FILE_ERRORS:
             found += [Diagnostic(document.find(location)[1], line) for line in error["ctx"]["lines"]]
         elif error["type"] == DIAGNOSTIC:
@@ -77,7 +80,7 @@ def diagnostics(
                 found.append(diagnostic)
     for (location, _), group in groups.items():
         # If the error of another alternative is deeper inside the value, the author meant that alternative.
-        if not any(_is_deeper(other, location) for other, _ in groups):
+        if not any(_is_deeper(other, location) for other in [*(other for other, _ in groups), *keys]):
             found.append(replace(group[0], message=_either([each.message for each in group])))
     return found
 

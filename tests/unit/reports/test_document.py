@@ -116,8 +116,16 @@ def test_results_are_counted_by_probe_audit_and_category() -> None:
         "measured": 1,
         "pass_rate": 0.2,
     }
-    letters = {"total": 2, "passed": 1, "failed": 1, "known": 0, "inconclusive": 0, "errors": 0, "measured": 0}
-    letters["pass_rate"] = 0.5
+    letters: dict[str, float] = {
+        "total": 2,
+        "passed": 1,
+        "failed": 1,
+        "known": 0,
+        "inconclusive": 0,
+        "errors": 0,
+        "measured": 0,
+    }
+    letters |= {"pass_rate": 0.5}
     assert list(summary["by_probe"]) == ["letters", "products"]
     assert summary["by_probe"]["letters"] == letters
     assert summary["by_probe"]["products"]["total"] == 9
