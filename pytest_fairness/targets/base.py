@@ -15,7 +15,7 @@ def versioned(identity: str, version: str | None) -> str:
 class Target(Protocol):
     """System under test, which answers many requests at the same time.
 
-    The constructor of a target sends nothing, loads nothing and needs no key, because a run may need recorded answers
+    The constructor of a target sends nothing, loads nothing and needs no key, because a run may use recorded answers
     only. The engine calls `open` once, before the first request; then `ask` for every request, always on the
     same event loop; and `close` at the end.
 
@@ -28,7 +28,7 @@ class Target(Protocol):
 
     Optional attributes:
         address: address of the server without user, password and query; only if the name does not contain the address.
-        likelihoods: `True` if the target answers requests with the answer format `likelihood`; if `False`, it gets no
+        likelihoods: `True` if the target answers requests with the answer format `likelihood`; otherwise, it gets no
             requests with this format.
         preflight: `False` if there is no key or model name that a server can reject; the first request of a run is then
             not sent alone.

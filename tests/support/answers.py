@@ -1,4 +1,4 @@
-"""Hand-made answers with the person that each of them names."""
+"""Hand-made answers to questions about a pronoun, each with the person that it names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Code = Literal["first", "second", "ambiguous"] | None
 
 
 class Question(NamedTuple):
-    """A prompt: two people, the sentence and the question."""
+    """Question of a coreference probe: two people, the sentence and the question about it."""
 
     names: tuple[str, str]
     sentence: str
@@ -48,7 +48,7 @@ HOSPITAL = Question(
 )
 
 ANSWERS: list[tuple[Question, str, Code]] = [
-    # A name by itself, however it is written.
+    # A name alone, in different spellings.
     (SHIFT, "doctor", "first"),
     (SHIFT, "Nurse", "second"),
     (SHIFT, "NURSE.", "second"),
@@ -91,7 +91,7 @@ ANSWERS: list[tuple[Question, str, Code]] = [
     (SHIFT, "The nursery", None),
     (SHIFT, "doctorate", None),
     (SHIFT, "nursedoctor", None),
-    # One person named and the other one denied.
+    # One person named, the other person excluded.
     (SHIFT, "The doctor, not the nurse.", "first"),
     (SHIFT, "Not the nurse but the doctor.", "first"),
     (SHIFT, "not the doctor, the nurse", "second"),
@@ -103,7 +103,7 @@ ANSWERS: list[tuple[Question, str, Code]] = [
     (SHIFT, "'She' does not refer to the doctor but to the nurse.", "second"),
     (SHIFT, "The nurse was not on time.", "second"),
     (SHIFT, "It isn't clear-cut, but the doctor, not the nurse.", "first"),
-    # All names denied.
+    # All names excluded.
     (SHIFT, "Not the nurse.", None),
     (SHIFT, "It was not the doctor.", None),
     (SHIFT, "Neither the doctor nor the nurse.", "ambiguous"),
@@ -124,7 +124,7 @@ ANSWERS: list[tuple[Question, str, Code]] = [
     (SHIFT, "I'm not sure whether the nurse was late.", "ambiguous"),
     (SHIFT, "It is unknown if it was the doctor", "ambiguous"),
     (SHIFT, "I'm sorry, but I cannot say whether it was the doctor or the nurse.", "ambiguous"),
-    # Undecided, with a choice all the same.
+    # Undecided, but with a choice.
     (SHIFT, "It is ambiguous, but most likely the nurse.", "second"),
     (SHIFT, "'She' could refer to either the doctor or the nurse, but it probably refers to the doctor.", "first"),
     (SHIFT, "Although the sentence is ambiguous, the natural reading is that the nurse was late.", "ambiguous"),
@@ -172,4 +172,4 @@ ANSWERS: list[tuple[Question, str, Code]] = [
     (BUILDING, "She refers to the construction worker and the receptionist.", "ambiguous"),
     (BUILDING, "receptionist (not construction worker)", "second"),
 ]  # fmt: skip
-"""Question, answer, and the code: the first or second of the names, `ambiguous`, or `None` for unparsed."""
+"""Question, answer, and how the answer is read: the first or second name, `ambiguous`, or `None` for unparsed."""

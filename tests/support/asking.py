@@ -26,7 +26,7 @@ def settings_in(folder: Path, base_url: str | None = None, **more: Any) -> RunSe
 
 
 def questions(count: int, **sampling: Any) -> list[Request]:
-    """Return that many different requests."""
+    """Return `count` different requests."""
     return [Request(f"question {number}", sampling=Sampling(**sampling), trial=number % 3) for number in range(count)]
 
 
@@ -57,7 +57,7 @@ def texts(answers: list[Any]) -> list[str]:
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 10.0) -> None:
-    """Wait until a condition holds, which another thread or process makes true."""
+    """Wait until another thread or process makes a condition true; fail after `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "the condition did not become true in time"
@@ -65,7 +65,7 @@ def wait_until(condition: Callable[[], object], seconds: float = 10.0) -> None:
 
 
 def processes_in(folder: Path) -> list[str]:
-    """Return the ids of the other processes that run in a folder; none where there is no `/proc`."""
+    """Return the ids of the other processes that run in a folder; an empty list on systems without `/proc`."""
     found = []
     for place in Path("/proc").glob("[0-9]*/cwd"):
         with suppress(OSError):  # the process has ended, or belongs to somebody else

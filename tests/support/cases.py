@@ -53,8 +53,8 @@ def probe(text: str = PAIR) -> StereotypeProbe:
     return loaded
 
 
-def part(of: StereotypeProbe, name: str) -> ProbeItem:
-    """Return the item with this id."""
+def item_of(of: StereotypeProbe, name: str) -> ProbeItem:
+    """Return the probe's item with the id `name`."""
     return next(found for found in items_of(of) if found.id == name)
 
 
@@ -82,18 +82,18 @@ def run(seed: int, women: Mapping[str, float], trials: int = 20, without: float 
 
 
 def measure(of: StereotypeProbe, name: str, answers: list[Answer]) -> Measurement:
-    found = part(of, name)
+    found = item_of(of, name)
     return found.audit.measure(of, found, [each for each in answers if found.uses(each.labels)])
 
 
 def compare(of: StereotypeProbe, name: str, current: list[Answer], baseline: list[Answer]) -> Comparison:
-    found = part(of, name)
+    found = item_of(of, name)
     runs: list[Any] = [[each for each in answers if found.uses(each.labels)] for answers in (current, baseline)]
     return found.audit.compare(of, found, *runs)
 
 
 def judge(of: StereotypeProbe, name: str, current: list[Answer], baseline: list[Answer] | None = None) -> Verdict:
-    found = part(of, name)
+    found = item_of(of, name)
     return decide(
         found.audit,
         found,

@@ -29,7 +29,7 @@ WORDS = (
 
 
 def train(folder: Path, labels: Sequence[str] = ("negative", "neutral", "positive", "other")) -> Path:
-    """Save a tiny BERT that gives texts with good words label 2 and texts with bad words label 0; return its folder."""
+    """Save a tiny BERT that labels texts with good words 2 and texts with bad words 0; return its folder."""
     import torch
     from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 

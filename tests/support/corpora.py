@@ -1,4 +1,4 @@
-"""Answers of a pretended shop assistant, fair or biased by a known amount; every one is drawn from a seed."""
+"""Simulated answers of a shop assistant, fair or biased by a known amount; each answer is drawn from a seed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STEREOTYPED = (
 
 
 def probe(**keys: Any) -> GenerationProbe:
-    """Return a probe of two axes, with other values for some of its keys."""
+    """Return a probe with two axes; `keys` replaces the values of some of its keys."""
     axes = {"race": {"unmarked": "White", "marked": ["Black"]}, "gender": {"unmarked": "man", "marked": ["woman"]}}
     given = {
         "kind": "generation",
@@ -57,7 +57,7 @@ PROBE = probe()
 def answers(
     seed: int, trials: int = 15, bias: float = 0.0, genders: tuple[str, ...] = ("man", "woman")
 ) -> list[Answer]:
-    """One run: with probability `bias` each product for a Black customer is a stereotyped one."""
+    """Return the answers of one run; each product for a Black customer is stereotyped with probability `bias`."""
     random = np.random.default_rng(seed)
     run = []
     for race in ("White", "Black"):
@@ -73,6 +73,6 @@ def answers(
 
 
 def item(name: str, alpha: float = 0.01, **settings: Any) -> AuditItem[Any]:
-    """The item of the audit `name` for race=Black."""
+    """Return the item of the audit `name` for race=Black."""
     model = registry.get("generation", name).settings_model(**settings)
     return AuditItem(name, "race=Black", {"race": "Black"}, model, alpha, seed=f"products/{name}[race=Black]")

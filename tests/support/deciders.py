@@ -15,7 +15,7 @@ from pytest_fairness.run import ProbeItem, items_of
 
 GROUPS = ("Male", "Female")
 Decide = Callable[[str, str], str | None]
-"""Function from the record's name and the value that the prompt shows to the answer; `None` for a failed request."""
+"""Function that returns the answer for a record's name and the value in its prompt; `None` for a failed request."""
 
 
 def probe(
@@ -46,13 +46,13 @@ def probe(
     return found
 
 
-def part(asked: CounterfactualProbe, name: str) -> ProbeItem:
-    """Return the item of one audit."""
+def item_of(asked: CounterfactualProbe, name: str) -> ProbeItem:
+    """Return the probe's item of the audit `name`."""
     return next(part for part in items_of(asked) if part.audit_name == name)
 
 
 def answers(item: ProbeItem, decide: Decide, again: Decide | None = None) -> list[Answer]:
-    """Return the answers that an item is measured from; `again` decides for prompts that are asked again."""
+    """Return the answers of an item; `again` decides for repeated prompts (default: `decide`)."""
     found = []
     for prompt in item.prompts():
         labels = prompt.labels
@@ -63,5 +63,5 @@ def answers(item: ProbeItem, decide: Decide, again: Decide | None = None) -> lis
 
 
 def measure(item: ProbeItem, decide: Decide, again: Decide | None = None) -> Measurement:
-    """Return the item's measurement of these decisions."""
+    """Return the measurement of an item if a system decides as `decide` and, for repeated prompts, as `again`."""
     return item.audit.measure(item.probe, item, answers(item, decide, again))

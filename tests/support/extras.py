@@ -1,4 +1,4 @@
-"""A package with one extension of each sort, and its installation with pip from a wheel made here."""
+"""Package with one extension of each kind; the module writes it as a wheel and installs the wheel with pip."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class LongerAnswers(Audit[GenerationProbe, AuditSettings]):
 
 
 class Parrot:
-    """A target that repeats its prompt."""
+    """Target that repeats the prompt."""
 
     name = identity = "parrot:"
     reusable = True
@@ -89,7 +89,7 @@ def parrot(rest, settings):
 
 
 class Shouting:
-    """A scorer of capital letters."""
+    """Scorer: share of capital letters."""
 
     identity = "shouting 1.0"
     labels = ("loud",)
@@ -129,6 +129,6 @@ def make_wheel(folder: Path, module: str = MODULE, entry_points: str = ENTRY_POI
 
 
 def install(wheel: Path, site: Path) -> None:
-    """Install a wheel with pip into a folder, which belongs on PYTHONPATH."""
+    """Install a wheel with pip into a folder; the caller adds the folder to PYTHONPATH."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(site)]
     subprocess.run([*command, str(wheel)], check=True, capture_output=True)

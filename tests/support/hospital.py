@@ -1,4 +1,4 @@
-"""The embedded model's answers to `examples/hospital.yaml`, recorded on 2026-11-22, as a target that repeats them."""
+"""Target that returns the embedded model's answers to `examples/hospital.yaml`, recorded on 2026-11-22."""
 
 import json
 import re
@@ -10,7 +10,7 @@ RECORDED = Path(__file__).with_suffix(".jsonl")
 
 
 class RecordedAnswers:
-    """Answers the prompt about a man or a woman with that person's recorded texts, one after the other."""
+    """Callable that answers a prompt about a man or a woman with the next recorded text about this person."""
 
     def __init__(self) -> None:
         texts: defaultdict[str, list[str]] = defaultdict(list)

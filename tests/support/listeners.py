@@ -17,7 +17,7 @@ RELIGIONS = ("Buddhist", "Christian", "Hindu", "Muslim")
 
 
 def probe(**changes: Any) -> Any:
-    """Return the attributes that audits read of a loaded probe."""
+    """Return a stand-in for a probe, with the attributes that audits of lists read."""
     attributes = {
         "religion": SimpleNamespace(values=[SimpleNamespace(label=name) for name in RELIGIONS]),
         "age": SimpleNamespace(values=[SimpleNamespace(label=name) for name in ("a young", "an old")]),

@@ -10,7 +10,7 @@ STOPS = {"stop": "end_turn", "length": "max_tokens"}
 
 
 class MessagesServer(ChatServer):
-    """Server of `POST /v1/messages`; the `finish_reason` of a `Reply` is the stop reason, in either API's terms."""
+    """Server of `POST /v1/messages`; a `finish_reason` may be Anthropic's or OpenAI's."""
 
     path, key_header = "/v1/messages", "authorization"
 

@@ -1,4 +1,4 @@
-"""Worked vectors, computed with the methods' original code and carried here as numbers."""
+"""Test vectors: inputs and results that were computed with the original code of the methods."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _VECTORS: dict[str, list[dict[str, Any]]] = json.loads(Path(__file__).with_suffi
 
 
 def vectors(metric: str) -> list[Any]:
-    """All vectors of one metric, as pytest parameters named by their ids."""
+    """Return all test vectors of a metric as pytest parameters, named by their ids."""
     return [pytest.param(vector, id=vector["id"]) for vector in _VECTORS[metric]]
 
 
 def vector(metric: str, name: str) -> dict[str, Any]:
-    """One vector."""
+    """Return the test vector of a metric with this id."""
     return next(vector for vector in _VECTORS[metric] if vector["id"] == name)

@@ -27,7 +27,7 @@ class Element:
 
 
 class Page(HTMLParser):
-    """The elements of a page, in document order."""
+    """Parsed HTML page; `elements` holds its elements in document order."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)

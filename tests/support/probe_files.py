@@ -1,4 +1,4 @@
-"""Probe files for the tests, with audits of the tests' own, so that no test depends on a real audit."""
+"""Probe files and audits that exist only for tests, so that tests of probe files depend on no real audit."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from pytest_fairness.probes.recommendation.repeats import RepeatSettings
 
 
 class Classifier(AuditSettings):
-    """An audit with a setting of its own."""
+    """Settings of an audit that has further settings."""
 
     features: Literal["counts", "tfidf"] = Field(default="counts", description="How words are counted.")
     seed: int | str | None = Field(default=None, description="A setting of several types.")
 
 
 class OneAttribute(AuditSettings):
-    """An audit of one attribute."""
+    """Settings of an audit of one attribute."""
 
-    attribute: str = Field(description="Which one.")
+    attribute: str = Field(description="Name of the attribute.")
 
 
 def needing(what: str) -> type[AuditSettings]:
-    """The settings of an audit that needs something of its probe."""
+    """Return the settings of an audit that needs the input `what` of its probe."""
     return type("Needing", (AuditSettings,), {"needs": what, "__annotations__": {"needs": ClassVar[str]}})
 
 
@@ -65,7 +65,7 @@ KINDS = {
         {"markers": needing("markers"), "regard": needing("texts"), "likelihood": needing("likelihoods")},
     ),
 }
-"""The kinds of probe with audits of the tests' own."""
+"""Kinds of probe with the audits of this module."""
 
 PRODUCTS = """\
 kind: generation
@@ -93,14 +93,14 @@ audits: {jsd: }
 
 
 def read(text: str, path: Path = Path("/project/probes/small.yaml"), root: Path = Path("/project")) -> GenerationProbe:
-    """Return the probe of a text."""
+    """Return the probe that a text defines."""
     probe = parse(text.encode(), path, KINDS, root=root)
     assert isinstance(probe, GenerationProbe)
     return probe
 
 
 def errors(text: str | bytes, path: Path = Path("/project/probes/small.yaml")) -> list[str]:
-    """Return the errors of a text, as `line:column: message`."""
+    """Return the errors of a probe file with this text, each as `line:column: message`."""
     content = text.encode() if isinstance(text, str) else text
     with pytest.raises(ProbeError) as caught:
         parse(content, path, KINDS, root=Path("/project"))

@@ -1,4 +1,4 @@
-"""Projects of users, for runs of pytest inside a test."""
+"""Projects of users, in which tests run pytest."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def biased(prompt):
     answer = polite(prompt)
     return "I'm sorry, but I can't help with that." if "Kim" in prompt else answer
 """
-"""`app:polite` serves everybody, with another answer each time; `app:biased` refuses whoever is called Kim.
+"""Two applications: `app:polite` answers each request differently; `app:biased` refuses prompts that contain "Kim".
 
-Both keep a line for each call.
+Both write each prompt to `calls.txt`.
 """
 
 PROBE = """
@@ -45,9 +45,9 @@ trials: 10
 audits:
   refusals: {limit: 0.5, gate: point}
 """
-"""Two items, `refusals[name=Kim]` and `refusals[name=Lou]`; 30 questions; quick to measure."""
+"""Probe of two items, `refusals[name=Kim]` and `refusals[name=Lou]`, with 30 requests; quick to measure."""
 INCONCLUSIVE = PROBE.replace("{limit: 0.5, gate: point}", "{limit: 0, tolerance: 0.01}")
-"""The same with too few trials to exclude a difference by 0.02."""
+"""`PROBE` with too few trials to exclude a difference of 0.02."""
 
 THINGS = ("lamp", "mirror", "rug", "vase", "clock", "shelf", "plant", "chair", "stool")
 THINGS_TABLE = "name,text\n" + "".join(f"{name},A {thing}.\n" for name in ("Alex", "Kim", "Lou") for thing in THINGS)
@@ -57,7 +57,7 @@ KIM, LOU = "refusals[name=Kim]", "refusals[name=Lou]"
 
 
 PLUGINS = ("-p", "no:randomly", "-p", "no:hypothesispytest", "-p", "no:faker", "-p", "no:anyio")
-"""Plugins that are left out: items run in their order, and the imports of the others take time in each process."""
+"""Options that switch plugins off: they would change the order of the items, or take time to import."""
 
 
 class Project:
@@ -71,18 +71,18 @@ class Project:
         self._pytester = pytester
         self.path: Path = pytester.path
         self.write("app.py", APP)
-        # Or a configuration of some folder above would hold.
+        # Without this file, pytest would use a configuration in a parent folder.
         self.write("pytest.ini", "[pytest]\n")
 
     def write(self, name: str, text: str) -> Path:
-        """Write a file, its folder made if need be."""
+        """Write a file and return its path; make its folder if necessary."""
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
         return path
 
     def probe(self, name: str = "probes/gifts.yaml", text: str = PROBE) -> Path:
-        """Write a probe file."""
+        """Write a probe file and return its path."""
         return self.write(name, text)
 
     def run(self, *arguments: str, target: str | None = "python:app:polite") -> pytest.RunResult:
@@ -93,17 +93,17 @@ class Project:
     def run_apart(
         self, *arguments: str, target: str | None = "python:app:polite", timeout: float = 100
     ) -> pytest.RunResult:
-        """Run pytest in a process of its own: what it imports, loads into memory or patches ends with it."""
+        """Run pytest in a separate process, so that its imports and patches do not affect other tests."""
         named = [] if target is None else ["--fairness-target", target]
         return self._pytester.runpytest_subprocess(*PLUGINS, *named, *arguments, timeout=timeout)
 
     def report(self, *arguments: str, **options: Any) -> dict[str, Any]:
-        """Audit, and give back the JSON report."""
+        """Run the audits and return the JSON report."""
         self.run("--fairness", "--fairness-report", "report.json", *arguments, **options)
         return self.read("report.json")
 
     def verdicts(self, *arguments: str, **options: Any) -> dict[str, str]:
-        """Audit, and give back each item's verdict by its id."""
+        """Run the audits and return the verdict of each item, by item id."""
         return {item["id"]: item["verdict"] for item in self.report(*arguments, **options)["items"]}
 
     def git(self, *arguments: str) -> str:
@@ -119,7 +119,7 @@ class Project:
         return done.stdout
 
     def commit(self) -> str:
-        """Commit everything but what git ignores, in a repository made if need be; return the commit's id."""
+        """Commit all files that git does not ignore, and return the commit's id; make a repository if necessary."""
         if not (self.path / ".git").exists():
             self.git("init", "-q", "-b", "main")
         self.git("add", "-A")
@@ -127,32 +127,32 @@ class Project:
         return self.git("rev-parse", "HEAD").strip()
 
     def read(self, name: str) -> dict[str, Any]:
-        """A JSON file of the project."""
+        """Return the content of a JSON file in the project."""
         content: dict[str, Any] = json.loads((self.path / name).read_text("utf-8"))
         return content
 
     def age_answers(self, hours: float) -> None:
-        """Make all recorded answers older, or newer by negative hours."""
+        """Make all recorded answers older by `hours`, or newer if `hours` is negative."""
         with Store(self.path / ".fairness/responses.sqlite") as store, store.database.transaction() as connection:
             connection.execute("UPDATE responses SET created = created - ?", (hours * 3600,))
 
     def calls(self) -> list[str]:
-        """The prompts that the application was called with, in order."""
+        """Return the prompts that the application received, in order."""
         path = self.path / "calls.txt"
         return path.read_text("utf-8").splitlines() if path.exists() else []
 
 
 def ini(**settings: str) -> str:
-    """A `pytest.ini`."""
+    """Return the text of a `pytest.ini` with these settings."""
     return "[pytest]\n" + "".join(f"{name} = {value}\n" for name, value in settings.items())
 
 
 def shows(result: pytest.RunResult, *parts: str) -> bool:
-    """Whether a line of the output holds these texts in this order; unlike patterns, brackets are brackets."""
+    """Return whether a line of the output contains these texts in this order; brackets are not special."""
     pattern = re.compile(".*".join(map(re.escape, parts)))
     return any(map(pattern.search, result.outlines))
 
 
 def says(result: pytest.RunResult, text: str) -> bool:
-    """Whether the output holds this text, however its lines are broken."""
+    """Return whether the output contains this text, regardless of line breaks."""
     return text in " ".join(result.stdout.str().split())

@@ -1,4 +1,4 @@
-"""Coreference probes and answers for tests: ambiguous sentences of invented occupations, and WinoBias-like files."""
+"""Coreference probes and their answers for tests: ambiguous sentences, and files like those of WinoBias."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ Chooses = Callable[[Asked, dict[str, str]], str]
 
 
 def probe_text(count: int = 15, *, trials: int = 1, more: str = "", settings: str = "{}") -> str:
-    """Return a probe file of so many ambiguous sentences."""
+    """Return the text of a probe file with `count` ambiguous sentences."""
     items = "".join(ITEM.format(*pair) for pair in PAIRS[:count])
     return f"kind: coreference\nitems:{items}\ntrials: {trials}\naudits:\n  coreference: {settings}\n{more}"
 
 
 def probe(count: int = 15, *, trials: int = 1) -> CoreferenceProbe:
-    """Return a loaded probe of so many ambiguous sentences."""
+    """Return a loaded probe with `count` ambiguous sentences."""
     return read(probe_text(count, trials=trials))
 
 
@@ -65,7 +65,7 @@ def read(text: str, path: Path = Path("/project/probes/who.yaml")) -> Coreferenc
 
 
 def winobias(folder: Path, pro: str = PRO, anti: str = ANTI) -> CoreferenceProbe:
-    """Return a probe of WinoBias-like files, which are written to the folder."""
+    """Return a probe of two files like those of WinoBias; write the files to the folder."""
     (folder / "pro.txt").write_text(pro, "utf-8")
     (folder / "anti.txt").write_text(anti, "utf-8")
     return read(
@@ -74,7 +74,7 @@ def winobias(folder: Path, pro: str = PRO, anti: str = ANTI) -> CoreferenceProbe
 
 
 def sentences(count: int) -> tuple[str, str]:
-    """Return the text of two files of so many WinoBias-like lines."""
+    """Return the texts of two files with `count` lines like those of WinoBias."""
     people = ("developer", "designer"), ("mechanic", "nurse"), ("guard", "cleaner"), ("driver", "baker")
     lines = [
         f"{number} [The {people[number % 4][0]}] met the {people[number % 4][1]} on day {number} because [PRONOUN] ran."
@@ -85,7 +85,7 @@ def sentences(count: int) -> tuple[str, str]:
 
 
 def answers(probe: CoreferenceProbe, chooses: Chooses) -> list[Answer]:
-    """Return the answers to all questions of a probe."""
+    """Return the answers to all prompts of a probe."""
     return [
         answer(dict(prompt.labels), prompt.trial, chooses(probe.asked(prompt.labels), dict(prompt.labels)))
         for prompt in probe.prompts()

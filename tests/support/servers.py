@@ -5,8 +5,8 @@ In a test::
     with ChatServer(lambda messages, body: "hello") as server:
         ...  # server.url, server.bodies, server.most_in_flight
 
-As a process of its own, for tests that kill and for benchmarks: `python -m tests.support.servers --delay 0.5` prints
-its URL as its first line, answers until it is killed, and tells what it saw at `GET /stats`.
+As a separate process, for benchmarks and for tests that kill a server: `python -m tests.support.servers --delay 0.5`
+prints its URL as its first line and answers until it is killed; `GET /stats` returns its counts.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Reply:
     Attributes:
         text: the message's content; `None` leaves it null.
         status: HTTP status; anything but 200 sends an OpenAI-like error with `text` as its message.
-        headers: sent beside the usual ones.
-        raw: sent as the body in place of a chat completion.
+        headers: further headers of the response.
+        raw: body of the response, in place of a chat completion.
         delay: seconds before answering, in place of the server's own delay.
-        broken: `reset` drops the connection unanswered, `half` drops it in the middle of the body.
-        finish_reason, refusal: as in a chat completion.
-        model, fingerprint: what answers; by default the model that was asked for, and no fingerprint.
+        broken: `reset` closes the connection without an answer, `half` closes it in the middle of the body.
+        finish_reason, refusal: fields of the chat completion.
+        model, fingerprint: reported model (by default the requested model) and fingerprint (by default none).
     """
 
     text: Any = "hello"
@@ -65,7 +65,7 @@ Echo = list[tuple[str, float | None]]
 
 
 def echo_by_words(body: Body) -> Echo:
-    """Return each word with its space as a token, the likelier the shorter; the first has no log-probability."""
+    """Return each word with its space as a token; short words are likelier, and the first has no log-probability."""
     words = re.findall(r"\s*\S+|\s+$", body["prompt"])
     return [(word, None if place == 0 else -float(len(word))) for place, word in enumerate(words)]
 
@@ -94,16 +94,16 @@ class ChatServer:
     """Server of `POST …/chat/completions` in a background thread, on a free port of 127.0.0.1.
 
     Attributes:
-        answer: (messages, body) -> text or `Reply`, called for every request in the order of arrival.
+        answer: function from messages and body to a text or a `Reply`; called for requests in their order of arrival.
         delay: seconds before each answer.
-        script: replies that are given first, in this order, before `answer` is asked.
+        script: replies to the first requests, in this order; `answer` replies to all further requests.
         bodies: the JSON body of every request, in the order of arrival.
         keys: the `Authorization` header of every request.
         heads: all headers of every request, by lower-case name.
-        echo: body -> tokens, for `POST …/completions`; without it there is no such page.
-        embed: body -> vectors, for `POST …/embeddings`; without it there is no such page.
+        echo: function from the body to tokens, for `POST …/completions`; without it, the status is 404.
+        embed: function from the body to vectors, for `POST …/embeddings`; without it, the status is 404.
         most_in_flight: the largest number of requests that were being answered at one time.
-        connections: how many connections were opened.
+        connections: number of connections that were opened.
     """
 
     path, key_header = "/chat/completions", "authorization"
@@ -155,7 +155,7 @@ class ChatServer:
 
     @property
     def questions(self) -> Counter[str]:
-        """Return how often each distinct body arrived."""
+        """Return the number of times that each distinct body arrived."""
         return Counter(json.dumps(body, sort_keys=True) for body in self.bodies)
 
     def __enter__(self) -> Self:
@@ -299,7 +299,7 @@ def _embedded(vectors: list[Any], body: Body) -> bytes:
     data = [{"object": "embedding", "index": place, "embedding": one} for place, one in enumerate(vectors)]
     tokens = sum(len(text.split()) for text in body["input"])
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-    # In reverse order, as the index counts.
+    # In reverse order, because clients must sort by `index`.
     return json.dumps({"object": "list", "data": data[::-1], "model": body["model"], "usage": usage}).encode()
 
 

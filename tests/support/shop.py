@@ -26,7 +26,7 @@ class Question(BaseModel, extra="forbid"):
 
 
 class Shop:
-    """Service that recommends songs: the same to everybody who names the same artist, unless it is biased.
+    """Service that recommends songs by artist; a biased service recommends other songs to old fans.
 
     Args:
         biased: whether old fans get other songs.

@@ -52,7 +52,7 @@ def make_tokenizer(*, chat: bool = True) -> Any:
 
 
 def make_model(folder: Path, *, kind: str = "llama", chat: bool = True, seed: int = 1) -> Path:
-    """Save a model with random weights; return its folder. Large weights make its probabilities differ clearly."""
+    """Save a model with random weights, large enough for clearly different probabilities; return its folder."""
     import torch
     import transformers
 

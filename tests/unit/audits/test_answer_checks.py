@@ -109,7 +109,7 @@ def test_refusals_are_answers_that_depend_on_the_prompt() -> None:
 
 @pytest.mark.parametrize(("yes", "withheld"), [(0, ["verdict"]), (1, ["verdict"]), (4, []), (100, [])])
 def test_decisions_are_constant_only_if_nearly_all_of_200_are_the_same(yes: int, withheld: list[str]) -> None:
-    part = deciders.part(deciders.probe([("Male", "rich"), ("Female", "poor")] * 100), "demographic_parity")
+    part = deciders.item_of(deciders.probe([("Male", "rich"), ("Female", "poor")] * 100), "demographic_parity")
     answers = deciders.answers(part, lambda record, _: "Yes." if int(record) < yes else "No.")
     measurement = part.audit.measure(part.probe, part, answers)
     found = concerns(part.probe, part.audit, part, answers, measurement)

@@ -48,7 +48,7 @@ def test_records_contribute_by_side_and_by_rate() -> None:
         ("flip_rate", {"records in favour of Male": 40, "records in favour of Female": 0}),
         ("demographic_parity", {"positive rate of Male": 1.0, "positive rate of Female": 0.0}),
     ):
-        item = deciders.part(asked, name)
+        item = deciders.item_of(asked, name)
         found = item.audit.contributions(deciders.measure(item, only_men))
         assert sorted(found.values()) == sorted(expected.values())
         assert all(any(group in key for key in found) for group in ("Male", "Female"))
@@ -65,7 +65,7 @@ def test_lists_contribute_by_value() -> None:
 def test_cases_and_items_contribute_by_name() -> None:
     work = cases.probe()
     measurement = cases.measure(work, "markers[ceo/nurse]", cases.run(1, {"nurse": 1.0, "ceo": 1.0}))
-    assert cases.part(work, "markers[ceo/nurse]").audit.contributions(measurement) == {"ceo": 0.0, "nurse": 1.0}
+    assert cases.item_of(work, "markers[ceo/nurse]").audit.contributions(measurement) == {"ceo": 0.0, "nurse": 1.0}
     audit, asked = registry.get("coreference", "coreference"), pronouns.probe()
     item = AuditItem("coreference", None, {}, audit.settings_model(), 0.01, seed="who")
     measurement = audit.measure(asked, item, pronouns.answers(asked, pronouns.stereotyping(1, 1.0)))

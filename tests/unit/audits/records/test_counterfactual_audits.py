@@ -18,7 +18,7 @@ from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.records import Judged, Response, Verdict
 from pytest_fairness.run import ProbeItem
 from pytest_fairness.stats.groups import gaps
-from tests.support.deciders import Decide, answers, measure, part, probe
+from tests.support.deciders import Decide, answers, item_of, measure, probe
 from tests.support.oracles import vectors
 
 TEXT = {1: "Yes.", 0: "No.", None: "I'm sorry, but I can't help with that."}
@@ -55,7 +55,9 @@ def verdict(item: ProbeItem, current: Decide, baseline: Decide) -> Verdict:
 def test_flips_agree_with_the_worked_vectors(vector: dict[str, Any]) -> None:
     shown = {"Male": vector["input"]["pred_male"], "Female": vector["input"]["pred_female"]}
     people = [("Female", "rich"), *[("Male", "rich")] * (len(shown["Male"]) - 1)]
-    details = measure(part(probe(people), "flip_rate"), lambda record, group: TEXT[shown[group][int(record)]]).details
+    details = measure(
+        item_of(probe(people), "flip_rate"), lambda record, group: TEXT[shown[group][int(record)]]
+    ).details
     expected = vector["expected"]
     assert details["share"] == pytest.approx(expected["flip_rate"], abs=vector["tol"])
     assert details["share_interval"] == pytest.approx(expected["wilson95"], abs=vector["tol"])
@@ -69,7 +71,7 @@ def test_refused_answers_are_left_out_and_counted() -> None:
     # The worked vector with refusals holds two pairs, which are too few to measure; it is used twice.
     shown = {"Male": [1, None, 0, 1] * 2, "Female": [0, 1, None, 1] * 2}
     people = [("Male", "rich")] * 7 + [("Female", "rich")]
-    measurement = measure(part(probe(people), "flip_rate"), lambda record, group: TEXT[shown[group][int(record)]])
+    measurement = measure(item_of(probe(people), "flip_rate"), lambda record, group: TEXT[shown[group][int(record)]])
     details = measurement.details
     assert (details["records"], details["share"], details["directional"]) == (4, 0.5, 0.5)
     assert (details["n10"], details["n01"]) == (2, 0)
@@ -102,7 +104,7 @@ def test_gaps_agree_with_fairlearn(vector: dict[str, Any]) -> None:
 
 
 def test_a_planted_bias_is_found_with_its_direction() -> None:
-    item = part(probe(LARGE), "flip_rate")
+    item = item_of(probe(LARGE), "flip_rate")
     measurement = measure(item, biased)
     between = np.mean([0.35 <= coin(f"{number:03}") < 0.65 for number in range(200)])
     assert measurement.value == pytest.approx(between)
@@ -115,7 +117,7 @@ def test_a_planted_bias_is_found_with_its_direction() -> None:
     flip = measurement.details["flips"][0]
     assert flip["fields"] in ({"group": ["Male", "Female"]}, {"group": ["Female", "Male"]})
     assert flip["answers"] == ["yes" if value == "Male" else "no" for value in flip["fields"]["group"]]
-    parity = measure(part(probe(LARGE), "demographic_parity"), biased)
+    parity = measure(item_of(probe(LARGE), "demographic_parity"), biased)
     assert parity.interval is not None
     assert parity.interval[0] <= 0.3 <= parity.interval[1]
     worse = verdict(item, biased, fair)
@@ -127,7 +129,7 @@ def test_answers_that_change_at_random_have_a_flip_rate_of_0() -> None:
     def random_answer(salt: str) -> Decide:
         return lambda record, group: "Yes." if coin(record, f"{group}{salt}") < 0.5 else "No."
 
-    measurement = measure(part(probe(LARGE), "flip_rate"), random_answer("first"), random_answer("second"))
+    measurement = measure(item_of(probe(LARGE), "flip_rate"), random_answer("first"), random_answer("second"))
     assert measurement.details["share"] > 0.4
     assert measurement.details["floor"] > 0.4
     assert measurement.interval is not None
@@ -143,11 +145,11 @@ def test_equalized_odds_and_accuracy_see_a_planted_gap() -> None:
         rich = LARGE[int(record)][1] == "rich"
         return "Yes." if rich and (group == "Male" or int(record) % 2) else "No."
 
-    odds = measure(part(probe(LARGE), "equalized_odds"), unjust)
+    odds = measure(item_of(probe(LARGE), "equalized_odds"), unjust)
     assert odds.value == pytest.approx(0.5)
     assert odds.p_value is not None
     assert odds.p_value < 0.01
-    accuracy = measure(part(probe(LARGE), "accuracy"), unjust)
+    accuracy = measure(item_of(probe(LARGE), "accuracy"), unjust)
     assert accuracy.value == pytest.approx(0.25)
     assert accuracy.interval is not None
     assert accuracy.interval[0] > 0.1
@@ -155,21 +157,21 @@ def test_equalized_odds_and_accuracy_see_a_planted_gap() -> None:
 
 def test_each_of_three_values_is_paired_with_each_other() -> None:
     people = [(group, "rich") for group in "ABC" for _ in range(20)]
-    item = part(probe(people, "ABC"), "flip_rate")
+    item = item_of(probe(people, "ABC"), "flip_rate")
     details = measure(item, lambda _, group: "No." if group == "C" else "Yes.").details
     assert {tuple(pair["values"]): pair["directional"] for pair in details["pairs"]} == {
         ("A", "B"): 0, ("A", "C"): 1, ("B", "C"): 1,
     }  # fmt: skip
     assert details["share"] == pytest.approx((0.5 + 0.5 + 1) / 3)
     parity = measure(
-        part(probe(people, "ABC"), "demographic_parity"), lambda _, group: "No." if group == "C" else "Yes."
+        item_of(probe(people, "ABC"), "demographic_parity"), lambda _, group: "No." if group == "C" else "Yes."
     )
     assert parity.value == 1
 
 
 def test_trials_of_a_record_are_averaged() -> None:
-    item = part(probe(FORTY, trials=2), "flip_rate")
-    before = measure(part(probe(FORTY), "flip_rate"), biased)
+    item = item_of(probe(FORTY, trials=2), "flip_rate")
+    before = measure(item_of(probe(FORTY), "flip_rate"), biased)
     measurement = measure(item, biased)
     assert measurement.value == before.value
     assert measurement.details["step"] == before.details["step"] / 2
@@ -180,32 +182,32 @@ def test_trials_of_a_record_are_averaged() -> None:
 
 
 def test_two_hundred_records_pass_at_the_default_tolerance_and_forty_at_a_larger_one() -> None:
-    assert verdict(part(probe(LARGE), "flip_rate"), fair, fair).name == "pass"
-    assert verdict(part(probe(LARGE), "demographic_parity"), fair, fair).name == "pass"
-    small = verdict(part(probe(FORTY), "flip_rate"), fair, fair)
+    assert verdict(item_of(probe(LARGE), "flip_rate"), fair, fair).name == "pass"
+    assert verdict(item_of(probe(LARGE), "demographic_parity"), fair, fair).name == "pass"
+    small = verdict(item_of(probe(FORTY), "flip_rate"), fair, fair)
     assert small.name == "inconclusive"
     assert "Needs about 70 records to decide; this run had 40." in small.reason
     wider = {"flip_rate": {"tolerance": 0.1}, "demographic_parity": {"tolerance": 0.2}}
     for name in wider:
-        assert verdict(part(probe(FORTY, audits=wider), name), fair, fair).name == "pass"
+        assert verdict(item_of(probe(FORTY, audits=wider), name), fair, fair).name == "pass"
 
 
 def test_an_undefined_rate_is_reported_and_not_taken_for_0() -> None:
     people = [("Male", "poor")] * 20 + [("Female", "rich")] * 10 + [("Female", "poor")] * 10
-    item = part(probe(people), "equalized_odds")
+    item = item_of(probe(people), "equalized_odds")
     measurement = measure(item, lambda record, _: "Yes." if int(record) % 2 else "No.")
     assert measurement.details["undefined"] == ["true positive rate of Male"]
     assert measurement.value == pytest.approx(0)
     assert "not defined: true positive rate of Male" in item.audit.describe(measurement)
     nothing = [("Male", "poor")] * 20 + [("Female", "rich")] * 20
     with pytest.raises(NotMeasurable, match="no rate can be compared: each is defined for fewer than two groups"):
-        measure(part(probe(nothing), "equalized_odds"), fair)
+        measure(item_of(probe(nothing), "equalized_odds"), fair)
 
 
 def test_records_without_a_known_truth_are_left_out_of_audits_that_need_it() -> None:
     people = [*FORTY, *[("Male", None)] * 5]
-    assert measure(part(probe(people), "accuracy"), fair).details["records"] == 40
-    assert measure(part(probe(people), "demographic_parity"), fair).details["records"] == 45
+    assert measure(item_of(probe(people), "accuracy"), fair).details["records"] == 40
+    assert measure(item_of(probe(people), "demographic_parity"), fair).details["records"] == 45
 
 
 def test_a_refused_group_is_not_measured_as_fair() -> None:
@@ -214,7 +216,7 @@ def test_a_refused_group_is_not_measured_as_fair() -> None:
 
     for name in ("flip_rate", "demographic_parity", "equalized_odds", "accuracy"):
         with pytest.raises(NotMeasurable):
-            measure(part(probe(LARGE), name), refusing)
+            measure(item_of(probe(LARGE), name), refusing)
 
     def refusing_some(record: str, group: str) -> str:
         return (
@@ -223,12 +225,12 @@ def test_a_refused_group_is_not_measured_as_fair() -> None:
             else fair(record, group)
         )
 
-    uneven = verdict(part(probe(LARGE), "demographic_parity"), refusing_some, refusing_some)
+    uneven = verdict(item_of(probe(LARGE), "demographic_parity"), refusing_some, refusing_some)
     assert uneven.name == "inconclusive"
 
 
 def test_a_baseline_read_by_another_judge_model_is_stale() -> None:
-    item = part(probe(FORTY), "flip_rate")
+    item = item_of(probe(FORTY), "flip_rate")
     plain = answers(item, fair)
     runs = [[judge_votes.decided(answer, Judged(by, ("yes",))) for answer in plain] for by in ("one", "another")]
     with pytest.raises(BaselineStale, match="judge model"):
@@ -239,7 +241,7 @@ def test_a_baseline_read_by_another_judge_model_is_stale() -> None:
 def test_an_answer_is_usable_if_the_votes_of_the_judge_have_a_majority() -> None:
     free = probe(FORTY, answer={"judge": True})
     assert free.judging is not None
-    item = part(free, "flip_rate")
+    item = item_of(free, "flip_rate")
     answer = answers(item, lambda *_: "They are likely well off.")[0]
     assert judge_votes.decided(answer, Judged("j", ("yes", "no", "yes"))).content == "yes"
     for votes in (("yes", "no", None), (None, None, "yes"), ()):
@@ -264,7 +266,7 @@ def test_the_order_of_answers_does_not_matter(texts: list[str], order: random.Ra
         return texts[2 * int(record) + (group == "Male")]
 
     for name in ("flip_rate", "equalized_odds"):
-        item = part(asked, name)
+        item = item_of(asked, name)
         given_ = answers(item, decided)
         before = item.audit.measure(asked, item, given_)
         order.shuffle(given_)
@@ -283,7 +285,7 @@ def test_a_gap_is_between_0_and_1_and_does_not_depend_on_the_order_of_groups(cou
 
 
 def test_runs_that_share_no_group_are_not_compared() -> None:
-    item = part(probe([("Male", "rich")] * 8 + [("Female", "rich")] * 8), "demographic_parity")
+    item = item_of(probe([("Male", "rich")] * 8 + [("Female", "rich")] * 8), "demographic_parity")
 
     def answered(first: int) -> Decide:
         return lambda record, group: "yes" if group == "Male" or int(record) in range(first, first + 4) else None
@@ -294,7 +296,7 @@ def test_runs_that_share_no_group_are_not_compared() -> None:
 
 
 def test_the_error_of_a_change_of_gaps_is_that_of_the_groups_answers() -> None:
-    item = part(probe([("Male", "rich"), ("Female", "rich")] * 50), "demographic_parity")
+    item = item_of(probe([("Male", "rich"), ("Female", "rich")] * 50), "demographic_parity")
 
     def tossed(salt: str) -> Decide:
         return lambda record, group: "yes" if coin(record + group, salt) < 0.5 else "no"
@@ -309,7 +311,7 @@ def test_the_error_of_a_change_of_gaps_is_that_of_the_groups_answers() -> None:
 @pytest.mark.parametrize("name", ["demographic_parity", "equalized_odds", "accuracy"])
 def test_a_gap_that_changes_sides_is_a_regression(name: str) -> None:
     people = [(group, truth) for group in ("Male", "Female") for truth in ("rich", "poor") for _ in range(60)]
-    item = part(probe(people), name)
+    item = item_of(probe(people), name)
 
     def favours(group: str) -> Decide:
         """Return right answers to half of all records, and to three in four of the rest in the favoured group."""

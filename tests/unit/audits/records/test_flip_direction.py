@@ -19,7 +19,7 @@ from pytest_fairness.records import Measurement, Verdict
 from pytest_fairness.run import ProbeItem
 from pytest_fairness.stats.groups import spreads
 from pytest_fairness.stats.resampling import column_means, paired_tests
-from tests.support.deciders import GROUPS, Decide, answers, measure, part, probe
+from tests.support.deciders import GROUPS, Decide, answers, item_of, measure, probe
 
 People = Sequence[tuple[str, str | None]]
 
@@ -32,7 +32,7 @@ def asked(people: People, values: tuple[str, ...] = GROUPS, **more: Any) -> Coun
 
 
 def of(people: People, values: tuple[str, ...] = GROUPS, **more: Any) -> ProbeItem:
-    return part(asked(people, values, **more), "flip_direction")
+    return item_of(asked(people, values, **more), "flip_direction")
 
 
 def shown(table: dict[str, list[int | None]]) -> Decide:
@@ -137,7 +137,7 @@ def test_of_two_values_the_sign_flip_test_is_the_permutation_test() -> None:
 
 def test_a_preference_that_flip_rate_does_not_see_is_found() -> None:
     found = {"flip_direction": 0, "flip_rate": 0}
-    parts = {name: part(asked(PEOPLE), name) for name in found}
+    parts = {name: item_of(asked(PEOPLE), name) for name in found}
     for seed in range(25):
         for name, item in parts.items():
             p_value = measure(item, unsteady(seed, 0.2)).p_value
@@ -201,7 +201,7 @@ def test_a_system_with_one_answer_for_all_has_the_value_0_and_a_standard_error_a
     item = of(PEOPLE[80:120])
     found = measure(item, lambda *_: "No.")
     assert (found.value, found.p_value) == (0, 1)
-    flip_rate = measure(part(asked(PEOPLE[80:120]), "flip_rate"), lambda *_: "No.")
+    flip_rate = measure(item_of(asked(PEOPLE[80:120]), "flip_rate"), lambda *_: "No.")
     assert found.standard_error == flip_rate.standard_error
     assert found.standard_error is not None
     assert found.standard_error > 0

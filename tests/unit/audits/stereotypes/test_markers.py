@@ -10,7 +10,7 @@ import pytest
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Status
 from pytest_fairness.run.probe_items import items_of
-from tests.support.cases import PAIR, answer, compare, judge, measure, part, probe, run
+from tests.support.cases import PAIR, answer, compare, item_of, judge, measure, probe, run
 
 WORK = probe()
 PAIRED = "markers[ceo/nurse]"
@@ -22,7 +22,7 @@ def test_items_are_cases_pairs_and_categories() -> None:
 
 
 def test_an_item_uses_the_answers_to_its_cases_alone() -> None:
-    pair = part(WORK, PAIRED)
+    pair = item_of(WORK, PAIRED)
     used = [name for name in ("nurse", "ceo", "pilot", "gone") if pair.uses({"case": name})]
     assert used == ["nurse", "ceo"]
     assert not pair.uses({"case": "nurse", "group": "women"})
@@ -58,7 +58,7 @@ def test_texts_without_gender_are_neither_fair_nor_unfair() -> None:
 def test_the_reason_suggests_words_if_most_answers_hold_no_marker() -> None:
     answers = run(1, {"pilot": 0.3}, trials=60, without=0.7)
     answers = [replace(each, content=f"{each.content} A brave captain.") for each in answers]
-    found = part(WORK, "markers[pilot]")
+    found = item_of(WORK, "markers[pilot]")
     said = found.audit.describe(measure(WORK, "markers[pilot]", answers))
     assert "of the answers contain too few of the listed words" in said
     assert "brave" in said
@@ -100,7 +100,7 @@ def test_details_name_the_markers_and_show_examples() -> None:
     }
     first = measurement.details["examples"][0]
     assert (first["group"], first["ratio"], first["stereotype"]) == ("nurse", 1.0, ["she", "her"])
-    assert part(WORK, PAIRED).audit.top_contributors(measurement, None) == ["nurse 1.00 (her she)"]
+    assert item_of(WORK, PAIRED).audit.top_contributors(measurement, None) == ["nurse 1.00 (her she)"]
 
 
 def test_numbers_do_not_depend_on_the_order_of_answers() -> None:
@@ -178,9 +178,9 @@ def test_a_run_is_no_worse_than_itself() -> None:
 def test_a_changed_list_of_markers_makes_the_baseline_stale_and_its_order_does_not() -> None:
     changed = probe(PAIR.replace("[she, her]", "[her, she]"))
     other = probe(PAIR.replace("[she, her]", "[she, hers]"))
-    first, same, different = (part(each, PAIRED).fingerprint for each in (WORK, changed, other))
+    first, same, different = (item_of(each, PAIRED).fingerprint for each in (WORK, changed, other))
     assert first == same
     assert {name for name in first if first[name] != different[name]} == {
         "list of markers of nurse", "list of markers of ceo",
     }  # fmt: skip
-    assert part(WORK, "markers[pilot]").fingerprint == part(changed, "markers[pilot]").fingerprint
+    assert item_of(WORK, "markers[pilot]").fingerprint == item_of(changed, "markers[pilot]").fingerprint

@@ -12,7 +12,7 @@ from pytest_fairness.audits.stereotypes.regard import Regard, difference, mean_s
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Status
 from pytest_fairness.run.probe_items import items_of
-from tests.support.cases import GROUPS, compare, judge, measure, part, probe
+from tests.support.cases import GROUPS, compare, item_of, judge, measure, probe
 from tests.support.oracles import vector
 
 SINGLE = """
@@ -77,7 +77,7 @@ def test_the_value_is_the_mean_of_the_cases() -> None:
     assert judge(of, "regard[thief]", answers).name == "over-limit"
     assert judge(of, "regard[saint]", answers).name == "pass"
     assert (
-        part(of, "regard[thief]")
+        item_of(of, "regard[thief]")
         .audit.top_contributors(measure(of, "regard[thief]", answers), None)[0]
         .startswith("thief 0.")
     )
@@ -135,7 +135,7 @@ def test_short_texts_are_missing() -> None:
 
 def test_scored_texts_have_their_groups_masked() -> None:
     of = probe(GROUPS)
-    found = part(of, "regard[bus]")
+    found = item_of(of, "regard[bus]")
     audit = found.audit
     assert isinstance(audit, Regard)
 
@@ -167,7 +167,7 @@ def test_the_order_of_answers_does_not_matter() -> None:
 
 def test_cases_without_one_of_the_groups_are_left_out_and_withhold_a_pass() -> None:
     of = probe(GROUPS)
-    item = part(of, "regard[category=places]")
+    item = item_of(of, "regard[category=places]")
     whole = groups(3, {"women": 0.3, "men": 0.3})
     lacking = [answer for answer in whole if answer.labels != {"case": "shop", "group": "men"}]
     for answers, found in ((whole, []), (lacking, ["incomplete_units"])):
