@@ -1,7 +1,7 @@
 """Splitting of texts into words, without the identity terms that name a group.
 
-If identity terms stayed, a classifier would only find the word "woman" again. The built-in terms are listed below; a
-probe can declare further terms.
+If the texts kept identity terms, a classifier would separate the groups by words such as "woman" only. The built-in
+terms are listed below; a probe can declare further terms.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ COLOUR_OF_THINGS: dict[str, tuple[str, ...]] = {
         *("tie", "dress", "shoes?", "shirts?", "sneakers?", "noise-cancell?ing", "water", "gold", "balance", "light"),
     ),
 }
-"""Words before which "black" or "white" is a colour and is not removed: "white noise" stays."""
+"""Words before which "black" or "white" is only a colour and is kept, as in "white noise"."""
 
 GENERIC_WORDS = frozenset(
     (
@@ -102,7 +102,7 @@ class Anonymizer:
     def __init__(self, declared: Iterable[str], *, names: Collection[str] = (), enabled: bool = True) -> None:
         self._names = frozenset(names)
         self._pattern = _pattern(declared) if enabled else None
-        # Of text as it is written, with curly apostrophes and capitals.
+        # This pattern is for texts as they were written, with curly apostrophes and capitals.
         written = self._pattern and self._pattern.pattern.replace("'", "['\N{RIGHT SINGLE QUOTATION MARK}]")
         self._written = re.compile(written, re.IGNORECASE) if written else None
 
@@ -117,11 +117,11 @@ class Anonymizer:
         return plain if self._written is None else self._written.sub(lambda match: _mask(match[0], mask), plain)
 
     def _without_names(self, text: str) -> str:
-        """Return the text without first names. In a script with capitals, only a capitalised word can be a name.
+        """Return the text without first names.
 
-        Some first names are also ordinary words, such as Grace. Such a word is removed only if the text has it at least
-        once inside a sentence, and not written in capitals only. In this case, it is also removed at the beginning of
-        sentences.
+        In a script with capitals, only a capitalised word can be a name. Some first names are also ordinary words, such
+        as Grace. Such a word is removed only if the text has it at least once inside a sentence, and not written in
+        capitals only. In this case, it is also removed at the beginning of sentences.
         """
         plain = _straightened(unicodedata.normalize("NFKC", text))
         found = [
@@ -164,7 +164,7 @@ def _pattern(declared: Iterable[str]) -> re.Pattern[str]:
         parts = words(term)
         terms |= {term.strip()} if len(parts) > 1 or not GENERIC_WORDS.issuperset(parts) else set()
         terms |= {part for part in parts if part not in GENERIC_WORDS}
-    # Longest first, so that a phrase goes before the words it is made of.
+    # Longest first, so that a phrase is matched before its single words.
     alternatives = "|".join(_alternative(term) for term in sorted(terms, key=lambda term: (-len(term), term)) if term)
     return re.compile(rf"(?<!\w)(?:{alternatives})(?:'(?:s|re|ll|ve|d)|s'?|')?(?!\w)")
 

@@ -25,7 +25,7 @@ FOREIGN_ANSWERS = "foreign_answers"
 FEWEST_ANSWERS = 4
 """Smallest number of usable answers for which repetition is checked."""
 SHORT_WORDS = 3
-"""Largest number of words of a short answer, which a working system may well repeat."""
+"""Largest number of words of a short answer; a working system may repeat short answers."""
 EFFECTIVE_SHORT = 1.05
 """Short answers are constant if their effective number of distinct values is below this: about 97.5 % are the same."""
 EFFECTIVE_LONG = 1.5
@@ -104,7 +104,7 @@ def missing_in_every_group(measurement: Measurement) -> list[Concern]:
         Concern(
             "missing_answers",
             f"more than {MISSING_IN_EVERY_GROUP:.0%} of the answers are missing in every group ({named}), so that a "
-            "small difference between groups shows nothing. Check that the target works",
+            "small difference between groups says nothing. Check that the target works",
         )
     ]
 
@@ -237,7 +237,7 @@ def _constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Seq
     values = Counter(value for _, value in kept)
     common, count = values.most_common(1)[0]
     if common is Status.REFUSED:
-        return None  # missing answers, which are counted as such
+        return None  # all answers are missing, which another check reports
     text = next(_quoted(answer) for answer, value in kept if value == common)
     prompts = {tuple(sorted(answer.labels.items())) for answer, value in kept if value == common}
     if decided:
@@ -268,7 +268,7 @@ def _constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Seq
             named = ", ".join(name for name in group if name)
             return Concern("constant_answers", f"{most} of {own.total()} answers for {named} are the same ({own_text})")
     if count > REPEATED_SHARE * len(kept) and isinstance(common, str) and _is_long(common):
-        # The same answer to the same question of both groups is no sign of a fault.
+        # Equal answers to the same question about both groups are no sign of a fault.
         several = len({_question(probe, item, answer) for answer, _ in kept}) > 1
         asked = {_question(probe, item, answer) for answer, value in kept if value == common} if several else prompts
         if len(asked) > 1:
@@ -281,7 +281,7 @@ def _constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Seq
 
 
 def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
-    """Return a value to compare answers by: answers that count as the same have the same value."""
+    """Return a value that is the same for all answers that count as the same."""
     content = answer.content
     if not answer.usable:
         return answer.status
@@ -289,7 +289,8 @@ def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
         return str(content)
     if isinstance(content, list):
         if content and isinstance(content[0], float):
-            # Log-probabilities: a scorer that ignores its input gives every token the same one.
+            # The content is log-probabilities. A model that ignores its input gives all tokens the same
+            # log-probability.
             return frozenset(content)
         return tuple(_without_numbers(str(item), _ANY_NUMBER) for item in content)
     return _without_numbers(str(content))

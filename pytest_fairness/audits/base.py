@@ -37,9 +37,9 @@ class AuditItem(Generic[OwnSettings]):
         labels: the subject as names and values, for reports.
         settings: the audit's settings in this probe.
         alpha: one-sided significance level of the item's tests: min(0.01, the probe's alpha / number of the probe's
-            items). With interim analyses, the share of the current analysis.
+            items). With interim analyses, the part of this level that the current analysis uses.
         beta: probability that the item passes although its true value is worse by twice the tolerance. With interim
-            analyses, the share of the current analysis.
+            analyses, the part of this probability that the current analysis uses.
         seed: text that seeds all random draws of the item; the same in every run.
         target: name of the target that is asked; `None` if the only target has no name.
         total_alpha: alpha of all interim analyses together; `None` if there is only one analysis.
@@ -238,7 +238,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         return []
 
     def score(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
-        """Return the value of a few answers to which a person gave one label; limits are calibrated with such values.
+        """Return the value of a few answers that a person labelled as a whole; limits are calibrated with such values.
 
         Raises:
             NotMeasurable: the answers hold nothing to measure.
@@ -315,7 +315,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
     def examples(
         self, probe: ProbeT, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
     ) -> list[list[Example]]:
-        """Return lists of answers; reports show each list side by side.
+        """Return lists of example answers; reports show the answers of each list side by side.
 
         The most typical list comes first. Each answer has the name of its group.
 

@@ -99,7 +99,7 @@ def one_sided_bounds(
 ) -> tuple[float, float]:
     """Return the lower confidence bound at `alpha` and the upper confidence bound at `beta`.
 
-    They use Student's t distribution, or the normal distribution if no degrees of freedom are given.
+    The bounds are those of Student's t distribution, or of the normal distribution if no degrees of freedom are given.
     """
     below, above = (normal.quantile(1 - chance, degrees_of_freedom) * standard_error for chance in (alpha, beta))
     return estimate - below, estimate + above
@@ -115,5 +115,5 @@ def _wanted_error(
         return (estimate - threshold if proof else estimate) / found
     excluded = (accepted - estimate) / normal.quantile(1 - beta)
     room = accepted - threshold if proof else accepted
-    # Small enough also for finding the worsening that a pass excludes.
+    # The error must also be small enough to find a worsening of the size that a pass excludes.
     return min(excluded, room / found) if room > 0 else excluded

@@ -145,14 +145,14 @@ class GrownWords(DecisionRule):
     ) -> Decision:
         """Return the decision on the number of words that grew significantly (family-wise) and by at least `min_share`.
 
-        A pass excludes that a word is new in twice `min_share` of one group's texts: with probability 1 − `item.beta`,
-        such a word would have grown more than every other word.
+        A pass requires that a word which is new in twice `min_share` of one group's texts would have been found with
+        probability 1 − `item.beta`.
         """
         if not comparison.paired:
             return Decision(
                 "unclear",
                 times_more_units=math.inf,
-                explanation="too few answers of the baseline are available: the same number of words can hide "
+                explanation="too few answers of the baseline are available: an equal number of words can hide "
                 "different words",
             )
         if comparison.value > tolerance:
@@ -275,7 +275,7 @@ def _distance_bounds(item: AnyItem, measurement: Measurement, limit: float) -> t
 
 
 def _unless_missed(documents_needed: Sequence[int | None], smallest: float, accepted: float) -> Decision:
-    """Return `within` if the run would have detected a new word in `accepted` of a group's texts, otherwise `unclear`.
+    """Return `within` if the run would detect a new word in the share `accepted` of a group's texts, else `unclear`.
 
     Args:
         documents_needed: number of documents that must contain a new word for it to be significant (`None`: no number
@@ -289,7 +289,7 @@ def _unless_missed(documents_needed: Sequence[int | None], smallest: float, acce
     where = "in every text" if least is None else f"in up to {min(1.0, smallest):.0%} of the texts"
     return Decision(
         "unclear",
-        # However many documents there are, the word must be in about as many of them.
+        # In a larger run, the number of documents that must contain the word is about the same.
         times_more_units=math.inf if least is None else smallest / accepted,
         explanation=f"a new word {where} of one group may have been missed; a pass needs at most {accepted:.0%}",
     )

@@ -45,7 +45,7 @@ class EffectSize:
         return {"name": self.name, "formula": self.formula, "cutoffs": list(self.cutoffs), "source": self.source}
 
     def size(self, effect: float) -> Size:
-        """Return the size of an effect in words; the smallest effects are called small, too."""
+        """Return the size of an effect in words; an effect below all cut-offs is also called small."""
         _, moderate, large = self.cutoffs
         return Size.LARGE if abs(effect) >= large else Size.MODERATE if abs(effect) >= moderate else Size.SMALL
 
@@ -155,7 +155,7 @@ def _found(known: EffectSize, loss: Callable[[float], float], measurement: Measu
         return False
     if measurement.interval is not None and measurement.interval[0] <= known.no_effect <= measurement.interval[1]:
         return False
-    # A one-sided test says nothing of a difference to the other side.
+    # A one-sided test says nothing about a difference in the other direction.
     tested = loss(measurement.value) > loss(known.no_effect)
     return measurement.p_value is None or not tested or measurement.p_value <= ALPHA
 
@@ -190,10 +190,10 @@ def _described(
     if size is Size.NONE:
         smallest = ""
         if detectable is not None:
-            smallest = f"; {answers} answers show differences from about {detectable:.2g}{_named(known, detectable)} on"
+            smallest = f"; {answers} answers can show a difference of about {detectable:.2g}{_named(known, detectable)}"
         return f"no difference found ({number}){smallest}"
     small = known.cutoffs[0]
-    below = f", below {small:g}, the cut-off of small" if abs(value) < small else ""
+    below = f", below the cut-off {small:g}" if abs(value) < small else ""
     but = "" if doubt is None else f"; but {doubt.message}"
     return f"{size} difference ({number}{below}){but}"
 

@@ -35,7 +35,7 @@ def too_few_observations(observations: int, answers: int) -> Concern:
 
     Args:
         observations: number of different prompts.
-        answers: number of answers to them.
+        answers: number of answers to these prompts.
     """
     return Concern(
         "repeated_answers",
@@ -50,7 +50,7 @@ def counted_once(observations: int, answers: int) -> Concern:
 
     Args:
         observations: number of different prompts.
-        answers: number of answers to them.
+        answers: number of answers to these prompts.
     """
     return Concern(
         "repeated_answers",

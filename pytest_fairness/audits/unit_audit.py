@@ -226,7 +226,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         first, second = first[both], second[both]
         statistic = self.statistic(len(current_table.columns))
         if math.isnan(float(statistic.value((first.mean(axis=0) + second.mean(axis=0)) / 2))):
-            raise NotMeasurable(f"the {self.counted} that {self.usable} in both runs leave nothing to compare")
+            raise NotMeasurable(f"no value can be computed from the {self.counted} that {self.usable} in both runs")
         change = UnitChange.of(
             statistic,
             first,

@@ -63,8 +63,8 @@ class Documents:
         for side, name in ((marked, groups.marked_name), (~marked, groups.unmarked_name)):
             if not any(document for document, own in zip(documents, side, strict=True) if own):
                 raise NotMeasurable(
-                    f"no answer for {name} has a word besides identity terms, such as the names of the groups; check "
-                    "that these texts are the answers. In a probe, `anonymize` selects the terms"
+                    f"the answers for {name} have no words besides identity terms, such as the names of the groups; "
+                    "check that these texts are the answers. In a probe, `anonymize` selects the terms"
                 )
         return cls(
             words=documents,
@@ -107,7 +107,7 @@ def join_runs(current: Documents, baseline: Documents) -> tuple[Documents, NDArr
 
 def text_of(answer: Answer) -> str:
     """Return the text of a usable answer; the text of a list has one line for each item."""
-    # An item a line: words of two items are no neighbours, and identity terms do not span them.
+    # One line for each item, so that words of two items are not neighbours, and no identity term spans two items.
     return "\n".join(answer.content) if isinstance(answer.content, list) else str(answer.content)
 
 
@@ -124,7 +124,7 @@ def count_words(documents: Sequence[Sequence[str]], minimum_documents: int = 1) 
 
     Args:
         documents: words of each document.
-        minimum_documents: words that occur in fewer documents are left out.
+        minimum_documents: smallest number of documents that must contain a word; all other words are left out.
     """
     # Deferred, as scipy is not needed to load a probe.
     from scipy.sparse import csr_array
@@ -151,7 +151,7 @@ def holding_documents(counts: csr_array) -> NDArray[np.int64]:
 def require_words(number: int) -> None:
     """Raise `NotMeasurable` if fewer than two words can be tested."""
     if number < 2:
-        raise NotMeasurable("the answers share fewer than two words that occur in three documents")
+        raise NotMeasurable("no word can be tested: fewer than two words occur in three or more answers")
 
 
 def strongest_words(words: Sequence[str], weights: NDArray[np.float64]) -> dict[str, Json]:

@@ -1,8 +1,8 @@
 """Base class of audits whose value is a signed difference between two groups.
 
-The change between two runs is measured in the direction of the gap in both runs together, which does not depend on run
-labels. The difference between the absolute gaps is not used, because it cannot exceed the sum of the gaps, and
-permutation of run labels does not change this sum.
+The change between two runs is measured in the direction of the gap in both runs together, because this direction does
+not depend on run labels. The difference between the two absolute gaps would be a poor test statistic: it is at most as
+large as the sum of the gaps, and the sum is the same for all permutations of run labels.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class GapChange:
         null: (swaps,) change after permutation of run labels.
         moved: absolute difference between the two gaps.
         null_moved: (swaps,) absolute difference between the two gaps after permutation of run labels.
-        description: phrase that states both gaps; used if the gap changed sides.
+        description: phrase that states both gaps, for a gap that changed sides.
         details: details of the comparison.
     """
 

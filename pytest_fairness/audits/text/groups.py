@@ -92,7 +92,7 @@ class Groups:
         return found.without_repeats(probe.sampling.temperature)
 
     def without_repeats(self, temperature: float | None) -> Groups:
-        """Return one answer for each prompt and group if the system repeats itself, otherwise the same groups."""
+        """Return the groups with one answer for each prompt and group if the system repeats itself, else unchanged."""
         cells: dict[tuple[tuple[str, str], ...], list[int]] = {}
         for index, answer in enumerate(self.answers):
             if answer.text is not None:

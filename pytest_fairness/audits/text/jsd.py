@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 
 DOCUMENTS_OF_A_STRATUM = 12
-"""Smallest number of documents of each group in a stratum that is also measured by itself; in smaller strata most
-differences stay hidden."""
+"""Smallest number of documents of each group in a stratum that is also measured separately; in smaller strata, most
+differences cannot be detected."""
 DRAWS = 499
 """Number of random samples of `MINIMUM_DOCUMENTS` documents of each group."""
 SHOWN_WORDS = 20
@@ -60,7 +60,7 @@ class CountedDocuments(DocumentFeatures):
     Attributes:
         vocabulary: word of each column.
         counts: (documents, words) sparse counts.
-        words: the same counts, arranged to compute divergences of all documents and of each large stratum.
+        words: counts, arranged to compute the divergence of all documents and of each large stratum.
     """
 
     vocabulary: Sequence[str]
@@ -83,15 +83,15 @@ class CountedDocuments(DocumentFeatures):
 
 
 class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
-    """Excess Jensen-Shannon divergence of a marked and the unmarked group, in bits (0 = as by chance; at most 1)."""
+    """Excess Jensen-Shannon divergence of a marked and the unmarked group, in bits (0 = no difference; at most 1)."""
 
     info = AuditInfo(
         name="jsd",
         title="Different vocabulary",
         question="How different are the vocabularies of the two groups?",
         formula="JSD = H((P + Q)/2) − (H(P) + H(Q))/2;  value = JSD − mean JSD with permuted labels",
-        meaning="Bits in excess of chance: 0 = as different as two random halves of one group. Opposite differences in "
-        "two large strata do not cancel. The value grows with the number of answers.",
+        meaning="Bits in excess of chance: 0 = the groups differ no more than random halves of one group. Opposite "
+        "differences in two large strata do not cancel. The value grows with the number of answers.",
         source="Lin 1991; Gerlach, Font-Clos and Altmann 2016 on the bias of finite samples",
         better=Direction.LOWER,
         unit="bits",
@@ -101,12 +101,13 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
         charts={"contributions": "word_contributions"},
         effect=EffectSize(
             name="bits",
-            formula="the value, at least 0",
+            formula="the value; a value below 0 counts as 0",
             of=lambda value, _: max(0.0, value),
             cutoffs=(0.007, 0.044, 0.107),
-            source="our own, as none are published: JSD is the information that one word gives about the group; "
-            "two normal distributions that d = 0.2, 0.5 and 0.8 are apart (Cohen 1988) give 0.007, 0.044 and 0.107 "
-            "bits, and so do groups in which 0.7, 4.4 and 10.7 of 100 words are words that the other group never gets",
+            source="our own, as none are published. JSD is the information that one word gives about the group. Two "
+            "normal distributions whose means differ by 0.2, 0.5 and 0.8 standard deviations (Cohen 1988) have a JSD "
+            "of 0.007, 0.044 and 0.107 bits; so have two groups in which 0.7, 4.4 and 10.7 of 100 words are words that "
+            "the other group never gets",
         ),
     )
     version: ClassVar[int] = 2
@@ -125,7 +126,7 @@ class Jsd(TwoSampleAudit[JsdSettings, CountedDocuments]):
         return features.words.divergences(marked, ~marked)
 
     def test_statistic(self, features: CountedDocuments, statistic: Floats) -> Floats:
-        """Return the weighted sum of all divergences: of all documents together, and of each large stratum."""
+        """Return the weighted sum of the divergence of all documents and the divergences of the large strata."""
         test_statistic: Floats = statistic @ features.words.weights
         return test_statistic
 

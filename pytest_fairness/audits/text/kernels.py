@@ -1,7 +1,7 @@
 """Texts as feature vectors whose inner product is the similarity of two texts.
 
-They serve audits that compare whole distributions of texts. Another similarity needs only another function from
-documents to vectors.
+Audits that compare whole distributions of texts use these vectors. To add another similarity, add a function that
+returns vectors for documents.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 EXACT = 2048
-"""Largest number of documents whose similarities are computed exactly; the time grows with its square."""
+"""Largest number of documents whose similarities are computed exactly; the time grows with the square of the number."""
 SKETCHED = 2048
 """Number of dimensions of the approximate vectors that are used for more documents. The error of squared distances
 between means is about √(2 / 2048)."""

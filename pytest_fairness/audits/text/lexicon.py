@@ -1,7 +1,7 @@
 """Audit `lexicon`: rates of a lexicon's terms (agentic, communal or any other words) in two groups' texts.
 
-Rates are compared by document, because the words of one text are not independent. The details also hold the odds ratio
-that papers report, with a confidence interval and a test by document.
+Rates are compared by document, because the words of one text are not independent. The details also hold the odds ratio,
+which most papers report, with a confidence interval and a test by document.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Lexicon(GapAudit[LexiconSettings]):
     def change(
         self, item: AuditItem[LexiconSettings], current: Groups, baseline: Groups, random: np.random.Generator
     ) -> GapChange:
-        """Return the change of the gap, with run labels permuted within cells, and runs cut to equal size."""
+        """Return the change of the gap between runs cut to equal size, with the draws of its permutation test."""
         rates = [Rates.of(run, terms_of(item)) for run in (current, baseline)]
         runs = TwoRates.of(rates[0], rates[1])
         cuts, swaps = runs.gaps(CUTS, random), runs.swapped(SWAPS, random)
@@ -218,7 +218,7 @@ def terms_of(item: AuditItem[LexiconSettings]) -> tuple[str, ...]:
 
 
 def _change_of_gaps(current: Floats, baseline: Floats) -> Floats:
-    """Return (current gap − baseline gap), multiplied by the sign of the sum of both gaps; one value per draw."""
+    """Return (current gap − baseline gap) × sign of the sum of both gaps, for each draw."""
     return (current - baseline) * np.sign(np.round(current + baseline, ROUNDING))
 
 

@@ -97,7 +97,7 @@ def read(path: Path, name: str) -> tuple[str, ...]:
 
 
 def _written_as(value: object) -> str:
-    """Return how a lexicon is written: `list` (of terms), or `mapping` (with the name of a file)."""
+    """Return the form in which a lexicon is written: `list` (of terms), or `mapping` (with the name of a file)."""
     # Pydantic calls this for a validated model too, when the model is serialised.
     return "mapping" if isinstance(value, Mapping | ProbeModel) else "list"
 

@@ -31,8 +31,8 @@ FEWEST_DIFFERENT = 5
 """A classifier is trained only if each group has at least this many different answers."""
 FEWEST_DOCUMENTS_OF_A_WORD = 3
 MOST_WORDS = 2048
-"""Largest number of words that are features if there are more documents than this; the words in most documents are
-kept."""
+"""Largest number of features if there are more documents than this number; the words that occur in most documents are
+used."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Corpus:
         strata: (documents,) stratum number of each document.
         current: (documents,) whether the document belongs to this run; all `True` if there is only one run.
         kinds: (documents,) a number for each document, the same for equal documents.
-        features: how features are computed from counts: square roots of counts, or TF-IDF weights.
+        features: name of the features: square roots of counts, or TF-IDF weights.
     """
 
     vocabulary: Sequence[str]
@@ -65,7 +65,7 @@ class Corpus:
 
         Args:
             documents: documents of one run, or of two runs.
-            features: how features are computed from counts.
+            features: name of the features; see the attribute `features`.
             current: (documents,) whether the document belongs to this run; `None` if there is only one run.
         """
         current = np.ones(len(documents.words), dtype=np.bool_) if current is None else current
@@ -97,9 +97,9 @@ class Corpus:
     def weights(self) -> csr_array:
         """Return the classifier's features; shape (documents, words).
 
-        They do not depend on labels, so that the test documents may be included. Square roots of counts have the same
-        variance for frequent and for rare words (Bartlett 1936); with plain counts, the penalty would act on the most
-        frequent words only.
+        Features do not depend on labels, so that they may be computed from training and test documents together. Square
+        roots of counts have the same variance for frequent and for rare words (Bartlett 1936); with plain counts, the
+        penalty would act on the most frequent words only.
         """
         if self.features == "counts":
             return self.counts.sqrt()
@@ -153,9 +153,9 @@ class Corpus:
     def published(self, seed: int) -> tuple[float, float]:
         """Return the accuracy as other publications report it, for comparison, and its standard deviation over folds.
 
-        It is the plain accuracy of a linear support vector machine in a cross-validation; equal documents are in the
-        same fold. The standard deviation is not the standard error of the mean, because folds share training documents.
-        With too few documents to train on, the result is the share of the larger group, and 0.
+        The accuracy is that of a linear support vector machine in a cross-validation, in which equal documents are in
+        the same fold. The standard deviation is not the standard error of the mean, because folds share training
+        documents. If there are too few documents to train on, return the share of the larger group, and 0.
         """
         larger = float(max(self.marked.mean(), 1 - self.marked.mean()))
         if self.different < FEWEST_DIFFERENT or not self.vocabulary:

@@ -57,19 +57,19 @@ class MarkedWordsSettings(PriorSettings):
         default=0.1,
         ge=0,
         le=1,
-        description="Smallest growth since the baseline with which a word counts as grown. A word's growth is that of "
-        "the share of the group's texts that contain it, minus the share of the other group's texts.",
+        description="A word counts as grown if its difference grew by at least this much since the baseline. The "
+        "difference is the share of the group's texts that contain the word, minus that of the other group's texts.",
     )
 
 
 def _furthest_word(measurement: Measurement) -> float:
-    """Return the largest Cohen's h of the significant words' shares of texts in both groups; 0 if there are none."""
+    """Return the largest Cohen's h of the significant words: of both groups' shares of texts with the word."""
     shares = [word["texts"] for word in measurement.details["words"] if word["significant"]]
     return max((effect_sizes.cohens_h(each["marked"], each["unmarked"]) for each in shares), key=abs, default=0.0)
 
 
 def _smallest_word(measurement: Measurement) -> float | None:
-    """Return Cohen's h of the rarest word that can be found: one group's texts contain it, the other group's do not."""
+    """Return the smallest Cohen's h that the audit can find: that of a word which only one group's texts contain."""
     share = measurement.details["smallest_share"]
     return effect_sizes.cohens_h(share, 0.0) if share is not None and math.isfinite(share) else None
 
@@ -83,9 +83,10 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         question="Which words does one group get more often than the other?",
         formula="δ = ln[(y₁ + α) / (n₁ + α₀ − y₁ − α)] − ln[(y₂ + α) / (n₂ + α₀ − y₂ − α)];  "
         "z = δ / √(1/(y₁ + α) + 1/(y₂ + α))",
-        meaning="The number of words whose |z| exceeds the critical value of the largest |z| of all words, found by "
-        "permutation. The tolerance is the number of words that may grow since the baseline. A word's growth is that "
-        "of the share of one group's texts that contain it, minus the share of the other group's texts.",
+        meaning="Number of words whose |z| exceeds the critical value: the 1 − alpha quantile of the largest |z| of "
+        "all words under permuted labels. The tolerance is the number of words whose difference may grow since the "
+        "baseline. The difference is the share of one group's texts that contain the word, minus that of the other "
+        "group's texts.",
         source="Monroe, Colaresi and Quinn 2008, “Fightin’ Words”; Cheng, Durmus and Jurafsky 2023, “Marked Personas”; "
         "Westfall and Young 1993 on testing many words at once",
         better=Direction.LOWER,
@@ -96,7 +97,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         charts={"words": "marked_words", "grown": "grown_words"},
         effect=EffectSize(
             name="Cohen’s h",
-            formula="the significant word whose shares of both groups’ texts are furthest apart",
+            formula="shares of both groups’ texts that contain a word; the significant word with the largest h counts",
             of=lambda value, measurement: _furthest_word(measurement) if value else 0.0,
             cutoffs=(0.2, 0.5, 0.8),
             source=COHEN,
@@ -132,7 +133,8 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
             )
             for number, axis in enumerate(by_axis)
         ]
-        # A cell of several axes must stand out against the unmarked group of each of them, and to the same side.
+        # For an intersection of axes, a word must differ from the unmarked group of each axis, always in the same
+        # direction.
         scores = np.stack([test.z for test in tests])
         alike = np.abs(np.sign(scores).sum(axis=0)) == len(tests)
         significant = alike & np.all([np.abs(test.z) > test.threshold for test in tests], axis=0)
@@ -231,7 +233,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         """Return a phrase that names the words that grew, with the shares of each group's texts."""
         details = comparison.details
         if "grown" not in details:
-            return f"{comparison.value:+.0f} {word_or_words(abs(comparison.value))} (possibly different words)"
+            return f"{comparison.value:+.0f} {word_or_words(abs(comparison.value))} (other words may be among them)"
         return describe_growth(details)
 
     def word_rows(
@@ -280,7 +282,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         return by_side["marked"], by_side["unmarked"]
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words that grew, else the significant words; a note follows words of the unmarked group."""
+        """Return the words that grew, else the significant words; a note marks words of the unmarked group."""
         if comparison is not None and comparison.details.get("grown"):
             words = comparison.details["grown"]
         else:

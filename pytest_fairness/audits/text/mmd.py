@@ -1,8 +1,8 @@
 """Audit `mmd`: unbiased squared maximum mean discrepancy between the distributions of two groups' texts.
 
 Every text is compared with every other text, by words and character n-grams or by sentence embeddings. The groups
-differ if texts of the same group are more similar to each other than texts of different groups. This detects changes of
-some or of all texts, of a few words or of the style.
+differ if texts of the same group are more similar to each other than texts of different groups. The audit therefore
+detects changes of some texts or of all texts, of a few words or of the style.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
         charts={"top_words": "word_weights"},
         effect=EffectSize(
             name="η²",
-            formula="MMD² / (MMD² + 4 s²), s² the variance of texts around their group’s mean",
+            formula="MMD² / (MMD² + 4 s²), where s² is the variance of texts around their group’s mean",
             of=lambda value, measurement: effect_sizes.share_of_variance(value, measurement.details["variance"]),
             cutoffs=(0.01, 0.06, 0.14),
             source=f"{COHEN}; Anderson 2001 for the variance of texts (PERMANOVA)",

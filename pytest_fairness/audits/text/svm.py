@@ -1,8 +1,9 @@
 """Audit `svm`: accuracy with which a linear classifier separates two groups' texts without identity terms.
 
-Cheng, Durmus and Jurafsky 2023 ("Marked Personas") report plain accuracy for one group against all others; always
-guessing the larger class already scores 0.8 there. This audit reports the balanced accuracy for one marked group
-against the unmarked group, so that chance is 0.5. The classifier that scores a text is trained on all other texts.
+Cheng, Durmus and Jurafsky 2023 ("Marked Personas") report plain accuracy for one group against all others, where a
+classifier that always predicts the larger class has an accuracy of 0.8. This audit reports the balanced accuracy for
+one marked group against the unmarked group, so that chance is 0.5. The classifier that scores a text is trained on all
+other texts.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ class SvmSettings(AuditSettings):
 class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     """Balanced accuracy of a linear classifier on texts that it was not trained on, 0..1; chance is 0.5.
 
-    Changes are computed from the log-odds of the accuracy, so that a change can be detected from any baseline. They are
-    reported as the change from 0.5 that is equally large in log-odds: 0.15 is a change from 0.5 to 0.65, and also from
-    0.89 to 0.94.
+    Changes are computed from the log-odds of the accuracy, so that a change can be detected from any baseline. A change
+    is reported as the change from 0.5 that is equally large in log-odds: 0.15 is a change from 0.5 to 0.65, and also
+    from 0.89 to 0.94.
     """
 
     info = AuditInfo(
@@ -67,11 +68,11 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         charts={"top_words": "word_weights"},
         effect=EffectSize(
             name="Cohen’s U₂",
-            formula="balanced accuracy, at least 0.5",
+            formula="balanced accuracy; a value below 0.5 counts as 0.5",
             of=lambda value, _: max(0.5, value),
             cutoffs=(0.54, 0.6, 0.66),
-            source=f"{COHEN}: U₂ = Φ(d/2), the accuracy of the best classifier of two groups that d = 0.2, 0.5 and "
-            "0.8 are apart",
+            source=f"{COHEN}: U₂ = Φ(d/2), the accuracy of the best classifier of two normal distributions whose means "
+            "differ by d = 0.2, 0.5 and 0.8 standard deviations",
             no_effect=0.5,
         ),
     )
@@ -191,7 +192,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     def describe_change(self, comparison: Comparison) -> str:
         """Return the change as a phrase; the number is the equally large change from an accuracy of 0.5."""
         found = super().describe_change(comparison)
-        return f"{found} (from an accuracy of 0.5)" if comparison.value else found
+        return f"{found} (as a change from an accuracy of 0.5)" if comparison.value else found
 
     def word_values(self, item: AuditItem[SvmSettings], documents: Documents) -> tuple[str, Mapping[str, float]]:
         """Return the classifier's weight of each word; see `TextAudit.word_values`."""

@@ -19,7 +19,7 @@ from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.groups import stratified_difference
 
 PER = 100
-"""Rates are numbers of occurrences per this many words."""
+"""Rates are numbers of occurrences in this number of words."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ class Rates:
     def error(self, weights: Floats | None = None) -> tuple[float, float]:
         """Return the standard error of the gap, and its degrees of freedom.
 
-        The standard error is never below that for two occurrences in all, because terms that do not occur in these
-        documents may still occur in others.
+        The standard error is at least that of two occurrences in all documents, because terms that do not occur in
+        these documents may occur in others.
 
         Args:
             weights: (strata,) weights; `None` for the run's own weights.
@@ -124,7 +124,7 @@ class Rates:
         return max(error, least), degrees
 
     def by_term(self) -> dict[str, tuple[float, float, int]]:
-        """Return each term that occurs: mean rate of the marked and unmarked group, number of documents with it."""
+        """Return, for each term that occurs, its mean rates in the two groups and the number of documents with it."""
         rates: dict[str, list[float]] = {}
         documents: Counter[str] = Counter()
         for found, coefficient, number in zip(self.found, self.coefficients, self.words, strict=True):
@@ -189,7 +189,7 @@ class TwoRates:
     def swapped(self, count: int, random: np.random.Generator) -> tuple[Floats, Floats]:
         """Return the gaps of both runs, each (count,), after random exchange of documents between the runs.
 
-        This is the null distribution of no change.
+        The draws are the null distribution: they show which gaps occur if the runs do not differ.
         """
         return stratified_difference.swapped(self._rates, self.marked, self.strata, self.is_current, count, random)
 

@@ -100,7 +100,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
     def typicality(
         self, probe: GenerationProbe, item: AuditItem[SettingsT], measurement: Measurement
     ) -> Callable[[str], float]:
-        """Return a function that rates how typical a text is of the marked group; below 0: of the unmarked group."""
+        """Return a function that scores texts: above 0 if typical of the marked, below 0 of the unmarked group."""
         weights, anonymize = self.word_weights(measurement), anonymizer(probe)
         # Sorted, as a sum of floating-point numbers depends on their order.
         return lambda text: sum(weights.get(word, 0.0) for word in sorted({*anonymize.words(text)}))
@@ -123,7 +123,9 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
             if own
         ]
         description = "; ".join(contrasts) + " more often than the others."
-        naming = f" Do not use {listed([*words[0], *words[1]])} more for one than for another." if contrasts else ""
+        naming = (
+            f" Do not use {listed([*words[0], *words[1]])} more for one group than for another." if contrasts else ""
+        )
         return Finding(
             description[:1].upper() + description[1:] if contrasts else f"Answers for {marked} differ in their words.",
             f"Choose the same topics, words and tone for everyone. Do not answer differently because "

@@ -53,7 +53,7 @@ class PriorSettings(AuditSettings):
     prior_mass: float = Field(
         default=500.0,
         gt=0,
-        description="Sum of the prior's counts for `mass` and `uniform`; larger values shrink more.",
+        description="Sum of the prior's counts for `mass` and `uniform`; larger values move log-odds closer to 0.",
     )
 
 
@@ -182,8 +182,8 @@ class Association:
         ratio: (tested words,) log-odds ratio.
         threshold: critical value of the largest |z|, at the test's alpha.
         p_value: p-value of the largest |z|.
-        documents_needed: number of documents that must contain a word, used by one group only, for it to be significant
-            (`None`: no number is enough); and number of documents of the smaller group.
+        documents_needed: number of documents in which a word that only one group uses must occur to be significant
+            (`None`: no number is enough), and number of documents of the smaller group.
     """
 
     z: Floats

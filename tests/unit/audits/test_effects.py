@@ -44,7 +44,7 @@ def test_a_found_difference_has_the_size_of_its_effect(value: float, size: Size,
 
 def test_a_difference_below_the_first_cut_off_is_called_small_and_says_so() -> None:
     assert effect(measured(0.05)).description == (
-        "small difference (Cohen’s h 0.1 [0.061, 0.14], below 0.2, the cut-off of small)"
+        "small difference (Cohen’s h 0.1 [0.061, 0.14], below the cut-off 0.2)"
     )
     assert effect(measured(0.5)).description == "large difference (Cohen’s h 1 [1, 1.1])"
 
@@ -65,7 +65,7 @@ def test_no_difference_comes_with_the_smallest_that_would_have_been_found() -> N
     # (1.96 + 0.84) standard errors around shares of one half.
     assert found.detectable == pytest.approx(2 * math.asin(0.2802), rel=1e-3)
     assert found.description == (
-        "no difference found (Cohen’s h 0.02 [-0.37, 0.41]); 100 answers show differences from about 0.57 (moderate) on"
+        "no difference found (Cohen’s h 0.02 [-0.37, 0.41]); 100 answers can show a difference of about 0.57 (moderate)"
     )
 
 
