@@ -76,9 +76,12 @@ def start(config: pytest.Config) -> None:
         # `python:` targets are in this folder, and conftest files import them.
         sys.path.insert(0, str(settings.root))
     _collect_probes(config, settings)
+    session = FairnessSession(config, run, controller)
+    if worker is None:
+        session.service.probe_files.require_ids(config)
     config.pluginmanager.register(TerminalGuard(config), "fairness-terminal-guard")
     config.pluginmanager.register(Interruption(config, run), "fairness-ending")
-    config.pluginmanager.register(FairnessSession(config, run, controller), NAME)
+    config.pluginmanager.register(session, NAME)
 
 
 def _require_targets(settings: RunSettings) -> None:

@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.errors import ProbeError
+from pytest_fairness.errors import FairnessError, ProbeError
 from pytest_fairness.probes import Probe
 from pytest_fairness.probes.audit_settings import ExpectedFailure
-from pytest_fairness.probes.diagnostics import quoted, suggestion
+from pytest_fairness.probes.diagnostics import nearest, quoted, suggestion
 from pytest_fairness.probes.file_names import name_key
 from pytest_fairness.pytest_integration.items.asked_targets import is_overridden, shown_path
 from pytest_fairness.run import ProbeItem, Run, items_of
 
 PROBE_SUFFIXES = frozenset({".yaml", ".yml"})
+SHOWN_IDS = 10
+"""Maximum number of item ids in a message."""
 
 
 class ProbeFiles:
@@ -56,11 +58,27 @@ class ProbeFiles:
             )
         return self._items(probe, named=not is_overridden(file))
 
+    def require_ids(self, config: pytest.Config) -> None:
+        """Raise `pytest.UsageError` if the command line names an item that its probe file does not have.
+
+        pytest itself would say only that the item is not found, and nothing at all under pytest-xdist.
+        """
+        for argument in config.args:
+            file, colons, name = argument.partition("::")
+            path = (config.invocation_params.dir / file).resolve()
+            if not colons or path.suffix.lower() not in PROBE_SUFFIXES:
+                continue
+            try:
+                ids = [item.id for item in self._all_items(self._run.load(path))]
+            except FairnessError:
+                continue  # the collection reports the error
+            # pytest takes the name of an audit for all of its items.
+            if name not in {each for item in ids for each in (item, item.partition("[")[0])}:
+                raise pytest.UsageError(f"{file} has no item {name!r}{_meant(name, ids)}")
+
     def items_of_id(self, path: Path, name: str) -> list[ProbeItem]:
         """Return the items of a probe file that this id may name; the id may lack the target's name."""
-        probe = self._run.load(path)
-        found = [*self._items(probe, named=True), *self._items(probe, named=False)]
-        return [item for item in found if item.id == name]
+        return [item for item in self._all_items(self._run.load(path)) if item.id == name]
 
     def shown_path_of(self, name: str) -> str | None:
         """Return the path, for messages, of the file of the probe with this name; `None` if no probe has the name."""
@@ -82,6 +100,13 @@ class ProbeFiles:
         if errors:
             raise ProbeError("\n".join(errors))
 
+    def _all_items(self, probe: Probe) -> list[ProbeItem]:
+        """Return the items with and without the names of their targets, as a conftest may provide the target."""
+        return [
+            *self._items(probe, named=True),
+            *(self._items(probe, named=False) if self._run.settings.targets else ()),
+        ]
+
     def _items(self, probe: Probe, *, named: bool) -> list[ProbeItem]:
         items = items_of(probe, self._run.settings.trials)
         self._require_groups(probe, items)
@@ -90,3 +115,14 @@ class ProbeFiles:
             return items
         # All targets for each item, so that all targets are busy from the start.
         return [replace(item, target=name) for item in items for name in targets]
+
+
+def _meant(name: str, ids: Sequence[str]) -> str:
+    """Return the end of the message about an unknown item: the most similar item, and the items of the same audit."""
+    near = nearest(name, ids)
+    audit = name.partition("[")[0]
+    listed = [each for each in ids if each.partition("[")[0] == audit] or ids
+    more = f" and {len(listed) - SHOWN_IDS:,} more" if len(listed) > SHOWN_IDS else ""
+    whose = f"The items of {audit}" if len(listed) < len(ids) else "Its items"
+    meant = "" if near is None else f": did you mean {near!r}?"
+    return f"{meant or '.'} {whose} are {', '.join(listed[:SHOWN_IDS])}{more}."

@@ -69,6 +69,34 @@ def test_an_item_is_selected_by_its_node_id(project: Project) -> None:
     assert result.ret == pytest.ExitCode.USAGE_ERROR
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "two workers"])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("refusals[name=Kimm]", f"did you mean '{KIM}'? Its items are {KIM}, {LOU}."),
+        ("nothing", f"no item 'nothing'. Its items are {KIM}, {LOU}."),
+    ],
+)
+def test_an_item_that_does_not_exist_is_a_usage_error_with_the_items(
+    project: Project, name: str, said: str, workers: tuple[str, ...]
+) -> None:
+    project.probe()
+    result = project.run("--fairness", f"probes/gifts.yaml::{name}", *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: probes/gifts.yaml has no item {name.replace('[', '[[]')!r}*"])
+    assert said in result.stderr.str()
+    assert not project.calls()
+
+
+def test_the_name_of_an_audit_selects_its_items_and_a_faulty_file_says_what_is_wrong(project: Project) -> None:
+    project.probe(text=PROBE.replace("audits:", "audits:\n  jsd: {limit: 0.9}"))
+    assert collected(project, "probes/gifts.yaml::refusals") == [f"probes/gifts.yaml::{name}" for name in (KIM, LOU)]
+    result = project.run("--fairness", "probes/gifts.yaml::jsd[name=Kin]")
+    assert "The items of jsd are jsd[name=Kim], jsd[name=Lou]." in result.stderr.str()
+    project.probe(text="kind: generation\n")
+    assert "gifts.yaml" in project.run("--fairness", f"probes/gifts.yaml::{KIM}").stdout.str()
+
+
 def test_probes_are_collected_whatever_testpaths_says(project: Project) -> None:
     project.probe()
     project.write("tests/test_own.py", "def test_a(): pass")
