@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from pytest_fairness.records import Request, Response, Verdict
     from pytest_fairness.reports.charts.plot import Plot
     from pytest_fairness.reports.tables.data_table import DataTable
-    from pytest_fairness.run import Audited, AuditResults, ItemMeasurement, audit
+    from pytest_fairness.run import ItemMeasurement
+    from pytest_fairness.run.audit_function import Audited, AuditResults, audit
     from pytest_fairness.targets import Target
 
 _MODULES = {
@@ -22,7 +23,8 @@ _MODULES = {
     "records": ("Request", "Response", "Verdict"),
     "reports.charts.plot": ("Plot",),
     "reports.tables.data_table": ("DataTable",),
-    "run": ("AuditResults", "Audited", "ItemMeasurement", "audit"),
+    "run": ("ItemMeasurement",),
+    "run.audit_function": ("AuditResults", "Audited", "audit"),
     "targets": ("Target",),
 }
 """Public names by the module that defines them.

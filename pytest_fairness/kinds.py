@@ -68,8 +68,7 @@ def kind_of(probe: ProbeT) -> Kind[ProbeT]:
 
 def schemas() -> dict[str, KindSchema]:
     """Return for each kind the pydantic models that validate its probe files: of the probe and of audit settings."""
-    settings = registry.settings_models()
-    return {name: KindSchema(kind.model, settings.get(name, {})) for name, kind in KINDS.items()}
+    return {name: KindSchema(kind.model, registry.SettingsModels(name)) for name, kind in KINDS.items()}
 
 
 def rows(probe: Probe) -> list[Answer]:

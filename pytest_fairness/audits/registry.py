@@ -6,6 +6,7 @@ The table holds import paths, so that listing all names imports no audit module.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 
@@ -100,9 +101,23 @@ def get(kind: str, name: str) -> AnyAudit:
     return audit
 
 
-def settings_models() -> dict[str, dict[str, type[AuditSettings]]]:
-    """Return the settings model of each audit, by kind and name."""
-    return {kind: {name: settings_model(kind, name) for name in names} for kind, names in audit_classes().items()}
+class SettingsModels(Mapping[str, type[AuditSettings]]):
+    """Settings model of each audit of a kind of probe, by audit name; looking one up imports the audit's module."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind, self._names = kind, audit_classes().get(kind, {})
+
+    def __getitem__(self, name: str) -> type[AuditSettings]:
+        return settings_model(self._kind, name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 @cache

@@ -27,12 +27,12 @@ from pytest_fairness.errors import BaselineError
 from pytest_fairness.records import MAX_LINE, Json
 
 
-class _Judgement(BaseModel, extra="forbid"):
+class _Judgement(BaseModel, extra="forbid", defer_build=True):
     by: Text
     votes: list[Text | None]
 
 
-class _StoredRow(BaseModel, extra="forbid"):
+class _StoredRow(BaseModel, extra="forbid", defer_build=True):
     generation: Text
     labels: dict[Text, Text]
     trial: Annotated[int, Field(strict=True, ge=0)]

@@ -86,7 +86,7 @@ class Entry:
         reason: why the value was accepted; `None` if no reason was given.
     """
 
-    __pydantic_config__ = ConfigDict(extra="forbid")
+    __pydantic_config__ = ConfigDict(extra="forbid", defer_build=True)
 
     value: Number
     interval: tuple[Number, Number] | None
@@ -187,7 +187,7 @@ class Summary:
     """Content of a summary file: the entries of a probe's items, by item id."""
 
     # Unknown keys are forbidden, because the next update of the file would delete them.
-    __pydantic_config__ = ConfigDict(extra="forbid")
+    __pydantic_config__ = ConfigDict(extra="forbid", defer_build=True)
 
     schema: Literal[1]
     probe: Text

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 class ProbeModel(BaseModel):
     """Base of all pydantic models of a probe file: unknown keys are errors, and objects are immutable."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class ExpectedFailure(ProbeModel):

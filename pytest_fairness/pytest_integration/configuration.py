@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.errors import FairnessError
 from pytest_fairness.options import SETTINGS, Option, RunSettings
 from pytest_fairness.pytest_integration.ini import ini, place
-from pytest_fairness.reports import files
 from pytest_fairness.targets.address import public_target
 
 _BY_NAME = {option.name: option for option in SETTINGS}
@@ -83,21 +81,6 @@ def root_from_here(config: pytest.Config) -> str:
 def last_look_only(config: pytest.Config) -> bool:
     """Return whether every item is measured only with all its trials: to make baselines, or without verdicts."""
     return bool(config.getoption("fairness_rebaseline") or config.getoption("fairness_measure"))
-
-
-def report_paths(config: pytest.Config) -> list[Path]:
-    """Return the paths of the reports to write, relative to the folder in which pytest was started.
-
-    Raises:
-        pytest.UsageError: a suffix is unknown, or the format needs a package that is not installed.
-    """
-    paths = [config.invocation_params.dir / path for path in config.getoption("fairness_report")]
-    for path in paths:
-        try:
-            files.require_writable(path)
-        except FairnessError as error:
-            raise pytest.UsageError(str(error)) from error
-    return paths
 
 
 def folder_in_repository(config: pytest.Config) -> str:

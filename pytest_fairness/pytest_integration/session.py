@@ -10,6 +10,7 @@ import sys
 from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,9 +18,7 @@ from pytest_fairness.asking.timing import DEFAULT_TIMING
 from pytest_fairness.errors import FairnessError, StoreError, TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration.configuration import settings_from
-from pytest_fairness.pytest_integration.controller.controller import Controller
 from pytest_fairness.pytest_integration.controller.header import Header, header
-from pytest_fairness.pytest_integration.dry_run import DryRun
 from pytest_fairness.pytest_integration.guarded_terminal import TerminalGuard
 from pytest_fairness.pytest_integration.ini import place, require_known_names
 from pytest_fairness.pytest_integration.interruption import Interruption
@@ -49,6 +48,9 @@ from pytest_fairness.reports.text_layout import wrap
 from pytest_fairness.run import Run, error_result, open_judge
 from pytest_fairness.targets import open_target
 
+if TYPE_CHECKING:
+    from pytest_fairness.pytest_integration.controller.controller import Controller
+
 NAME = "fairness-session"
 EXPECTED = (pytest.skip.Exception, pytest.xfail.Exception)
 """Exceptions by which a fixture or test ends an item that is not to be measured."""
@@ -66,6 +68,10 @@ def start(config: pytest.Config) -> None:
         require_known_names(config)
     settings = settings_from(config)
     if worker is None:
+        # Deferred, as workers of pytest-xdist write no reports.
+        from pytest_fairness.pytest_integration.controller.controller import Controller
+        from pytest_fairness.pytest_integration.dry_run import DryRun
+
         _require_targets(settings)
         run = Run(settings)
         controller = None if config.getoption("fairness_dry_run") else Controller(config, run)

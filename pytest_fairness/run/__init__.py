@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pytest_fairness.run.answering.item_answers import read_all
 from pytest_fairness.run.answering.judging import open_judge
-from pytest_fairness.run.audit_function import Audited, AuditResults, audit
 from pytest_fairness.run.comparing.baseline_comparer import BaselineComparison
 from pytest_fairness.run.measuring.measurements import ItemMeasurement
 from pytest_fairness.run.probe_items import MAX_ALPHA, ProbeItem, items_of
@@ -13,13 +12,10 @@ from pytest_fairness.run.run import Run
 
 __all__ = [
     "MAX_ALPHA",
-    "AuditResults",
-    "Audited",
     "BaselineComparison",
     "ItemMeasurement",
     "ProbeItem",
     "Run",
-    "audit",
     "error_result",
     "items_of",
     "judge",

@@ -1,4 +1,7 @@
-"""Base class of measured items, which notebooks show as tables, words and plots."""
+"""Base class of measured items, which notebooks show as tables, words and plots.
+
+Tables and charts are imported in the methods that make them: pytest runs measure items, but do not show them this way.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,14 @@ from typing import TYPE_CHECKING
 
 from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.records import Answer, ItemResult, Json, Measurement, Verdict, VerdictName
-from pytest_fairness.reports import charts
-from pytest_fairness.reports.charts.plot import Plot
-from pytest_fairness.reports.tables.data_table import DataTable
-from pytest_fairness.reports.tables.measurements import measurements
 from pytest_fairness.run.effect_sizes import effect_in_words
-from pytest_fairness.run.item_words import words_of
 from pytest_fairness.run.probe_items import ProbeItem
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from pytest_fairness.reports.charts.plot import Plot
+    from pytest_fairness.reports.tables.data_table import DataTable
 
 
 class ItemView(ABC):
@@ -75,12 +76,17 @@ class ItemView(ABC):
         Raises:
             FairnessError: the item was not measured, or its answers are no longer recorded.
         """
+        from pytest_fairness.run.item_words import words_of
+
         details = self._measurement().details
         return words_of(self.item, self._answers(), details)
 
     @property
     def plots(self) -> list[Plot]:
         """Return the charts of the item, as the HTML report shows them; an empty list without a measurement."""
+        from pytest_fairness.reports import charts
+        from pytest_fairness.reports.charts.plot import Plot
+
         found, _ = charts.detail_charts(_document_item(self), self.item.audit.info.to_json())
         return [Plot(chart) for chart in found]
 
@@ -102,6 +108,9 @@ class ItemView(ABC):
 
 def table_of(views: Sequence[ItemView], started: str | None = None) -> DataTable:
     """Return the table of measurements of these items, without verdicts."""
+    from pytest_fairness.reports.tables.data_table import DataTable
+    from pytest_fairness.reports.tables.measurements import measurements
+
     rows = [
         row
         for view in views

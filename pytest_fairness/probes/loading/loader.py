@@ -97,7 +97,8 @@ def _validated(
     settings, found = _settings(document, kind, kinds, Loading(path, root))
     diagnostics += found
     named = data.get("audits")
-    known = {name: audit for name, audit in kinds[kind].audits.items() if isinstance(named, Mapping) and name in named}
+    audits = kinds[kind].audits
+    known = {name: audits[name] for name in audits if isinstance(named, Mapping) and name in named}
     diagnostics += model.diagnostics(data, known)
     probe = None
     if "name" not in data:

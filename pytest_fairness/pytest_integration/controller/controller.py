@@ -15,7 +15,7 @@ import pytest
 
 from pytest_fairness.asking.request_counts import failure_counts
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.pytest_integration.configuration import folder_in_repository, report_paths, root_from_here
+from pytest_fairness.pytest_integration.configuration import folder_in_repository, root_from_here
 from pytest_fairness.pytest_integration.controller.baseline_writer import by_baseline, write_baseline
 from pytest_fairness.pytest_integration.controller.header import DEFAULT, Header
 from pytest_fairness.pytest_integration.controller.identical_errors import IdenticalErrors
@@ -54,7 +54,7 @@ class Controller:
 
     def __init__(self, config: pytest.Config, run: Run) -> None:
         self._config, self._run, self._settings = config, run, run.settings
-        self._reports = report_paths(config)
+        self._reports = _report_paths(config)
         self._header = Header()
         self._totals = RequestTotals(run)
         self._tests_ran: set[str] = set()
@@ -303,3 +303,18 @@ class Controller:
 def _is_acceptable(record: Record) -> bool:
     result = record["result"]
     return result["verdict"]["name"] in ACCEPTABLE and not result["expected_failure"]
+
+
+def _report_paths(config: pytest.Config) -> list[Path]:
+    """Return the paths of the reports to write, relative to the folder in which pytest was started.
+
+    Raises:
+        pytest.UsageError: a suffix is unknown, or the format needs a package that is not installed.
+    """
+    paths = [config.invocation_params.dir / path for path in config.getoption("fairness_report")]
+    for path in paths:
+        try:
+            reports.require_writable(path)
+        except FairnessError as error:
+            raise pytest.UsageError(str(error)) from error
+    return paths
