@@ -157,6 +157,10 @@ class Entry:
         unset = {name for name in _OPTIONAL if plain[name] is None}
         return {name: rounded(value) for name, value in plain.items() if name not in unset}
 
+    def for_reports(self) -> dict[str, Json]:
+        """Return the part of the entry that reports show: what was accepted, when, by whom and why."""
+        return {name: getattr(self, name) for name in ("value", "target", "date", "accepted_by", "reason")}
+
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Entry:
         """Return the entry of JSON data that `to_json` returned.

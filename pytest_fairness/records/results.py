@@ -86,7 +86,7 @@ class ItemResult:
     """Result of one item: verdict, measurement, comparison, and further data that reports show.
 
     Attributes:
-        baseline: the baseline's `value`, `target` and `date`, or `None`.
+        baseline: the baseline's `value`, `target`, `date`, `accepted_by` and `reason`, or `None`.
         examples: example answers that reports show side by side; see `run.examples`.
         system: the probe's system prompt.
         purpose: the probe's description.

@@ -18,6 +18,7 @@ from pytest_fairness.reports.formatting import escaped as without_control_charac
 from pytest_fairness.reports.formatting import number, printable, signed, with_interval, without_commands
 from pytest_fairness.reports.report_items import (
     Item,
+    acceptances,
     known_failures,
     outcome,
     reason,
@@ -25,6 +26,7 @@ from pytest_fairness.reports.report_items import (
     severity,
     tolerated_worsenings,
 )
+from pytest_fairness.reports.text_layout import cut
 from pytest_fairness.reports.top_contributors import top_contributors
 
 MAX_LENGTH = 65_536
@@ -107,6 +109,7 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
         text.add_rows([*(f"- {escaped(note)}" for note in notes), ""], 1)
     contributors = [line for item in not_passed if outcome(item) == "failed" for line in _contributors(item, several)]
     _add_folded(text, "Top contributors to the failures", contributors)
+    _add_folded(text, "Who accepted the baselines", _acceptances(items))
     _add_folded(text, "Variants compared with the original prompt", _variants(items, several))
     _add_folded(text, "Suggested next steps", [line for item in not_passed for line in _suggestions(item, several)])
     text.add(*_failures(document), _sent(document))
@@ -119,6 +122,14 @@ def _add_folded(text: MarkdownText, title: str, lines: Sequence[str]) -> None:
         head = ["<details>", f"<summary>{title}</summary>", ""]
         text.add_rows([*head, *lines], len(head))
         text.add("", "</details>", "")
+
+
+def _acceptances(items: Sequence[Item]) -> list[str]:
+    rows = [
+        [escaped(cell) for cell in (each.date, each.by, each.reason, cut(", ".join(each.ids), MAX_REASON))]
+        for each in acceptances(items)
+    ]
+    return table(("date", "accepted by", "reason", "items"), rows) if rows else []
 
 
 def _no_longer_failing(items: Sequence[Item]) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from pytest_fairness.records import Json, VerdictName, outcome_of
 from pytest_fairness.reports.formatting import counted, number, printable
@@ -104,6 +105,39 @@ def known_failures(items: Iterable[Item]) -> str:
     more = [f"{len(reasons) - SHOWN_REASONS} more reasons"] if len(reasons) > SHOWN_REASONS else []
     told = "; ".join([*(cut(reason, MAX_REASON) for reason in reasons[:SHOWN_REASONS]), *more])
     return f"{counted(len(known), 'known regression' if regressions else 'known failure')} ({told})"
+
+
+class Acceptance(NamedTuple):
+    """Baselines that were accepted on the same date by the same person for the same reason.
+
+    Attributes:
+        date: the date, ISO 8601.
+        by, reason: the person and the reason, or phrases that say that they are unknown.
+        ids: ids of the items.
+    """
+
+    date: str
+    by: str
+    reason: str
+    ids: Sequence[str]
+
+
+def acceptances(items: Iterable[Item]) -> list[Acceptance]:
+    """Return who accepted the items' baselines and why, the latest first; empty if no name and no reason is known."""
+    found: dict[tuple[str, str | None, str | None], list[str]] = defaultdict(list)
+    for item in sorted((item for item in items if item["baseline"]), key=_baseline_date, reverse=True):
+        baseline = item["baseline"]
+        key = (_baseline_date(item)[:10], baseline.get("accepted_by"), baseline.get("reason"))
+        found[key].append(item["id"])
+    if not any(by or reason for _, by, reason in found):
+        return []
+    return [
+        Acceptance(date, by or "unknown", reason or "no reason given", ids) for (date, by, reason), ids in found.items()
+    ]
+
+
+def _baseline_date(item: Item) -> str:
+    return str(item["baseline"]["date"])
 
 
 def is_tolerated_worsening(item: Item) -> bool:

@@ -85,7 +85,7 @@ def _result(
         comparison=compared.comparison,
         limit=item.settings.limit,
         tolerance=tolerance_of(item.audit, item),
-        baseline={"value": entry.value, "target": entry.target, "date": entry.date} if entry else None,
+        baseline=entry.for_reports() if entry else None,
         examples=() if verdict.name.outcome == "passed" else examples(measured, compared.answers),
         category=item.labels.get("category"),
         method=item.audit.info.to_json(),

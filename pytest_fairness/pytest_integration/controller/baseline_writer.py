@@ -82,7 +82,11 @@ def write_baseline(
             remove=without_item if whole else (),
             keep_answers=run.settings.baseline_responses,
         )
-        lines += _written(name, new, old, read_baseline(folder, name))
+        written = read_baseline(folder, name)
+        for item, entry in (written.items if written else {}).items():
+            if item in new:
+                new[item]["result"]["baseline"] = entry.for_reports()
+        lines += _written(name, new, old, written)
     if rebaseline:
         lines += _not_written(name, [record for record in records if not record.get("entry")])
     file = records[0]["result"]["nodeid"].partition("::")[0]

@@ -12,14 +12,16 @@ from pytest_fairness.reports.charts.base import Chart, Table, as_float, interval
 from pytest_fairness.reports.charts.vega import svg
 from pytest_fairness.reports.effects import largest_first
 from pytest_fairness.reports.findings import finding
+from pytest_fairness.reports.formatting import counted
 from pytest_fairness.reports.html import filters, headline, text_diff
-from pytest_fairness.reports.report_items import Item, mappings_in, outcome, reason, severity, verdict_word
+from pytest_fairness.reports.report_items import Item, acceptances, mappings_in, outcome, reason, severity, verdict_word
 from pytest_fairness.reports.top_contributors import top_contributors
 
 MAX_ROWS = 200
 """Maximum number of rows of a table; the JSON report has all."""
 
 MAX_EXAMPLES = 6
+MAX_ACCEPTANCES = 5
 
 MAX_OPEN = 10
 """Maximum number of failed items (the worst) whose details the page shows open."""
@@ -272,6 +274,14 @@ class View:
         passed = ["all", *(target_table.passed(self.document, name) for name in names)]
         table = Table(("item", *(f"@{name}" for name in names)), [passed, *cells])
         return _sheet("Audits by target", table)
+
+    @property
+    def acceptances(self) -> Sheet | None:
+        """Return a table of who accepted the baselines and why, the latest first; `None` if nothing is known."""
+        found = acceptances(self.document["items"])
+        rows = [(each.date, each.by, each.reason, counted(len(each.ids), "check")) for each in found]
+        table = Table(("date", "accepted by", "reason", "checks"), rows[:MAX_ACCEPTANCES])
+        return Sheet("Accepted baselines", table, max(0, len(rows) - MAX_ACCEPTANCES)) if rows else None
 
     def _item(self, place: int, item: Item, points: Sequence[Mapping[str, Json]]) -> ItemView:
         method = self.document.get("methods", {}).get(item["audit"], {})

@@ -14,10 +14,11 @@ from itertools import pairwise
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import run_notes, target_table, variant_results
 from pytest_fairness.reports.document import reused_age
-from pytest_fairness.reports.findings import finding
+from pytest_fairness.reports.findings import expectation, finding
 from pytest_fairness.reports.formatting import counted, escaped, number, printable, signed, with_interval
 from pytest_fairness.reports.report_items import (
     Item,
+    acceptances,
     is_tolerated_worsening,
     outcome,
     reason,
@@ -44,6 +45,7 @@ LEAST_NAME = 20
 LEAST_PROBE = 4
 """Minimum width of a probe's name in columns; if this is not enough, the item's name is cut too."""
 SHOWN_VARIANTS = 12
+SHOWN_ACCEPTANCES = 10
 SHOWN_MESSAGES = 3
 _COLOURS = {
     "passed": "green", "failed": "red", "error": "red", "inconclusive": "yellow", "known": "cyan", "measured": "",
@@ -101,7 +103,7 @@ def summary(
         lines += _table_by_target(document, width)
     lines += _variants(items, width)
     if verbose:
-        lines += _suggestions(items, width)
+        lines += _suggestions(items, width) + _acceptances(items, width)
     elif len(shown) < len(items) or any(map(_is_remarkable, items)):
         lines += _paragraph("All rows, reasons, examples and suggested next steps: run with -v.", width)
     lines += _counts(document, width, retried)
@@ -191,8 +193,8 @@ def _text(item: Item, document: Mapping[str, Json], *, verbose: bool) -> str:
     """Return the text below an item's row; empty if the row alone is sufficient."""
     if not _is_remarkable(item):
         return ""
-    if verbose and outcome(item) not in ("failed", "known") and not item.get("expected_failure"):
-        return printable(reason(item))
+    if verbose and outcome(item) != "failed":
+        return printable("; ".join([*expectation(item), reason(item)]))
     return printable(finding(item, document.get("methods", {}).get(item["audit"], {})))
 
 
@@ -350,6 +352,19 @@ def _suggestions(items: Sequence[Item], width: int) -> list[Line]:
             lines += _paragraph("The HTML and JSON reports have all suggestions (--fairness-report).", width)
         lines.append(Line(""))
     return lines
+
+
+def _acceptances(items: Sequence[Item], width: int) -> list[Line]:
+    """Return who accepted the baselines and why."""
+    found = acceptances(items)
+    lines = [Line("baselines accepted:", {"bold": True})] if found else []
+    for each in found[:SHOWN_ACCEPTANCES]:
+        lines += _paragraph(
+            printable(f"{each.date} by {each.by}, {counted(len(each.ids), 'item')}: {each.reason}"), width
+        )
+    if len(found) > SHOWN_ACCEPTANCES:
+        lines.append(Line(f"… and {len(found) - SHOWN_ACCEPTANCES} more in the JSON report"))
+    return [*lines, Line("")] if lines else []
 
 
 # Counts, notes and the accept command

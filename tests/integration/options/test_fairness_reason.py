@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.support.projects import KIM, LOU, PROBE, Project, ini, shows
@@ -116,3 +118,33 @@ def test_wrong_use_is_an_error(gifts: Project, arguments: list[str], message: st
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert message in result.stderr.str()
     assert "\x1b[2J" not in result.stderr.str()
+
+
+def test_reports_name_who_accepted_the_baseline_and_why(gifts: Project) -> None:
+    gifts.run("--fairness-rebaseline", "--fairness-accepted-by", "Jane")
+    reason = ("--fairness-reason", "New <tone>, see 12", "--fairness-accepted-by", "Joe")
+    report = gifts.report("--fairness-rebaseline", "-k", "Kim", *reason)
+    accepted = {"accepted_by": "Joe", "reason": "New <tone>, see 12"}
+    assert {name: report["items"][0]["baseline"][name] for name in accepted} == accepted
+    result = gifts.run("--fairness", "-v", "--fairness-report=report.html", "--fairness-report=report.md")
+    text = result.stdout.str()
+    assert re.search(
+        r"baselines accepted:\n\S+ by Joe, 1 item: New <tone>, see 12\n\S+ by Jane, 1 item: no reason", text
+    )
+    assert "baselines accepted" not in gifts.run("--fairness").stdout.str()
+    page = (gifts.path / "report.html").read_text("utf-8")
+    assert "<dt>accepted</dt><dd>by Joe: New &lt;tone&gt;, see 12</dd>" in page
+    assert "<dt>accepted</dt><dd>by Jane: no reason given</dd>" in page
+    table = page[page.index("<caption>Accepted baselines</caption>") :].partition("</table>")[0]
+    assert table.index(">Joe<") < table.index("New &lt;tone&gt;, see 12") < table.index(">Jane<")
+    markdown = (gifts.path / "report.md").read_text("utf-8")
+    assert "| Joe | New &lt;tone&gt;, see 12 | refusals\\[name=Kim\\] |" in markdown
+
+
+def test_without_names_and_reasons_reports_have_no_table_of_acceptances(gifts: Project) -> None:
+    gifts.write("pytest.ini", ini(fairness_target_version="1", fairness_accepted_by="none"))
+    gifts.run("--fairness-rebaseline")
+    result = gifts.run("--fairness", "-v", "--fairness-report=report.html", "--fairness-report=report.md")
+    assert "baselines accepted" not in result.stdout.str()
+    assert "Accepted baselines" not in (gifts.path / "report.html").read_text("utf-8")
+    assert "Who accepted" not in (gifts.path / "report.md").read_text("utf-8")
