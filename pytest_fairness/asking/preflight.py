@@ -7,18 +7,18 @@ from pytest_fairness.errors import FairnessError, RequestFailed, RetryReason, Ta
 from pytest_fairness.records import Request, Response
 
 MAX_REJECTIONS = 2
-"""Number of rejected requests after which no more are sent to the target. The first and the last planned request
+"""Number of rejected requests after which the target gets no further requests. The first and the last planned request
 usually have different prompts, and a server that filters contents rarely rejects both."""
 
 
 class Preflight:
-    """Preflight as one process sees it; the store records which request of the run is the first.
+    """State of the preflight in one process; the store records which request of the run is the first.
 
     Args:
         tracker: the requests and their states.
 
     Attributes:
-        key: key of the request while this process sends it alone.
+        key: key of the first request while this process sends it; otherwise `None`.
     """
 
     def __init__(self, tracker: RequestTracker) -> None:

@@ -14,7 +14,7 @@ class ProbeModel(BaseModel):
 
 
 class ExpectedFailure(ProbeModel):
-    """Mark `xfail` of an audit for some of its items, or with its own strictness."""
+    """Setting `xfail` of an audit, written as a mapping."""
 
     reason: str = Field(min_length=1, description="Why the failure is accepted for now.")
     groups: tuple[str, ...] | None = Field(
@@ -64,6 +64,6 @@ class AuditSettings(ProbeModel):
     )
 
     def expected_failure(self, subject: str | None) -> ExpectedFailure | None:
-        """Return the mark `xfail` of the item with this subject; `None` if the item is not marked."""
+        """Return the setting `xfail` if it applies to the item with this subject (`gender=woman`), otherwise `None`."""
         mark = ExpectedFailure(reason=self.xfail) if isinstance(self.xfail, str) else self.xfail
         return mark if mark is not None and (mark.groups is None or subject in mark.groups) else None

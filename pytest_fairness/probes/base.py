@@ -121,7 +121,7 @@ def _file_name(name: str) -> str:
 
 
 def _validated(value: Json, info: ValidationInfo) -> Mapping[str, AuditSettings]:
-    """Return the settings of the audits, which the loader has already validated with the audits' own models."""
+    """Return the settings of the audits. The loader has validated them with the settings model of each audit."""
     if not isinstance(value, Mapping):
         raise PydanticCustomError("audits", "must be a mapping of audits to their settings")
     if not value:
@@ -132,7 +132,7 @@ def _validated(value: Json, info: ValidationInfo) -> Mapping[str, AuditSettings]
 class Probe(ProbeModel):
     """One validated probe file: its prompts, its groups, and the audits of the answers.
 
-    A kind of probe derives from this class and is an entry of `kinds.KINDS`.
+    Each kind of probe is a subclass, and an entry of `kinds.KINDS`.
 
     Class attributes:
         several_prompts: whether `prompt` may be a list of prompts.
@@ -221,7 +221,7 @@ class Probe(ProbeModel):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The choices among which the answer parser finds the answer; empty if it has no choices to find."""
+        """The valid answers; empty if answers are not choices, or if a judge model classifies the answers."""
         return ()
 
     @property
@@ -283,7 +283,7 @@ class Probe(ProbeModel):
 
     @classmethod
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield the diagnostics of keys that contradict each other.
+        """Yield diagnostics for keys that contradict each other.
 
         The pydantic models of single keys cannot detect these errors.
 

@@ -100,7 +100,7 @@ def unknown_columns(data: Content, names: Collection[str]) -> Iterator[Diagnosti
 
 
 def no_strata(data: Content, reason: str) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for `responses.strata`, which some kinds of probe do not have; `reason` says why."""
+    """Yield a diagnostic if `responses.strata` is set; `reason` says why this kind of probe has no strata."""
     if "strata" in mapping(data.get("responses")):
         yield Diagnostic(("responses", "strata"), f"{reason}: remove `strata`", at_key=True)
 

@@ -1,4 +1,4 @@
-"""Rules that tell between which prompts of a probe recorded answers can be exchanged, to make balanced samples."""
+"""Rules for balanced samples: between which prompts of a probe recorded answers can be exchanged."""
 
 from __future__ import annotations
 

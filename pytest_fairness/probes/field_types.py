@@ -101,7 +101,7 @@ Texts = Annotated[
 
 
 def texts(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    """Return one text, a list of texts or nothing as a tuple of texts, each without the line end of a block text."""
+    """Return the texts of a field that holds one text, a list of texts or none; see `block_text`."""
     written = () if value is None else (value,) if isinstance(value, str) else value
     return tuple(map(block_text, written))
 

@@ -64,7 +64,7 @@ def max_trials(trials: Trials) -> int:
 def growing(start: int, end: int) -> list[int]:
     """Return the number of trials or entities at each interim analysis, from `start` to `end`.
 
-    Before rounding, each number is the previous one times a constant factor of at most 1.5.
+    Before rounding, each number is the previous number times a constant factor of at most 1.5.
     """
     steps = math.ceil(math.log(end / start) / math.log(GROWTH)) if start < end else 0
     sizes = (round(start * (end / start) ** (step / steps)) for step in range(steps))

@@ -11,11 +11,11 @@ from pytest_fairness.probes.diagnostics import quoted
 STEM = "*"
 """Mark at the end of a stem; a stem stands for all words that begin with it."""
 SHORTEST_STEM = 2
-"""Minimum number of letters of a stem: a shorter one would match a large part of all words."""
+"""Minimum number of letters of a stem: a shorter stem would match too many words."""
 
 
 def folded(text: str) -> str:
-    """Return the text in the form in which terms are compared: Unicode forms, case, apostrophes and blanks unified."""
+    """Return the form in which a text is compared: with Unicode forms, case, apostrophes and blanks unified."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     return " ".join(part for part in re.split(r"[\s-]+", plain) if part)
 

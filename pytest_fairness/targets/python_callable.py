@@ -195,7 +195,7 @@ def _is_async(function: Application) -> bool:
 def _at(error: BaseException) -> str:
     """Return the last line of the user's code in an exception's traceback: ` at checks.py:12, in answer`.
 
-    Without such a line, it is the last line of an installed package; the text is empty if there is none either.
+    If no line is the user's, return the last line of an installed package; if there is none, return an empty text.
     """
     called = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     called = [(code, line) for code, line in called if not code.co_filename.startswith((_PACKAGE, "<frozen"))]

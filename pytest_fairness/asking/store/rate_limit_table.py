@@ -18,7 +18,7 @@ class RateLimitTable:
         self._database = database
 
     def get(self, target: str) -> RateLimit:
-        """Return the rate limit of a target; if none was stored recently, return an unlimited one."""
+        """Return the rate limit of a target; if no rate limit was stored recently, return an unlimited rate limit."""
         query = "SELECT allowed, strikes, resume_at, reduced_at, touched FROM paces WHERE target = ?"
         rows = self._database.read(query, (target,))
         now = time.time()

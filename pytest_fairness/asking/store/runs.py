@@ -76,10 +76,7 @@ class Runs:
             connection.execute("INSERT OR REPLACE INTO refusals VALUES (?, ?, ?)", row)
 
     def target_error(self, run: RunId, target: str) -> str | None:
-        """Return the stored error of a target that can answer no request.
-
-        `None` if no process of the run stored one.
-        """
+        """Return the stored error of a target that can answer no request; `None` if no error is stored."""
         query = "SELECT message FROM refusals WHERE run = ? AND target = ?"
         rows = self._database.read(query, (run.name, target))
         return str(rows[0][0]) if rows else None

@@ -26,7 +26,7 @@ PLACEHOLDERS = {
     "second": "the other occupation belongs",
     "pronoun": "`she` or `he` belongs",
 }
-"""Placeholders of an ambiguous sentence, and their meanings for messages."""
+"""Placeholders of an ambiguous sentence, each with the end of its error message, "write it where …"."""
 COLUMNS = ("item", "first", "pronoun", "text", "trial", "masculine", "feminine")
 """Column names of an answer file for ambiguous sentences."""
 WINOBIAS_COLUMNS = ("line", "version", "text", "trial")
@@ -94,7 +94,7 @@ class AmbiguousSentence(ProbeModel):
 
 
 class WinoBias(ProbeModel):
-    """The two published files of WinoBias sentences of one type."""
+    """Two published files of WinoBias sentences: the pro-stereotyped and the anti-stereotyped file of one type."""
 
     winobias: Annotated[tuple[ProbeFile, ...], Field(min_length=2, max_length=2)] = Field(
         description="The pro-stereotyped and the anti-stereotyped file, in this order; both in the probe's folder."
@@ -218,7 +218,7 @@ class CoreferenceProbe(Probe):
                 yield self.labels_of_line(pair.number, version)
 
     def labels(self, name: str, first: str, pronoun: str) -> dict[str, str]:
-        """Return the labels of one prompt of an ambiguous sentence; the label `wording` identifies the item's text."""
+        """Return the labels of one prompt of an ambiguous sentence; `wording` is a digest of the item's text."""
         item = self.sentences[name]
         wording = _digest(item.sentence.split(), _question(item), item.masculine, item.feminine)
         return {"item": name, "first": first, "pronoun": pronoun, "wording": wording}
@@ -229,7 +229,7 @@ class CoreferenceProbe(Probe):
         return {"line": number, "version": version, "wording": _digest(pair.pro.marked, pair.anti.marked)}
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Return four prompts per item (both orders, each with `she` and `he`), or two per pair of WinoBias lines."""
+        """Return four prompts per item (both orders, each with `she` and `he`), or two per WinoBias pair."""
         if self.responses is not None:
             return []
         return [
@@ -259,7 +259,7 @@ class CoreferenceProbe(Probe):
 
     @classmethod
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield the diagnostics of items, audits and columns that contradict each other."""
+        """Yield diagnostics for items, audits and columns that contradict each other."""
         yield from super().diagnostics(data, audits)
         cure = "a list of sentences, `{winobias: [pro file, anti file]}`, or `responses:` with recorded answers"
         yield from checks.missing_keys(data, {"items": cure})

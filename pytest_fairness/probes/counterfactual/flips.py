@@ -1,4 +1,4 @@
-"""Flips: changes of one attribute of a record, and of the columns that depend on it; texts are never edited."""
+"""Flips: changes of one attribute of a record, and of the columns that depend on this attribute."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Flip:
     Attributes:
         attribute: column of the attribute.
         values: at least two values; if there are two, differences are relative to the first value.
-        along: for each dependent column, a mapping from the column's value if the attribute has its first value, to the
-            column's value if the attribute has its second value. The opposite flip uses the mapping in reverse.
+        along: for each dependent column, pairs of its values such as `{"Husband": "Wife"}`: one for the first value of
+            the attribute, one for the second. The opposite flip exchanges each pair.
     """
 
     attribute: str
@@ -85,7 +85,7 @@ def flips_of(written: Mapping[str, Any]) -> dict[str, Flip]:
 
 
 def check_flips(written: dict[str, Any]) -> dict[str, Any]:
-    """Return the value of a probe's key `flip` unchanged if it is valid.
+    """Return `written`, the value of a probe's key `flip`, if it is valid.
 
     The key `with` holds the dependent columns if one attribute is flipped. If several are flipped, it holds the
     dependent columns of each attribute, by attribute name.
@@ -104,7 +104,7 @@ def check_flips(written: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_attribute(name: str, values: Any) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of an attribute's name and values."""
+    """Yield diagnostics for an attribute's name and values."""
     if name in LABELS:
         message = f"an attribute cannot be called {quoted(name)}: answers have a label of that name"
         yield Diagnostic((), message, at_key=True)
@@ -122,7 +122,7 @@ def _of_attribute(name: str, values: Any) -> Iterator[Diagnostic]:
 
 
 def _along(along: Any, values: Mapping[str, Any]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of the value of `with`: dependent columns, or attributes with their dependent columns."""
+    """Yield diagnostics for the value of `with`: dependent columns, or attributes with their dependent columns."""
     if not isinstance(along, Mapping):
         message = "must be a mapping of columns, each with its pairs, `relationship: {Husband: Wife}`"
         yield Diagnostic((), message)
@@ -142,7 +142,7 @@ def _along(along: Any, values: Mapping[str, Any]) -> Iterator[Diagnostic]:
 
 
 def _columns(columns: Mapping[str, Any], flipped: tuple[str, Any]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of the dependent columns of an attribute."""
+    """Yield diagnostics for the dependent columns of an attribute."""
     attribute, values = flipped
     if not isinstance(values, Mapping) and len(values) > 2:
         yield Diagnostic((), f"`with` needs a flip of two values, and {quoted(attribute)} has {len(values)}")

@@ -149,7 +149,7 @@ class CounterfactualProbe(Probe):
             yield from self._flips_without_effect(location, text, records)
 
     def _flips_without_effect(self, location: Location, prompt: str, records: list[Record]) -> Iterator[Diagnostic]:
-        """Yield a diagnostic for the first record in whose prompt a flip changes nothing."""
+        """Yield a diagnostic for the first record whose prompt a flip does not change."""
         for record in records:
             for flip in self.flips.values():
                 value = self._value(record, flip)
@@ -171,7 +171,7 @@ class CounterfactualProbe(Probe):
         return value if value in flip.values else None
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Return the prompts record by record: the original one, its repetition, and the flipped ones."""
+        """Return the prompts record by record: the original prompt, its repetition, and the flipped prompts."""
         if self.responses is not None:
             return []
         count = self.draws(trials)
@@ -229,7 +229,7 @@ class CounterfactualProbe(Probe):
 
     @classmethod
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield the diagnostics of keys, audits and columns that contradict each other."""
+        """Yield diagnostics for keys, audits and columns that contradict each other."""
         yield from super().diagnostics(data, audits)
         yield from checks.missing_keys(
             data,

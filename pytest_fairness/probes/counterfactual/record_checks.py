@@ -23,7 +23,7 @@ def diagnostics(
     flips: Mapping[str, Flip],
     truth: TruthSettings | None,
 ) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of the probe's prompts, flips and truth that do not fit its records.
+    """Yield a diagnostic for each prompt, flip or truth column that does not fit the records.
 
     Args:
         rows: the fields of all records.
@@ -60,7 +60,7 @@ def _prompt(location: Location, text: str, values: Values, flips: Iterable[str])
 
 
 def _along(flip: Flip, values: Values) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of the dependent columns of a flip."""
+    """Yield diagnostics for the dependent columns of a flip."""
     for column, pairs in flip.along.items():
         if column not in values:
             yield _unknown_column((column,), column, values, at_key=True)

@@ -45,7 +45,7 @@ class Record:
 
 
 class Drawn(ProbeModel):
-    """Records from which a sample may be drawn."""
+    """Records of a file or data set, of which a sample may be drawn."""
 
     id: Line = Field(
         default="id", description="Column with the id of each record. Default: a digest of the record's content."

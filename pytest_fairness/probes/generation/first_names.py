@@ -81,7 +81,7 @@ def available() -> bool:
 
 @cache
 def packaged() -> tuple[str, ...]:
-    """Return the folded names of Faker's lists and of `ADDED`, sorted; Faker must be installed."""
+    """Return the names in Faker's lists and in `ADDED`, folded and sorted; Faker must be installed."""
     found: set[str] = set()
     for locale in LISTS:
         provider = import_module(f"faker.providers.person.{locale}").Provider
@@ -98,7 +98,7 @@ def digest() -> str:
 
 
 def folded(names: Iterable[str]) -> frozenset[str]:
-    """Return the words of names in the forms in which words are looked up: lower case, with and without accents."""
+    """Return each word of the names in lower case, with and without accents."""
     words = {
         word
         for name in names

@@ -30,7 +30,7 @@ class Axis(ProbeModel):
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The unmarked value, then the marked ones."""
+        """The unmarked value, then the marked values."""
         return (self.unmarked, *self.marked)
 
 
@@ -77,7 +77,7 @@ class Anonymize(ProbeModel):
 
     @property
     def first_names(self) -> frozenset[str]:
-        """Return the names in the form of `first_names.folded`."""
+        """First names that are removed, in the form that `first_names.folded` returns."""
         return frozenset(first_names.packaged()) if self.names is True else first_names.folded(self.names or ())
 
     @field_serializer("names")
@@ -177,7 +177,7 @@ class GenerationProbe(Probe):
 
     @property
     def removed_names(self) -> frozenset[str]:
-        """First names that are removed from answers, in folded form."""
+        """First names that are removed from answers, in the form that `first_names.folded` returns."""
         return self.anonymize.first_names if isinstance(self.anonymize, Anonymize) else frozenset()
 
     def _anonymized(self) -> Json:
@@ -190,6 +190,6 @@ class GenerationProbe(Probe):
 
     @classmethod
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield the diagnostics of placeholders, values and columns that contradict each other."""
+        """Yield diagnostics for placeholders, values and columns that contradict each other."""
         yield from super().diagnostics(data, audits)
         yield from validation.diagnostics(data, audits)

@@ -15,7 +15,7 @@ OTHER_COLUMNS = ("text", "trial", "prompt")
 
 
 def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of a probe file's plain content; see `Probe.diagnostics`."""
+    """Yield diagnostics for contradictory keys in a probe file's plain content; see `Probe.diagnostics`."""
     yield from checks.missing_keys(data, {"prompt": "what is asked, or `responses:` with recorded answers"})
     axes = checks.mapping(data.get("axes"))
     if not axes:
@@ -41,7 +41,7 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
 
 
 def _axes(axes: Content) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of axes whose names are reserved, and of repeated values."""
+    """Yield diagnostics for axes whose names are reserved, and of repeated values."""
     for name in axes:
         if name in OTHER_COLUMNS:
             message = f"an axis cannot be called {quoted(name)}: answers have a label of that name"
@@ -60,7 +60,7 @@ def _axes(axes: Content) -> Iterator[Diagnostic]:
 
 
 def _intersections(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of repeated intersections, and of intersections without two different axes."""
+    """Yield diagnostics for repeated intersections, and of intersections without two different axes."""
     seen: set[frozenset[str]] = set()
     for i, crossed in checks.items(intersections):
         if not isinstance(crossed, list) or not all(isinstance(name, str) for name in crossed):
@@ -83,7 +83,7 @@ def _intersections(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]
 
 
 def _prompts(data: Content, axes: list[str]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of the placeholders in all prompts, including the prompts of variants."""
+    """Yield diagnostics for the placeholders in all prompts, including the prompts of variants."""
     prompts = list(_texts_at(("prompt",), data.get("prompt")))
     unused = set() if checks.is_recorded(data) or not prompts else _unused_axes(prompts, axes)
     for axis in axes:

@@ -44,7 +44,7 @@ def load(path: Path, kinds: Kinds, *, root: Path | None = None) -> Probe:
         root: folder to which paths in messages are relative, if the file is inside of it.
 
     Raises:
-        ProbeError: the file has errors. The message lists all of them by position, each on a line: `path:line:column:
+        ProbeError: the file has errors. The message lists all errors by position, each on a line: `path:line:column:
             message`.
     """
     try:

@@ -133,7 +133,7 @@ class RecommendationProbe(Probe):
 
     @cached_property
     def relevant(self) -> dict[str, tuple[str, ...]] | None:
-        """Relevant items by entity, in the probe's spelling of its name; `None` if the probe names no file.
+        """Relevant items by name of the entity, spelt as in the probe; `None` if the probe names no file.
 
         Letter case is ignored when the names in the file are compared with those in the probe.
 
@@ -175,7 +175,7 @@ class RecommendationProbe(Probe):
         }
 
     def edits(self, perturbation: str) -> list[dict[str, Json]]:
-        """Return each text with its typing errors as plain JSON with the keys `clean`, `text` and `edits`.
+        """Return plain JSON for each perturbed text: `clean` text, perturbed `text` and typing errors (`edits`).
 
         For a translation, `text` is the translated text, and there is no key `edits`.
         """
@@ -317,7 +317,7 @@ class RecommendationProbe(Probe):
 
     @classmethod
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield the diagnostics of placeholders, names and columns that contradict each other."""
+        """Yield diagnostics for placeholders, names and columns that contradict each other."""
         yield from super().diagnostics(data, audits)
         yield from validation.diagnostics(data)
 

@@ -37,7 +37,7 @@ class Perturbed:
         return {"clean": self.clean, "text": self.text, "edits": [asdict(edit) for edit in self.edits]}
 
 
-def wanted(letters: int, rate: float) -> int:
+def error_count(letters: int, rate: float) -> int:
     """Return the number of typing errors in a text with `letters` letters: `rate` times the letters, at least one."""
     return min(letters, max(1, round(rate * letters)))
 
@@ -52,8 +52,8 @@ def typos(text: str, rate: float, seed: int, operations: Sequence[Operation]) ->
         operations: the kinds of error, all equally likely.
 
     Returns:
-        The text with the number of errors that `wanted` returns, or fewer if no more fit (a swap needs two different
-        letters).
+        The text with the number of errors that `error_count` returns, or fewer if no further error fits (a swap
+        needs two different letters).
     """
     return _perturbed(text, range(len(text)), rate, seed, operations)
 
@@ -69,7 +69,7 @@ def _perturbed(text: str, open_: Iterable[int], rate: float, seed: int, operatio
     letters = [place for place in open_ if text[place].isalpha()]
     free = set(letters)
     edits: list[Edit] = []
-    count = wanted(len(letters), rate) if letters else 0
+    count = error_count(len(letters), rate) if letters else 0
     for place in chance.sample(letters, len(letters)):
         if len(edits) == count:
             break

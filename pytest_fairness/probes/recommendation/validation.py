@@ -15,11 +15,11 @@ COLUMNS = ("entity", "attribute", "value", "items", "rank", "trial", "domain")
 
 _PLACEHOLDERS = {"prompt": ("value", "entity", "k"), "neutral": ("entity", "k")}
 _CONTENTS = {"value": "its values belong", "entity": "the entity's name belongs"}
-"""Placeholders that a prompt must have, and their meanings for messages."""
+"""Placeholders that a prompt must have, each with the end of its error message, "write it where …"."""
 
 
 def diagnostics(data: Content) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of a probe file's plain content."""
+    """Yield diagnostics for contradictory keys in a probe file's plain content."""
     yield from checks.missing_keys(
         data,
         {
@@ -47,7 +47,7 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
 
 
 def _prompts(location: Location, wording: Content) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of the placeholders in `prompt` and `neutral`."""
+    """Yield diagnostics for the placeholders in `prompt` and `neutral`."""
     for key, names in _PLACEHOLDERS.items():
         text = wording.get(key)
         if not isinstance(text, str):
@@ -64,7 +64,7 @@ def _prompts(location: Location, wording: Content) -> Iterator[Diagnostic]:
 
 
 def _attributes(attributes: Content) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of reserved attribute names, and of repeated values."""
+    """Yield diagnostics for reserved attribute names, and of repeated values."""
     for name, written in attributes.items():
         if name.casefold() == "neutral":
             message = "an attribute cannot be called 'neutral', the name of the neutral lists"
@@ -87,7 +87,7 @@ def _crosses(data: Content) -> Iterator[tuple[int, list[str]]]:
 
 
 def _cross(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of unknown and repeated attributes under `cross`."""
+    """Yield diagnostics for unknown and repeated attributes under `cross`."""
     seen: set[frozenset[str]] = set()
     for i, names in _crosses(data):
         for j, name in enumerate(names):
@@ -102,7 +102,7 @@ def _cross(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
 
 
 def _translations(data: Content, attributes: Content) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of translated values that do not match the attributes."""
+    """Yield diagnostics for translated values that do not match the attributes."""
     for name, perturbation in checks.mappings(data.get("perturbations")):
         for attribute, words in checks.mapping(perturbation.get("attributes")).items():
             location = ("perturbations", name, "attributes", attribute)
@@ -119,7 +119,7 @@ def _translations(data: Content, attributes: Content) -> Iterator[Diagnostic]:
 
 
 def _audits(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of audits that name an unknown attribute."""
+    """Yield diagnostics for audits that name an unknown attribute."""
     for audit, settings in checks.mappings(data.get("audits")):
         named: list[tuple[Location, object]] = [(("attribute",), settings.get("attribute"))]
         named += [(("attributes", i), name) for i, name in checks.items(settings.get("attributes"))]
@@ -130,7 +130,7 @@ def _audits(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
 
 
 def _lists_of_an_entity(data: Content, attributes: Content) -> int:
-    """Return the number of prompts for lists about one entity, neutral ones included."""
+    """Return the number of prompts for lists about one entity, including neutral lists."""
     lengths = {name: len(values) for name, values in attributes.items() if isinstance(values, list)}
     values = sum(lengths.values()) + sum(
         checks.capped_product(lengths.get(name, 1) for name in names) for _, names in _crosses(data)

@@ -139,6 +139,6 @@ class StereotypeProbe(Probe):
 
     @classmethod
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield the diagnostics of cases, audits and columns that contradict each other."""
+        """Yield diagnostics for cases, audits and columns that contradict each other."""
         yield from super().diagnostics(data, audits)
         yield from validation.diagnostics(data)

@@ -141,7 +141,7 @@ class _Places:
         self._at, self._line = 0, 1
 
     def line(self, example: Any) -> int:
-        """Return the line number of the example's id; without an id, the line of the last example that had one."""
+        """Return the line number of the example's id; without an id, the line of the last example with an id."""
         identifier = example.get("id") if isinstance(example, Mapping) else None
         found = self._text.find(json.dumps(identifier), self._at) if isinstance(identifier, str) else -1
         if found >= 0:

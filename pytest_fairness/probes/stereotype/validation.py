@@ -23,7 +23,7 @@ _ONLY_LIKELIHOOD = ("context", "unrelated", "target", "direction")
 
 
 def diagnostics(data: Content) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of a probe file's plain content; for cases in a separate file, see `of_cases`."""
+    """Yield diagnostics for contradictory keys in a probe file's plain content; `of_cases` checks a separate file."""
     recorded = checks.is_recorded(data)
     cases = [case for _, case in checks.items(data.get("cases"))]
     yield from (each.below("cases") for each in of_cases(cases, recorded=recorded))
@@ -65,7 +65,7 @@ def unmet(*, markers: bool, texts: bool, likelihoods: bool) -> dict[str, str]:
 
 
 def of_cases(cases: Sequence[Json], *, recorded: bool = False) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of a list of cases; each location begins with the index of the case.
+    """Yield diagnostics for a list of cases; each location begins with the index of the case.
 
     Args:
         cases: plain content of the cases.
@@ -73,7 +73,7 @@ def of_cases(cases: Sequence[Json], *, recorded: bool = False) -> Iterator[Diagn
     """
     rows = [(index, case) for index, case in enumerate(cases) if isinstance(case, Mapping)]
     names = (((index, "name"), case.get("name")) for index, case in rows)
-    yield from checks.repeats(names, "each case has a name of its own")
+    yield from checks.repeats(names, "each case needs a different name")
     yield from _opposites(rows)
     for index, case in rows:
         of_case = _open_case(case) if is_open(case, recorded=recorded) else _likelihood_case(case)
@@ -86,7 +86,7 @@ def is_open(case: Content, *, recorded: bool = False) -> bool:
 
 
 def _opposites(rows: list[tuple[int, Content]]) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of cases whose `opposite` does not exist, or does not name the case in return."""
+    """Yield diagnostics for cases whose `opposite` does not exist, or does not name the case in return."""
     cases = {name: case for _, case in rows if isinstance(name := case.get("name"), str)}
     for index, case in rows:
         name, opposite = case.get("name"), case.get("opposite")
@@ -125,7 +125,7 @@ def _open_case(case: Content) -> Iterator[Diagnostic]:
 
 
 def _groups(case: Content) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of the groups of a case, and of the placeholder {group} in its prompt."""
+    """Yield diagnostics for the groups of a case, and of the placeholder {group} in its prompt."""
     groups = [(("groups", place), group) for place, group in checks.items(case.get("groups"))]
     yield from checks.repeats(groups, "each group occurs once", search_terms.folded)
     prompt, names = case.get("prompt"), ["group"] if "groups" in case else []
@@ -144,7 +144,7 @@ def _groups(case: Content) -> Iterator[Diagnostic]:
 
 
 def _markers(case: Content) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of markers that are invalid search terms or are listed twice."""
+    """Yield diagnostics for markers that are invalid search terms or are listed twice."""
     seen: dict[str, str] = {}
     for key in _SIDES:
         for place, marker in checks.items(case.get(key)):

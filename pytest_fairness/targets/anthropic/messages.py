@@ -17,7 +17,7 @@ from pytest_fairness.targets.sdk_client import MALFORMED, SdkClient, read_respon
 
 MAX_TOKENS = 4096
 """Maximum number of tokens of an answer if the probe sets none: the API requires a limit, and all models accept this
-one."""
+limit."""
 DEFAULT = 1.0
 """Default value of `temperature` and `top_p`."""
 SAMPLING_VERSION = "2023-06-01"

@@ -231,7 +231,7 @@ class HttpTarget:
     def _nothing(self, content: Json, errors: HttpErrors) -> RequestFailed | TargetError:
         """Return the error for a JSON path that matched nothing."""
         if isinstance(content, dict):
-            found = "the keys " + (", ".join(map(str, content)) or "of an empty object")
+            found = f"the keys {', '.join(map(str, content))}" if content else "no keys"
         else:
             found = f"a list of {len(content)}" if isinstance(content, list) else "no object"
         message = (

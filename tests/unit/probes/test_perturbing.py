@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.probes import template
-from pytest_fairness.probes.recommendation.typos import Operation, Perturbed, typos, typos_in_template, wanted
+from pytest_fairness.probes.recommendation.typos import Operation, Perturbed, error_count, typos, typos_in_template
 
 operations = st.lists(st.sampled_from(get_args(Operation)), min_size=1, unique=True)
 rates = st.floats(min_value=0.001, max_value=1)
@@ -37,7 +37,7 @@ def test_there_are_as_many_errors_as_declared(text: str, rate: float, seed: int)
     if letters == 0:
         assert found.text == text
     elif rate <= 0.5:
-        assert len(found.edits) == wanted(letters, rate)
+        assert len(found.edits) == error_count(letters, rate)
         assert len(found.edits) == max(1, round(rate * letters))
     else:
         assert letters / 2 - 1 < len(found.edits) <= letters

@@ -86,7 +86,7 @@ def test_shape_is_that_of_the_items_cases_alone() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "error"),
     [
-        ("name: ceo", "name: Nurse", "9:11: 'Nurse' is repeated: each case has a name of its own"),
+        ("name: ceo", "name: Nurse", "9:11: 'Nurse' is repeated: each case needs a different name"),
         ("name: bus", "name: a/b", "14:11: `cases[2].name` must be one line"),
         ("opposite: ceo", "opposite: co", "8:15: there is no case 'co': did you mean 'ceo'?"),
         ("opposite: ceo", "opposite: nurse", "8:15: 'nurse' cannot be its own opposite: name another case"),
@@ -177,7 +177,7 @@ def test_errors_of_a_file_of_cases_have_its_line_numbers(tmp_path: Path) -> None
     found = errors(text + "trials: many\n", tmp_path, tmp_path)
     assert [line.removeprefix("small.yaml:") for line in found] == [
         "2:15: cases.jsonl:2: 'cook' does not name this case: write `opposite: nurse` there",
-        "2:15: cases.jsonl:2: 'nurse' is repeated: each case has a name of its own",
+        "2:15: cases.jsonl:2: 'nurse' is repeated: each case needs a different name",
         "2:15: cases.jsonl:2: unknown key 'promt': did you mean 'prompt'?",
         '2:15: cases.jsonl:3: `name` must be text, but 5 is a number: write "5"',
         (
