@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 
-from pytest_fairness.targets.api_keys import hiding
+from pytest_fairness.targets.web.api_keys import hiding
 
 SHORTEST = 8
 """Minimum number of characters of a secret: shorter values also occur in ordinary text."""

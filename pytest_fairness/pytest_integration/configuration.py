@@ -13,7 +13,7 @@ import pytest
 
 from pytest_fairness.options import SETTINGS, Option, RunSettings
 from pytest_fairness.pytest_integration.ini import ini, place
-from pytest_fairness.targets.address import public_target
+from pytest_fairness.targets.web.address import public_target
 
 _BY_NAME = {option.name: option for option in SETTINGS}
 _NAMED_TARGET = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})\s*=\s*(?P<target>.+)", re.DOTALL)

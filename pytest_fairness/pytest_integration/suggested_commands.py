@@ -11,7 +11,7 @@ import pytest
 from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration.configuration import root_from_here
 from pytest_fairness.reports.shell_commands import rebaseline_command
-from pytest_fairness.targets.address import public_address, public_target
+from pytest_fairness.targets.web.address import public_address, public_target
 
 
 def accept_command(

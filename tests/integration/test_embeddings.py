@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pytest_fairness import audit
 from pytest_fairness.audits.anonymizer import IDENTITY_TERMS
-from pytest_fairness.audits.text import kernels
+from pytest_fairness.audits.text.samples import kernels
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.records import Response
 from pytest_fairness.targets import embeddings

@@ -11,19 +11,14 @@ from numpy.typing import NDArray
 
 from pytest_fairness.audits.anonymizer import Anonymizer
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.text.function_words import is_function_word
 from pytest_fairness.audits.text.groups import Groups, comparable, numbered
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answer, Json
+from pytest_fairness.records import Answer
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-SHOWN_WORDS = 10
-"""Number of words of each group that the details `top_words` and `function_words` show."""
-ROUNDING = 1e-12
-"""A weight of at most this much is 0, up to floating-point error."""
 MINIMUM_DOCUMENTS_OF_A_WORD = 3
 """Smallest number of documents that contain a tested word."""
 
@@ -152,39 +147,3 @@ def require_words(number: int) -> None:
     """Raise `NotMeasurable` if fewer than two words can be tested."""
     if number < 2:
         raise NotMeasurable("no word can be tested: fewer than two words occur in three or more answers")
-
-
-def strongest_words(words: Sequence[str], weights: NDArray[np.float64]) -> dict[str, Json]:
-    """Return the details `top_words`, `function_words` and `function_word_share`.
-
-    The first two are the words with the largest weights for each group, the strongest first: content words, and
-    function words such as "the". The third is the share of the function words in the sum of all absolute weights.
-
-    Args:
-        words: the vocabulary.
-        weights: (words,) weights, above 0 for words of the marked group, below 0 for words of the unmarked group.
-    """
-    function = np.array([is_function_word(word) for word in words], dtype=np.bool_)
-    strength = np.abs(weights)
-    return {
-        "top_words": _strongest(words, np.where(function, 0.0, weights)),
-        "function_words": _strongest(words, np.where(function, weights, 0.0)),
-        "function_word_share": float(strength[function].sum() / strength.sum()) if strength.any() else 0.0,
-    }
-
-
-def _strongest(words: Sequence[str], weights: NDArray[np.float64]) -> dict[str, list[dict[str, Json]]]:
-    """Return the words with the largest weights for each group; see `strongest_words`."""
-    return {
-        side: [
-            {"word": words[index], "weight": float(strength[index])}
-            for index in tie_order(words, strength)[:SHOWN_WORDS]
-            if strength[index] > ROUNDING
-        ]
-        for side, strength in (("marked", weights), ("unmarked", -weights))
-    }
-
-
-def tie_order(words: Sequence[str], strength: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the indices of the words by decreasing strength, and in alphabetical order if strengths are equal."""
-    return np.lexsort((np.asarray(words), -np.round(strength, 12))).astype(np.int64)

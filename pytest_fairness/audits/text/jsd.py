@@ -17,7 +17,7 @@ import numpy as np
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.text.documents import Documents, tie_order
+from pytest_fairness.audits.text.documents import Documents
 from pytest_fairness.audits.text.groups import MINIMUM_DOCUMENTS, Groups
 from pytest_fairness.audits.text.two_sample import (
     DocumentFeatures,
@@ -28,6 +28,7 @@ from pytest_fairness.audits.text.two_sample import (
     equal_size,
     joined_documents,
 )
+from pytest_fairness.audits.text.words.strongest import tie_order
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Json, Measurement

@@ -15,12 +15,12 @@ import numpy as np
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.text import term_rates
 from pytest_fairness.audits.text.gap_audit import SWAPS, GapAudit, GapChange
 from pytest_fairness.audits.text.groups import Groups
-from pytest_fairness.audits.text.lexicon_terms import LexiconSettings
-from pytest_fairness.audits.text.term_rates import Rates, TwoRates
-from pytest_fairness.audits.text.word_rows import word_rows
+from pytest_fairness.audits.text.words import term_rates
+from pytest_fairness.audits.text.words.lexicons import LexiconSettings
+from pytest_fairness.audits.text.words.rows import word_rows
+from pytest_fairness.audits.text.words.term_rates import Rates, TwoRates
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.search_terms import folded

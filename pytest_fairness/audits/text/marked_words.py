@@ -24,11 +24,11 @@ from pytest_fairness.audits.decision_rules import GrownWords
 from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.findings import details_of, plain_words
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.text.documents import Documents, tie_order
+from pytest_fairness.audits.text.documents import Documents
 from pytest_fairness.audits.text.groups import Groups, comparable, compared, concerns_of, has
 from pytest_fairness.audits.text.text_audit import TextAudit
-from pytest_fairness.audits.text.word_association import Association, Contrast, Corpus, PriorSettings
-from pytest_fairness.audits.text.word_growth import (
+from pytest_fairness.audits.text.words.association import Association, Contrast, Corpus, PriorSettings
+from pytest_fairness.audits.text.words.growth import (
     ROUNDING,
     SIDES,
     Growth,
@@ -37,7 +37,8 @@ from pytest_fairness.audits.text.word_growth import (
     visibility,
     word_or_words,
 )
-from pytest_fairness.audits.text.word_rows import word_rows
+from pytest_fairness.audits.text.words.rows import word_rows
+from pytest_fairness.audits.text.words.strongest import tie_order
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Json, Measurement

@@ -18,9 +18,9 @@ from pydantic import Field
 from pytest_fairness.audits.base import AuditItem, Preparation
 from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.text import kernels
-from pytest_fairness.audits.text.documents import Documents, anonymizer, strongest_words, text_of
+from pytest_fairness.audits.text.documents import Documents, anonymizer, text_of
 from pytest_fairness.audits.text.groups import Groups
+from pytest_fairness.audits.text.samples import kernels
 from pytest_fairness.audits.text.two_sample import (
     DocumentFeatures,
     Estimate,
@@ -30,6 +30,7 @@ from pytest_fairness.audits.text.two_sample import (
     equal_size,
     joined_documents,
 )
+from pytest_fairness.audits.text.words.strongest import strongest_words
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.field_types import EMBEDDER

@@ -18,10 +18,11 @@ from pytest_fairness.audits.anonymizer import unique_share
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.text.documents import Documents, join_runs, strongest_words
+from pytest_fairness.audits.text.documents import Documents, join_runs
 from pytest_fairness.audits.text.groups import Groups
-from pytest_fairness.audits.text.linear_classifier import FEWEST_DIFFERENT, Corpus, FeatureName
+from pytest_fairness.audits.text.samples.linear_classifier import FEWEST_DIFFERENT, Corpus, FeatureName
 from pytest_fairness.audits.text.two_sample import Estimate, Relabelled, RunChange, TwoSampleAudit, equal_size
+from pytest_fairness.audits.text.words.strongest import strongest_words
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe

@@ -11,7 +11,7 @@ from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.findings import Finding, axis_of, listed, plain_words, shortened, strongest
 from pytest_fairness.audits.text.documents import Documents, anonymizer, text_of
 from pytest_fairness.audits.text.groups import Groups, compared, concerns_of, has
-from pytest_fairness.audits.text.word_rows import word_rows
+from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Json, Measurement
 

@@ -11,9 +11,9 @@ import httpx2
 
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Request, Response
-from pytest_fairness.targets.endpoint import Endpoint
 from pytest_fairness.targets.one_line import identifier
-from pytest_fairness.targets.sdk_client import MALFORMED, SdkClient, read_response, said_in, token_count
+from pytest_fairness.targets.web.endpoint import Endpoint
+from pytest_fairness.targets.web.sdk_client import MALFORMED, SdkClient, read_response, said_in, token_count
 
 MAX_TOKENS = 4096
 """Maximum number of tokens of an answer if the probe sets none: the API requires a limit, and all models accept this

@@ -13,16 +13,16 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import AnswerFormat, Json, Request, Response
-from pytest_fairness.targets.address import REFERENCE, is_web_address, public_target, public_url
-from pytest_fairness.targets.api_keys import hiding, is_distinct, secrets_of
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.http.json_template import JsonTemplate
+from pytest_fairness.targets.web.address import REFERENCE, is_web_address, public_target, public_url
+from pytest_fairness.targets.web.api_keys import hiding, is_distinct, secrets_of
 
 if TYPE_CHECKING:
     import httpx2
     from jsonpath import JSONPath
 
-    from pytest_fairness.targets.http_errors import HttpErrors
+    from pytest_fairness.targets.web.http_errors import HttpErrors
 
 MAX_UNREADABLE = 8
 """Number of unreadable answers at the start of a run after which the JSONPath of the answer is considered wrong."""
@@ -83,8 +83,8 @@ class HttpTarget:
         # Imported here, because the import takes time and is not needed if all answers are recorded.
         import httpx2
 
-        from pytest_fairness.targets.http_client import BoundedClient
-        from pytest_fairness.targets.http_errors import HttpErrors
+        from pytest_fairness.targets.web.http_client import BoundedClient
+        from pytest_fairness.targets.web.http_errors import HttpErrors
 
         url, headers = self._filled()
         self._url = url
@@ -102,7 +102,7 @@ class HttpTarget:
         """Send one request once and return its response; see `Target.ask`."""
         import httpx2
 
-        from pytest_fairness.targets.http_client import is_too_long, parsed, too_long
+        from pytest_fairness.targets.web.http_client import is_too_long, parsed, too_long
 
         if self._client is None or self._errors is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.targets.base import versioned
-from pytest_fairness.targets.endpoint import Endpoint
 from pytest_fairness.targets.local import json_grammar, model_file
 from pytest_fairness.targets.local.server import SLOTS, LocalServer, check_runner
 from pytest_fairness.targets.threads import DaemonThreads
 from pytest_fairness.targets.transformers.fingerprint import fingerprint
+from pytest_fairness.targets.web.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from pytest_fairness.targets.openai.chat import Chat

@@ -12,11 +12,11 @@ import openai
 from pytest_fairness.errors import FairnessError, RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.targets import embeddings
-from pytest_fairness.targets.endpoint import Endpoint
-from pytest_fairness.targets.http_client import is_too_long, parsed
 from pytest_fairness.targets.one_line import identifier
 from pytest_fairness.targets.openai import echoed_likelihoods
-from pytest_fairness.targets.sdk_client import MALFORMED, SdkClient, read_response, said_in, token_count
+from pytest_fairness.targets.web.endpoint import Endpoint
+from pytest_fairness.targets.web.http_client import is_too_long, parsed
+from pytest_fairness.targets.web.sdk_client import MALFORMED, SdkClient, read_response, said_in, token_count
 
 CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
 """Finish reasons of answers that were cut off by `max_tokens`; the first one is OpenAI's."""

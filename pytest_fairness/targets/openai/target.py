@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 from pytest_fairness.errors import TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
-from pytest_fairness.targets.api_keys import key_of
-from pytest_fairness.targets.api_target import ApiTarget
+from pytest_fairness.targets.web.api_keys import key_of
+from pytest_fairness.targets.web.api_target import ApiTarget
 
 if TYPE_CHECKING:
     from pytest_fairness.targets.openai.chat import Chat

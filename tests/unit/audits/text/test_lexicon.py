@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.text.lexicon_terms import LexiconSettings
+from pytest_fairness.audits.text.words.lexicons import LexiconSettings
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Measurement, Status, Verdict

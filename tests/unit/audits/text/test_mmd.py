@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.text import kernels
+from pytest_fairness.audits.text.samples import kernels
 from pytest_fairness.records import Answer
 from tests.support.corpora import PROBE, answers, item
 from tests.support.projects import Project, says

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.text.function_words import is_function_word
+from pytest_fairness.audits.text.words.function_words import is_function_word
 from pytest_fairness.records import Answer, Measurement
 from pytest_fairness.reports.top_contributors import top_contributors
 from tests.support.corpora import PROBE, answers, item

@@ -8,9 +8,9 @@ from typing import Generic, Protocol, TypeVar
 from pytest_fairness.errors import TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
-from pytest_fairness.targets.address import is_web_address, public_url
 from pytest_fairness.targets.base import versioned
-from pytest_fairness.targets.endpoint import Endpoint
+from pytest_fairness.targets.web.address import is_web_address, public_url
+from pytest_fairness.targets.web.endpoint import Endpoint
 
 
 class Client(Protocol):

@@ -12,11 +12,11 @@ import httpx2
 
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Json, Response
-from pytest_fairness.targets.address import public_url
-from pytest_fairness.targets.api_keys import hiding, is_distinct, secrets_of
-from pytest_fairness.targets.endpoint import Endpoint
-from pytest_fairness.targets.http_client import BoundedClient, is_too_long, parsed, too_long
-from pytest_fairness.targets.http_errors import HttpErrors
+from pytest_fairness.targets.web.address import public_url
+from pytest_fairness.targets.web.api_keys import hiding, is_distinct, secrets_of
+from pytest_fairness.targets.web.endpoint import Endpoint
+from pytest_fairness.targets.web.http_client import BoundedClient, is_too_long, parsed, too_long
+from pytest_fairness.targets.web.http_errors import HttpErrors
 
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """Exceptions that may be raised when a malformed response is parsed."""

@@ -16,7 +16,7 @@ from pytest_fairness.asking.secrets import Secrets
 from pytest_fairness.errors import RequestFailed
 from pytest_fairness.records import Request, Response
 from pytest_fairness.targets import open_target
-from pytest_fairness.targets.api_keys import hiding, is_distinct, secrets_of
+from pytest_fairness.targets.web.api_keys import hiding, is_distinct, secrets_of
 from tests.support.asking import settings_in
 from tests.support.messages_server import MessagesServer
 from tests.support.servers import ChatServer, Reply

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from pytest_fairness.records import TOO_LONG, Response
-from pytest_fairness.targets.address import public_url
+from pytest_fairness.targets.web.address import public_url
 
 T = TypeVar("T")
 

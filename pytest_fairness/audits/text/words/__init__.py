@@ -1,0 +1,1 @@
+"""Words of two groups of texts: association with a group, growth, terms of lexicons, exported rows."""
