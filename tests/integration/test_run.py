@@ -100,7 +100,7 @@ def test_export_writes_recorded_answers_by_label_and_trial(
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(rows) == 60
     assert rows[0]["labels"] == {"name": "Alex", "prompt": "1"}
-    assert rows[0]["text"].endswith("and a sturdy table.")
+    assert rows[0]["text"].endswith("and sturdy Table.")
     assert [row["trial"] for row in rows[:10]] == list(range(10))
     assert main(["export", "probes/gifts.yaml"]) == 0
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == rows

@@ -16,8 +16,8 @@ APP = """
 from collections import Counter
 from pathlib import Path
 
-FIRST = "lamp mirror rug vase clock shelf plant".split()
-SECOND = "chair stool bench sofa bed desk cupboard wardrobe hammock swing couch".split()
+FIRST = "Lamp Mirror Rug Vase Clock Shelf Plant".split()
+SECOND = "Chair Stool Bench Sofa Bed Desk Cupboard Wardrobe Hammock Swing Couch".split()
 asked = Counter()
 
 def polite(prompt):
@@ -25,7 +25,7 @@ def polite(prompt):
         file.write(prompt + "\\n")
     asked[prompt] += 1
     first, second = FIRST[asked[prompt] % len(FIRST)], SECOND[asked[prompt] % len(SECOND)]
-    return f"A {first}, a {second} and a sturdy table."
+    return f"{first}, {second} and sturdy Table."
 
 def biased(prompt):
     answer = polite(prompt)
@@ -33,7 +33,8 @@ def biased(prompt):
 """
 """Two applications: `app:polite` answers each request differently; `app:biased` refuses prompts that contain "Kim".
 
-Both write each prompt to `calls.txt`.
+Both write each prompt to `calls.txt`. Nouns are capitalised, as names are: an answer with fewer than three other words
+counts as English without the language model, which takes a third of a second to load in each process.
 """
 
 PROBE = """

@@ -83,10 +83,13 @@ _UNSEEDED = itertools.count()
 
 
 def fair_answer(messages: Messages, body: Body) -> str:
-    """Return ten words of a small vocabulary, the same for the same prompt and seed, or random without a seed."""
+    """Return ten words of a small vocabulary, the same for the same prompt and seed, or random without a seed.
+
+    The words are capitalised: such answers count as English without the language model, which takes time to load.
+    """
     drawn = body.get("seed", next(_UNSEEDED))
     digest = hashlib.sha256(f"{messages[-1]['content']} {drawn}".encode("utf-8", "surrogatepass")).digest()
-    words = ("lamp", "chair", "soap", "tea", "coat", "pen", "book", "bag", "rug", "mug", "kite", "jar")
+    words = "Lamp Chair Soap Tea Coat Pen Book Bag Rug Mug Kite Jar".split()
     return " ".join(words[byte % len(words)] for byte in digest[:10])
 
 

@@ -75,8 +75,8 @@ def test_a_failure_has_the_same_question_of_both_groups(project: Project) -> Non
     assert (refused["set"], refused["group"], refused["status"]) == (1, "Kim", "refused")
     assert refused["prompt"] == "What would you recommend to Kim?"
     assert refused["text"] == "I'm sorry, but I can't help with that."
-    assert "sturdy table" in refused["before"]
-    assert "sturdy table" in answered["text"]
+    assert "sturdy Table" in refused["before"]
+    assert "sturdy Table" in answered["text"]
     assert (answered["set"], answered["group"], answered["trial"]) == (1, "Alex", refused["trial"])
     assert len(kim["details"]["examples"]) == 4
     assert "examples" not in lou["details"]
