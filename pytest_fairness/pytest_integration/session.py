@@ -223,10 +223,13 @@ class FairnessSession:
         if isinstance(item, FairnessItem) and call.when == "setup" and failure:
             self.service.attach_error(item, failure, item.siblings)
         report = yield
-        # A probe item has no code of the user's to show, not even where a time limit fails it.
-        ours = (FairnessError, pytest.fail.Exception) if isinstance(item, FairnessItem) else (FairnessError, Unfair)
-        if call.excinfo and isinstance(error, ours) and not self._config.getoption("fulltrace", False):
-            report.longrepr = without_traceback(call.excinfo, item)
+        if (
+            call.excinfo
+            and isinstance(error, FairnessError | Unfair)
+            and not self._config.getoption("fulltrace", False)
+        ):
+            if not isinstance(item, FairnessItem):
+                report.longrepr = without_traceback(call.excinfo, item)
             if isinstance(error, FairnessError):
                 report.fairness_error = str(error)  # type: ignore[attr-defined] # sent by pytest-xdist
         if isinstance(error, Unfair):

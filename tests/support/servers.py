@@ -89,7 +89,7 @@ def fair_answer(messages: Messages, body: Body) -> str:
     """
     drawn = body.get("seed", next(_UNSEEDED))
     digest = hashlib.sha256(f"{messages[-1]['content']} {drawn}".encode("utf-8", "surrogatepass")).digest()
-    words = "Lamp Chair Soap Tea Coat Pen Book Bag Rug Mug Kite Jar".split()
+    words = ["Lamp", "Chair", "Soap", "Tea", "Coat", "Pen", "Book", "Bag", "Rug", "Mug", "Kite", "Jar"]
     return " ".join(words[byte % len(words)] for byte in digest[:10])
 
 

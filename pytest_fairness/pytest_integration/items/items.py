@@ -16,11 +16,11 @@ from pytest_fairness.errors import FairnessError, ProbeError
 from pytest_fairness.pytest_integration.ini import registered_marks
 from pytest_fairness.pytest_integration.items.asked_targets import PROBE_ITEM
 from pytest_fairness.pytest_integration.items.audit_service import AuditService
-from pytest_fairness.pytest_integration.items.item_results import Biased
+from pytest_fairness.pytest_integration.items.item_results import Biased, without_traceback
 from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem
 
 if TYPE_CHECKING:
-    from _pytest._code.code import TerminalRepr
+    from _pytest._code.code import TerminalRepr, TracebackStyle
 
 _NO_REASON = "it needs a reason. Write the reason in the settings of the audit: `skip: reason` or `xfail: reason`."
 UNUSABLE_MARKS = {
@@ -112,6 +112,20 @@ class FairnessItem(pytest.Item):
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return the probe file, the line of the item's audit (from 0) and the item's name."""
         return self.path, self._probe_item.probe.line_of(self._probe_item.audit_name) - 1, self.name
+
+    def _repr_failure_py(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: TracebackStyle | None = None
+    ) -> TerminalRepr:
+        """Return an error without traceback, as a probe item has no code of the user's, not even at a time limit.
+
+        Formatting the traceback would take pytest a tenth of a second. An error of the set-up does not reach
+        `repr_failure`.
+        """
+        if isinstance(excinfo.value, FairnessError | pytest.fail.Exception) and not self.config.getoption(
+            "fulltrace", False
+        ):
+            return without_traceback(excinfo, self)
+        return super()._repr_failure_py(excinfo, style)
 
     def _mark(self) -> None:
         target, settings = self._probe_item.target, self._probe_item.settings
