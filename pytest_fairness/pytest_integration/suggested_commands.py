@@ -10,16 +10,23 @@ import pytest
 
 from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration.configuration import root_from_here
-from pytest_fairness.reports.shell_commands import rebaseline_command
+from pytest_fairness.reports.shell_commands import rebaseline_command, shell_line, with_reason
 from pytest_fairness.targets.web.address import public_address, public_target
 
 
 def accept_command(
-    config: pytest.Config, settings: RunSettings, nodeid: str, *, asks_default: bool, replay: bool
+    config: pytest.Config, settings: RunSettings, nodeid: str, *, asks_default: bool, replay: bool, replaces: bool
 ) -> str:
-    """Return the command that makes a new baseline of an item or a file; see `accept_options` for the arguments."""
+    """Return the command that makes a new baseline of an item or a file.
+
+    Args:
+        config, settings, asks_default, replay: see `accept_options`.
+        nodeid: the item or the file.
+        replaces: whether there is a baseline, so that the command asks for a reason.
+    """
     options = accept_options(config, settings, asks_default=asks_default, replay=replay)
-    return shlex.join(rebaseline_command([nodeid], options, root_from_here(config)) or ())
+    command = rebaseline_command([nodeid], options, root_from_here(config)) or []
+    return shell_line(with_reason(command) if replaces else command)
 
 
 def export_command(config: pytest.Config, settings: RunSettings, path: Path) -> str:

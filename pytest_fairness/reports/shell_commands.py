@@ -18,6 +18,9 @@ WHOLE_FILE_FROM = 9
 ACCEPTABLE = {VerdictName.REGRESSION, VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE}
 """Verdicts of failed items that a new baseline solves."""
 
+PLACEHOLDER = "..."
+"""Reason in a printed command, which the user replaces; it counts as no reason."""
+
 _TRAILING_COMMAND = re.compile(r": (?P<command>(?:pytest --fairness-rebaseline|python -m pytest_fairness) .*)$")
 
 
@@ -38,8 +41,15 @@ def accept_command(
     Returns:
         The unquoted words of the command; `None` without such items.
     """
-    nodeids = (item["nodeid"] for item in items if status(item) in ACCEPTABLE)
-    return rebaseline_command(nodeids, options, root, all_items)
+    found = [item for item in items if status(item) in ACCEPTABLE]
+    command = rebaseline_command((item["nodeid"] for item in found), options, root, all_items)
+    replaced = any(item["verdict"] != VerdictName.NO_BASELINE for item in found)
+    return command if command is None or not replaced else with_reason(command)
+
+
+def with_reason(command: Sequence[str]) -> list[str]:
+    """Return the command with a placeholder for the reason why a baseline is replaced."""
+    return [*command, "--fairness-reason", PLACEHOLDER]
 
 
 def rebaseline_command(
@@ -82,7 +92,7 @@ def _is_printable(nodeid: str) -> bool:
 def shell_lines(command: Sequence[str], width: int) -> list[str]:
     """Return the command in lines that end in a backslash, which the shell joins."""
     lines: list[str] = []
-    for word in (escaped(shlex.quote(word)) for word in command):
+    for word in (escaped(_quoted(word)) for word in command):
         longer = f"{lines[-1]} {word}" if lines else word
         # Two columns for the backslash.
         if not lines or width_of(longer) <= width - 2:
@@ -90,6 +100,16 @@ def shell_lines(command: Sequence[str], width: int) -> list[str]:
         else:
             lines.append(f"  {word}")
     return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]
+
+
+def shell_line(command: Sequence[str]) -> str:
+    """Return the command on one line."""
+    return " ".join(map(_quoted, command))
+
+
+def _quoted(word: str) -> str:
+    # Quotes show where the reason belongs.
+    return f'"{word}"' if word == PLACEHOLDER else shlex.quote(word)
 
 
 def reason_lines(reason: str, width: int) -> list[str]:

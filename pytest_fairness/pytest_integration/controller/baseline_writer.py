@@ -20,6 +20,7 @@ from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration.items.item_results import Record
 from pytest_fairness.records import ItemResult
 from pytest_fairness.reports.formatting import counted, number, printable
+from pytest_fairness.reports.shell_commands import PLACEHOLDER
 from pytest_fairness.reports.terminal.summary import Line
 from pytest_fairness.run import Run
 
@@ -72,7 +73,8 @@ def write_baseline(
     whole = bool(siblings) and all(skipped or item in new for item, skipped in siblings.items())
     lines = []
     if new:
-        reason = run.settings.reason and Secrets().hidden(run.settings.reason)
+        given = run.settings.reason
+        reason = None if given in (None, PLACEHOLDER) else Secrets().hidden(given)
         accepted = partial(replace, accepted_by=accepted_by(run.settings), reason=reason)
         update_baseline(
             folder,

@@ -86,7 +86,8 @@ class AuditService:
             result = measured_only(measured, item.nodeid)
         else:
             replay = complete and needs_replay
-            result = judge(measured, compared, item.nodeid, self._accept(item, item.nodeid, replay=replay))
+            accept = self._accept(item, item.nodeid, replay=replay, replaces=compared.entry is not None)
+            result = judge(measured, compared, item.nodeid, accept)
         more: dict[str, Json] = {"siblings": siblings, "complete": complete, "needs_replay": needs_replay}
         if self._rebaseline and compared.entry is not None and measured.measurement.judgeable:
             rows = (row_from(answer, measured.item.probe) for answer in measured.answers)
@@ -161,7 +162,7 @@ class AuditService:
                 without_baseline=all(failure.without_baseline for failure in failures),
             )
 
-    def _accept(self, item: pytest.Item, nodeid: str, *, replay: bool = False) -> str:
+    def _accept(self, item: pytest.Item, nodeid: str, *, replay: bool = False, replaces: bool = True) -> str:
         settings = self.run.settings
         default = asks_default(item, settings)
-        return accept_command(self._config, settings, nodeid, asks_default=default, replay=replay)
+        return accept_command(self._config, settings, nodeid, asks_default=default, replay=replay, replaces=replaces)

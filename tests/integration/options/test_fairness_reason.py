@@ -66,6 +66,25 @@ def test_a_changed_value_without_a_reason_is_noted(gifts: Project) -> None:
     assert "reason" not in entry(gifts)
 
 
+def test_the_printed_command_asks_for_a_reason_and_its_placeholder_is_none(gifts: Project) -> None:
+    first = gifts.run("--fairness")
+    assert "--fairness-reason" not in first.stdout.str(), "nothing to justify"
+    gifts.run("--fairness-rebaseline")
+    failed = gifts.run("--fairness", target="python:app:biased")
+    assert shows(failed, '--fairness-reason "..."')
+    result = gifts.run("--fairness-rebaseline", "--fairness-reason", "...", target="python:app:biased")
+    assert shows(result, "  accepted without a reason; to give one, add --fairness-reason TEXT")
+    assert "reason" not in entry(gifts)
+
+
+def test_the_command_for_a_stale_baseline_asks_for_a_reason(gifts: Project) -> None:
+    gifts.run("--fairness-rebaseline")
+    gifts.probe(text=UNLIMITED.replace("What would", "Which present would"))
+    (item, *_) = gifts.report()["items"]
+    assert item["verdict"] == "stale-baseline"
+    assert item["reason"].endswith(f"'probes/gifts.yaml::{KIM}' --fairness-reason \"...\"")
+
+
 @pytest.mark.parametrize(
     ("environment", "arguments", "name"),
     [
