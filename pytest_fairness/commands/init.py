@@ -16,6 +16,16 @@ PROBES = "probes"
 SERVICES = ("github", "gitlab")
 REQUIREMENTS = ("requirements-test.txt", "requirements-dev.txt", "requirements.txt")
 GITLAB, GITLAB_JOB = Path(".gitlab-ci.yml"), Path(".gitlab/fairness.yml")
+CONFIGURATIONS = {
+    "pytest.toml": "[pytest]",
+    ".pytest.toml": "[pytest]",
+    "pytest.ini": "[pytest]",
+    ".pytest.ini": "[pytest]",
+    "pyproject.toml": "[tool.pytest.ini_options]",
+    "tox.ini": "[pytest]",
+    "setup.cfg": "[tool:pytest]",
+}
+"""Pytest's configuration files in the order in which pytest looks for them, each with the heading of its settings."""
 INCLUDE = f"include:\n  - local: {GITLAB_JOB.as_posix()}\n"
 
 
@@ -58,7 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
             "\nThis copy of pytest-fairness was not installed from a package index. Change the command in the workflow "
             "that installs it."
         )
-    _print_next_steps([*written, *([GITLAB] if includes else [])])
+    _print_next_steps(root, [*written, *([GITLAB] if includes else [])])
 
 
 def _services(root: Path, option: str | None) -> list[str]:
@@ -148,11 +158,31 @@ def _write(root: Path, files: Mapping[Path, str], *, force: bool) -> list[Path]:
     return written
 
 
-def _print_next_steps(written: list[Path]) -> None:
-    print("\nSet the target to audit in pyproject.toml, unless it is set already (`local` is the embedded model):")
-    print('[tool.pytest.ini_options]\nfairness_target = "local"')
-    if util.find_spec("xllamacpp") is None:
+def _configuration(root: Path) -> tuple[str, str | None]:
+    """Return the name of pytest's configuration file, and the target that it sets; `None` if it sets none."""
+    for name, heading in CONFIGURATIONS.items():
+        try:
+            text = (root / name).read_text("utf-8", "replace")
+        except OSError:
+            continue
+        if heading in text or name.lstrip(".").startswith("pytest."):
+            found = re.search(r"^[ \t]*fairness_target[ \t]*=\s*(\S.*)", text, re.MULTILINE)
+            return name, found[1].strip() if found else None
+    return "pyproject.toml", None
+
+
+def _print_next_steps(root: Path, written: list[Path]) -> None:
+    configuration, target = _configuration(root)
+    if target is not None:
+        print(f"\nThe target to audit is set in {configuration}: {target}")
+    else:
+        local = '"local"' if configuration.endswith(".toml") else "local"
+        print(f"\nSet the target to audit in {configuration} (`local` is the embedded model):")
+        print(f"{CONFIGURATIONS[configuration]}\nfairness_target = {local}")
+    if target in (None, "local", '"local"') and util.find_spec("xllamacpp") is None:
         print("The embedded model needs another package:\npip install 'pytest-fairness[local]'")
     print(f"Then run the audit:\npytest --fairness {PROBES}/first.yaml")
     print("Make the measured values the baseline, and commit them:\npytest --fairness-rebaseline")
-    print(shlex.join(["git", "add", *sorted({path.parts[0] for path in written} | {PROBES, "baselines"})]))
+    print(
+        shlex.join(["git", "add", *sorted({path.parts[0] for path in written} | {PROBES, "baselines", configuration})])
+    )

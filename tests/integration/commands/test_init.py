@@ -53,7 +53,7 @@ def test_an_empty_folder_gets_all_files(folder: Path, capsys: pytest.CaptureFixt
         GITLAB,
     ]
     assert f"\npytest --fairness {PROBE}\n" in out
-    assert out.endswith("\ngit add .github .gitlab .gitlab-ci.yml baselines probes\n")
+    assert out.endswith("\ngit add .github .gitlab .gitlab-ci.yml baselines probes pyproject.toml\n")
 
 
 @pytest.mark.parametrize(
@@ -110,6 +110,40 @@ def test_a_second_call_changes_nothing(folder: Path, capsys: pytest.CaptureFixtu
     assert main(["init"]) == 0
     assert {name: (folder / name).read_bytes() for name in files(folder)} == before
     assert "stays unchanged" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("pyproject.toml", "[project]\n", '[tool.pytest.ini_options]\nfairness_target = "local"\n'),
+        ("pytest.ini", "", "[pytest]\nfairness_target = local\n"),
+        ("setup.cfg", "[metadata]\n[tool:pytest]\n", "[tool:pytest]\nfairness_target = local\n"),
+    ],
+)
+def test_the_target_is_to_be_set_where_pytest_reads_its_settings(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, said: str
+) -> None:
+    (folder / name).write_text(text, "utf-8")
+    main(["init", "--ci", "none"])
+    out = capsys.readouterr().out
+    assert f"Set the target to audit in {name} (`local` is the embedded model):\n{said}" in out
+    assert out.endswith(f"\ngit add baselines probes {name}\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", '[tool.pytest.ini_options]\nminversion = "8"\nfairness_target = "openai:gpt-5"\n'),
+        ("tox.ini", "[tox]\n[pytest]\nfairness_target = openai:gpt-5\n"),
+    ],
+)
+def test_a_target_that_is_set_is_named(folder: Path, capsys: pytest.CaptureFixture[str], name: str, text: str) -> None:
+    (folder / name).write_text(text, "utf-8")
+    main(["init", "--ci", "none"])
+    out = capsys.readouterr().out
+    assert re.search(rf'The target to audit is set in {re.escape(name)}: "?openai:gpt-5"?\nThen run', out)
+    assert "Set the target" not in out
+    assert "embedded model" not in out
 
 
 def test_a_subfolder_of_a_repository_is_an_error_with_two_commands(
