@@ -8,9 +8,10 @@ from pytest_fairness.audits import registry
 from pytest_fairness.baselines.changes import ORDER, Example, ItemChange
 from pytest_fairness.baselines.entries import Entry
 from pytest_fairness.baselines.fingerprints import NOT_SET, changed_sampling
+from pytest_fairness.plurals import counted
 from pytest_fairness.records import VerdictName
 from pytest_fairness.reports.findings import finding
-from pytest_fairness.reports.formatting import counted, number, printable, signed
+from pytest_fairness.reports.formatting import number, printable, signed
 from pytest_fairness.reports.markdown import MAX_LENGTH, MarkdownText, escaped, escaped_html
 from pytest_fairness.reports.markdown import table as markdown_table
 from pytest_fairness.reports.text_layout import cut, table, wrap

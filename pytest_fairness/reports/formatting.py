@@ -39,11 +39,6 @@ def with_interval(text: str, interval: Sequence[float | None] | None) -> str:
     return f"{text} [{number(interval[0])}, {number(interval[1])}]" if interval else text
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun in the singular or plural: `1 request`, `1,200 requests`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def age(seconds: float) -> str:
     """Return an age in the largest unit of which there are at least 2: `50 s`, `3 h`, `12 days`."""
     for unit, size in (("days", 86_400), ("h", 3_600), ("min", 60)):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
+from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import markdown
 from pytest_fairness.reports.findings import finding
-from pytest_fairness.reports.formatting import counted, printable
+from pytest_fairness.reports.formatting import printable
 from pytest_fairness.reports.markdown import MAX_LENGTH, SIGNS, escaped, table
 from pytest_fairness.reports.report_items import (
     KNOWN,

@@ -6,8 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json, VerdictName, outcome_of
-from pytest_fairness.reports.formatting import counted, number, printable
+from pytest_fairness.reports.formatting import number, printable
 from pytest_fairness.reports.text_layout import cut
 
 Item = Mapping[str, Json]

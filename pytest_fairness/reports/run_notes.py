@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pytest_fairness.plurals import counted
 from pytest_fairness.records import ItemResult, Json, RowsWithoutGroup
-from pytest_fairness.reports.formatting import counted
 
 Kind = Literal["default-target", "no-audit", "few-audits", "inconclusive-runs", "rows-without-group"]
 

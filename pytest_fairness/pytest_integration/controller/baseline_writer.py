@@ -17,9 +17,10 @@ from pytest_fairness.baselines.reading import Baseline, read_baseline
 from pytest_fairness.baselines.writing import update_baseline
 from pytest_fairness.errors import BaselineError
 from pytest_fairness.options import RunSettings
+from pytest_fairness.plurals import counted
 from pytest_fairness.pytest_integration.items.item_results import Record
 from pytest_fairness.records import ItemResult
-from pytest_fairness.reports.formatting import counted, number, printable
+from pytest_fairness.reports.formatting import number, printable
 from pytest_fairness.reports.shell_commands import PLACEHOLDER
 from pytest_fairness.reports.terminal.summary import Line
 from pytest_fairness.run import Run

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_fairness.errors import StoreError, TargetError
+from pytest_fairness.plurals import counted
 from pytest_fairness.pytest_integration.configuration import last_look_only
 from pytest_fairness.pytest_integration.items.asked_targets import (
     asked_by,
@@ -23,7 +24,7 @@ from pytest_fairness.pytest_integration.items.asked_targets import (
     looks_of,
     probe_item_of,
 )
-from pytest_fairness.reports.formatting import age, counted, printable
+from pytest_fairness.reports.formatting import age, printable
 from pytest_fairness.reports.text_layout import wrap
 from pytest_fairness.run import ProbeItem, Run
 from pytest_fairness.run.forecast import RequestCount, count_requests

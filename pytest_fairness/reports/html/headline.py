@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json, Size, VerdictName
 from pytest_fairness.reports.effects import FOUND, UNKNOWN, size_of
-from pytest_fairness.reports.formatting import counted, number
+from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.html import text_diff
 from pytest_fairness.reports.report_items import NO_LONGER_FAILS, UNEXPECTED_PASS, Item, known_failures, outcome, status
 

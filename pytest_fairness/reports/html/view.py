@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, overload
 
+from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json
 from pytest_fairness.reports import charts, target_table
 from pytest_fairness.reports.charts.base import Chart, Table, as_float, interval_of
 from pytest_fairness.reports.charts.vega import svg
 from pytest_fairness.reports.effects import largest_first
 from pytest_fairness.reports.findings import finding
-from pytest_fairness.reports.formatting import counted
 from pytest_fairness.reports.html import filters, headline, text_diff
 from pytest_fairness.reports.report_items import Item, acceptances, mappings_in, outcome, reason, severity, verdict_word
 from pytest_fairness.reports.top_contributors import top_contributors

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json
-from pytest_fairness.reports.formatting import counted, printable
+from pytest_fairness.reports.formatting import printable
 
 Forecast = Mapping[str, Json]
 """JSON of `run.forecast.Forecast`, for one probe."""

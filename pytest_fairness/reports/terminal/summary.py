@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 
+from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import run_notes, target_table, variant_results
 from pytest_fairness.reports.document import reused_age
 from pytest_fairness.reports.findings import expectation, finding
-from pytest_fairness.reports.formatting import counted, escaped, number, printable, signed, with_interval
+from pytest_fairness.reports.formatting import escaped, number, printable, signed, with_interval
 from pytest_fairness.reports.report_items import (
     Item,
     acceptances,
