@@ -31,7 +31,7 @@ from benchmarks.replay import ANSWERS, QUESTIONS
 from benchmarks.timing import OTHERS_OFF
 from pytest_fairness import kinds, probes
 from pytest_fairness.asking.store.store import response_key
-from pytest_fairness.options import RunSettings
+from pytest_fairness.options import DEFAULT_STORE, RunSettings
 from pytest_fairness.records import Response
 from pytest_fairness.run import Run
 from pytest_fairness.run.answering.item_answers import ItemAnswers
@@ -121,10 +121,11 @@ def record(folder: Path, count: int) -> None:
     (folder / "nobody.py").write_text("def answer(prompt):\n    raise AssertionError(prompt)\n")
     (folder / "pytest.ini").write_text("[pytest]\nfairness_target = python:nobody:answer\n")
     sys.path.insert(0, str(folder))
-    settings = RunSettings(root=folder, store=folder / RunSettings(folder).store, target="python:nobody:answer")
+    settings = RunSettings(root=folder, store=folder / DEFAULT_STORE, target="python:nobody:answer")
     with Run(settings) as asking:
         identity = asking.targets.named().identity
-        with asking.store.transaction():
+
+        def record_all() -> None:
             places = {singer: place for place, singer in enumerate(singers)}
             for prompt in probes.load(folder / "songs.yaml", kinds.schemas()).prompts():
                 # Of a singer's songs some are named again and again, so that lists are alike.
@@ -134,10 +135,12 @@ def record(folder: Path, count: int) -> None:
                 key = response_key(identity, prompt.request)
                 asking.store.record(key, prompt.request, identity, Response(text, "stop", created=time.time()))
 
+        asking.store.write(record_all)
+
 
 def run(folder: Path, what: str) -> None:
     """In a process of its own: run pytest, print what each item took, and leave the sums behind."""
-    store = folder / RunSettings(folder).store
+    store = folder / DEFAULT_STORE
     with sqlite3.connect(store) as connection:
         # Measured anew, as a run with new answers would have to.
         connection.execute("DELETE FROM measurements")

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from benchmarks.timing import fastest, profiled
 from pytest_fairness import kinds, probes
@@ -118,14 +119,17 @@ def record(settings: RunSettings, path: Path) -> None:
     """Write an answer to everything that the probe asks."""
     with Run(settings) as run:
         whom = target(run)
-        with run.store.transaction():
+
+        def record_all() -> None:
             for number, prompt in enumerate(item(path).prompts()):
                 titles = "\n".join(f"{rank}. Song {(number * 7 + rank * rank) % 997}" for rank in range(1, 11))
                 key = response_key(whom.identity, prompt.request)
                 run.store.record(key, prompt.request, whom.identity, Response(titles, "stop", created=time.time()))
 
+        run.store.write(record_all)
 
-def read(store: Path) -> list[dict[str, str]]:
+
+def read(store: Any) -> list[dict[str, str]]:
     """The plain way: all rows, their JSON read."""
     connection = sqlite3.connect(store)
     found = [json.loads(text) for _, text in connection.execute("SELECT key, response FROM responses")]

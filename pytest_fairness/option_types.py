@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import parse_qs, urlsplit
 
 LONGEST_LINE = 500
 IniType = Literal["string", "args", "linelist", "bool", "int", "float"]
@@ -44,6 +45,55 @@ class Price:
     model: str
     prompt: float
     completion: float
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseUrl:
+    """Address of a PostgreSQL database, without a password.
+
+    Attributes:
+        address: URL such as `postgresql://user@host:5432/database`.
+    """
+
+    address: str
+
+    def __str__(self) -> str:
+        return self.address
+
+    def exists(self) -> bool:
+        """Return true: unlike a file, the store of a database need not be created by a run before it can be read."""
+        return True
+
+
+StoreAddress = Path | DatabaseUrl
+"""Path of a SQLite file, or address of a PostgreSQL database."""
+
+
+def in_folder(folder: Path, store: StoreAddress) -> StoreAddress:
+    """Return the address of a store; a relative path is relative to the folder."""
+    return folder / store if isinstance(store, Path) else store
+
+
+def _store(written: str | Path) -> StoreAddress | None:
+    """Return the address of a store from its text; `None` if the text is empty."""
+    text = str(written).strip()
+    if not text.startswith(("postgresql://", "postgres://")):
+        if "://" in text:
+            raise ValueError(f"must be {STORE_TAKES}, not {text.partition('://')[0]}://....")
+        return Path(text) if text else None
+    try:
+        parts = urlsplit(text)
+        password = parts.password or set(parse_qs(parts.query)) & {"password", "sslpassword", "passfile"}
+        valid = parts.port != 0
+    except ValueError:
+        valid, password = False, None
+    if not valid:
+        raise ValueError("is not a valid address: write postgresql://user@host:5432/database.")
+    if password:
+        raise ValueError(
+            "holds a password. Remove it from the address, and set the environment variable PGPASSWORD instead."
+        )
+    return DatabaseUrl(text)
 
 
 def whole_number(least: int = 1, most: int | None = None) -> OptionType:
@@ -121,6 +171,8 @@ TEXT = OptionType("text", lambda written: written.strip() or None)
 LINE = OptionType("one line of text", _line)
 BOOLEAN = OptionType("true or false", bool, "bool")
 PATH = OptionType("a path", lambda written: Path(written.strip()) if written.strip() else None)
+STORE_TAKES = "the path of a file or the address of a database, postgresql://user@host/database"
+STORE = OptionType(STORE_TAKES, _store)
 PATHS = OptionType("paths", lambda written: tuple(map(Path, written)) or None, "args")
 WORDS = OptionType("words", tuple, "args")
 LINES = OptionType("lines of text", tuple, "linelist")

@@ -18,10 +18,12 @@ from pytest_fairness.option_types import (
     PATH,
     PATHS,
     PRICES,
+    STORE,
     TEXT,
     WORDS,
     OptionType,
     Price,
+    StoreAddress,
     choice,
     number,
     whole_number,
@@ -29,6 +31,7 @@ from pytest_fairness.option_types import (
 
 PREFIX = "fairness_"
 DEFAULT_TARGET = "local"
+DEFAULT_STORE = Path(".fairness/responses.sqlite")
 DEFAULT_HTTP_BODY = '{"prompt": "{prompt}"}'
 DEFAULT_HTTP_ANSWER = "$.answer"
 MAX_TRIALS = 100_000
@@ -196,7 +199,22 @@ class RunSettings:
         metavar="NAME",
         default="the user of the CI job, or `git config user.name`",
     )
-    store: Path = _setting(Path(".fairness/responses.sqlite"), "File of the recorded responses", PATH)  # noqa: RUF009 - returns a field
+    store: StoreAddress = _setting(  # noqa: RUF009 - returns a field
+        DEFAULT_STORE,
+        "Store of the recorded responses: a file, or the address of a PostgreSQL database that several machines share, "
+        "postgresql://USER@HOST/DATABASE (password in PGPASSWORD; needs the extra `postgres`)",
+        STORE,
+        environment="PYTEST_FAIRNESS_STORE",
+    )
+    run_name: str | None = _option(
+        None,
+        "Name of a run of several machines with one store: they share the budget of --fairness-max-requests and the "
+        "responses of this run. In CI, the number of the pipeline and of the attempt",
+        LINE,
+        metavar="NAME",
+        default="none: each machine has a run of its own",
+        environment="PYTEST_FAIRNESS_RUN_NAME",
+    )
     max_age_hours: float = _setting(
         24.0,
         "Hours after which a request with a recorded response is sent again",

@@ -32,7 +32,7 @@ def _snapshot(pytester: pytest.Pytester) -> SysModulesSnapshot:
 
 setattr(pytest.Pytester, "_Pytester__take_sys_modules_snapshot", _snapshot)  # noqa: B010 - a private method
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "tests.support.postgres"]
 
 SLOW = (
     "integration/",

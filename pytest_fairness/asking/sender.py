@@ -181,7 +181,7 @@ class Sender:
 
     async def _send(self, key: str, request: Request) -> None:
         """Send one request and keep its result for the next exchange with the store."""
-        sent_at = time.time()
+        sent_at = self._sync.now()
         outcome, retry_at = self._preflight.judged(key, request, await self._caller.send(request)), None
         if isinstance(outcome, RequestFailed):
             attempts = self._attempts[key]

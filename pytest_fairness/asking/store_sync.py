@@ -121,6 +121,10 @@ class StoreSync:
         """Return the time of the next attempt of a waiting request (monotonic seconds), or infinity."""
         return min((waiting.due for waiting in self._backing_off.values()), default=math.inf)
 
+    def now(self) -> float:
+        """Return the current time by the clock of the store (seconds since the epoch)."""
+        return self._store.database.now()
+
     def put_counts(self) -> None:
         """Write the request counts to the store."""
         counts: dict[str, Json] = {**self.counts(), FAILURES: self._tracker.failures()}
@@ -155,20 +159,13 @@ class StoreSync:
                 candidates = tracker.next_unsent()[-1:]
         if not (results or candidates or renewing or (claiming and due)):
             return {}
-        with store.transaction():
-            for result in results:
-                self._record(result)
-            self._adapt_rate_limit(results)
-            if renewing:
-                store.claims.renew(self._owner, self._timing.claim_lease)
-                self._last_renewal = now
-            claim = self._claim(candidates, due if claiming else [], free)
-            if claim.preflight:
-                self._preflight.key = claim.claimed[0]
-            if results or claim.claimed:
-                self.put_counts()
+        claim = store.write(lambda: self._write(results, candidates, due if claiming else [], free, renewing=renewing))
+        if renewing:
+            self._last_renewal = now
+        if claim.preflight or any(map(self._ends_preflight, results)):
+            self._preflight.key = claim.claimed[0] if claim.preflight else None
         self._last_claim = now
-        self.resume_at = now + claim.resume_at - time.time()
+        self.resume_at = now + claim.resume_at - store.database.now()
         # Only after the transaction: a waiting thread reads the answer from the store.
         for result in results:
             self._settle(result)
@@ -185,6 +182,22 @@ class StoreSync:
         retries = {key: self._backing_off.pop(key).request for key in claim.claimed if key in self._backing_off}
         return retries | tracker.start(claim.claimed, retries=len(retries))
 
+    def _write(
+        self, results: list[AttemptResult], candidates: list[str], due: list[str], free: int, *, renewing: bool
+    ) -> Claim:
+        """Record results and claim requests; called in a transaction."""
+        if any(map(self._ends_preflight, results)):
+            self._store.runs.put_preflight(self._run, self._target.identity, None)
+        for result in results:
+            self._record(result)
+        self._adapt_rate_limit(results)
+        if renewing:
+            self._store.claims.renew(self._owner, self._timing.claim_lease)
+        claim = self._claim(candidates, due, free)
+        if results or claim.claimed:
+            self.put_counts()
+        return claim
+
     def _claim(self, candidates: list[str], due: list[str], free: int) -> Claim:
         return self._store.claims.claim(
             candidates,
@@ -200,11 +213,13 @@ class StoreSync:
             preflight=getattr(self._target, "preflight", True),
         )
 
+    def _ends_preflight(self, result: AttemptResult) -> bool:
+        """Return whether this result of the preflight allows all other requests."""
+        goes_on = self._preflight.keeps_others_waiting(result.request, result.outcome)
+        return result.key == self._preflight.key and not goes_on
+
     def _record(self, result: AttemptResult) -> None:
         key, outcome, identity = result.key, result.outcome, self._target.identity
-        if key == self._preflight.key and not self._preflight.keeps_others_waiting(result.request, outcome):
-            self._store.runs.put_preflight(self._run, identity, None)
-            self._preflight.key = None
         if isinstance(outcome, Response):
             self._store.record(key, result.request, identity, outcome, self._fresh)
         elif isinstance(outcome, TargetError):
@@ -229,7 +244,7 @@ class StoreSync:
                 limit = limit.after_overload(
                     self.capacity,
                     sent_at=result.sent_at,
-                    now=time.time(),
+                    now=self._store.database.now(),
                     retry_after=outcome.retry_after,
                     timing=self._timing,
                 )

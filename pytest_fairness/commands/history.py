@@ -7,8 +7,10 @@ import shutil
 from pathlib import Path
 
 from pytest_fairness.commands.output import write
+from pytest_fairness.commands.recorded import add_store_argument
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.options import RunSettings
+from pytest_fairness.option_types import in_folder
+from pytest_fairness.options import DEFAULT_STORE
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--last", type=_positive, default=10, metavar="N", help="show only the last N runs of each item (default: 10)"
     )
-    parser.add_argument("--store", type=Path, help="file of recorded responses (default: .fairness/responses.sqlite)")
+    add_store_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -28,7 +30,7 @@ def run(arguments: argparse.Namespace) -> None:
     from pytest_fairness.reports.terminal.history import history
     from pytest_fairness.run.history import History
 
-    path = Path.cwd() / (arguments.store or RunSettings(Path.cwd()).store)
+    path = in_folder(Path.cwd(), arguments.store or DEFAULT_STORE)
     if not path.exists():
         raise FairnessError(
             f"{path}: the store does not exist. Name its file with --store (the value of the ini option "

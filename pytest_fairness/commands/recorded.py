@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_fairness.option_types import STORE, StoreAddress, in_folder
 from pytest_fairness.options import DEFAULT_TARGET, RunSettings
 
 if TYPE_CHECKING:
@@ -25,8 +26,19 @@ def add_arguments(parser: argparse.ArgumentParser, source: str | None = None) ->
     parser.add_argument("--target", help="target of the answers (default: all)")
     parser.add_argument("--base-url", default=os.environ.get("OPENAI_BASE_URL"), help="endpoint of an openai: target")
     parser.add_argument("--target-version", help="version of the target; see the ini option fairness_target_version")
-    parser.add_argument("--store", type=Path, help="file of recorded responses (default: .fairness/responses.sqlite)")
+    add_store_argument(parser)
     parser.add_argument("-o", "--output", type=Path, help="file to write (default: standard output)")
+
+
+def add_store_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that names the store."""
+    parser.add_argument(
+        "--store",
+        type=_store,
+        default=os.environ.get("PYTEST_FAIRNESS_STORE"),
+        help="store of recorded responses: a file, or the address of a PostgreSQL database (default: "
+        "PYTEST_FAIRNESS_STORE, or .fairness/responses.sqlite)",
+    )
 
 
 def replay_run(arguments: argparse.Namespace) -> Run:
@@ -46,4 +58,13 @@ def replay_settings(arguments: argparse.Namespace) -> RunSettings:
         target_version=arguments.target_version,
         replay=True,
     )
-    return replace(settings, store=root / (arguments.store or settings.store))
+    return replace(settings, store=in_folder(root, arguments.store or settings.store))
+
+
+def _store(text: str) -> StoreAddress | None:
+    """Return the address of a store, or raise the error that argparse prints."""
+    try:
+        address: StoreAddress | None = STORE.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return address

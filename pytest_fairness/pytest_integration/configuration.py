@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness.option_types import in_folder
 from pytest_fairness.options import SETTINGS, Option, RunSettings
 from pytest_fairness.pytest_integration.ini import ini, place
 from pytest_fairness.targets.web.address import public_target
@@ -55,7 +56,7 @@ def settings_from(config: pytest.Config) -> RunSettings:
         settings,
         probes=tuple(absolute(settings.root / path) for path in settings.probes),
         baselines=settings.root / settings.baselines,
-        store=settings.root / settings.store,
+        store=in_folder(settings.root, settings.store),
     )
     if given["min_audits"] is None and (_in_ci() or any(path.exists() for path in settings.probes)):
         return replace(settings, min_audits=1)  # so that a run without audits fails

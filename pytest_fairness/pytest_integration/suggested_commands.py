@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.options import RunSettings
+from pytest_fairness.options import DEFAULT_STORE, RunSettings
 from pytest_fairness.pytest_integration.configuration import root_from_here
 from pytest_fairness.reports.shell_commands import rebaseline_command, shell_line, with_reason
 from pytest_fairness.targets.web.address import public_address, public_target
@@ -33,8 +33,9 @@ def export_command(config: pytest.Config, settings: RunSettings, path: Path) -> 
     """Return the command that exports the recorded answers of a probe file."""
     here = config.invocation_params.dir
     command = ["python", "-m", "pytest_fairness", "export", os.path.relpath(path, here)]
-    if settings.store != here / RunSettings(here).store:
-        command += ["--store", os.path.relpath(settings.store, here)]
+    store = settings.store
+    if store != here / DEFAULT_STORE:
+        command += ["--store", os.path.relpath(store, here) if isinstance(store, Path) else str(store)]
     return shlex.join(command)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from pytest_fairness.errors import FairnessError, ProbeError
+from pytest_fairness.option_types import in_folder
 from pytest_fairness.options import DEFAULT_HTTP_ANSWER, DEFAULT_HTTP_BODY, DEFAULT_TARGET, SETTINGS, RunSettings
 from pytest_fairness.records import Answer, Measurement
 from pytest_fairness.reports.tables.data_table import DataTable
@@ -187,7 +188,7 @@ def audit(
     root = Path.cwd()
     named = target if isinstance(target, str) else DEFAULT_TARGET
     chosen = RunSettings(root=root, target=named, **_checked(given))
-    settings = replace(chosen, store=root / chosen.store)
+    settings = replace(chosen, store=in_folder(root, chosen.store))
     path = _probe_file(probe)
     with Run(settings) as run:
         loaded = run.load(path)

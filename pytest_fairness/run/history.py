@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
+from pytest_fairness.asking.store.database import in_transaction
 from pytest_fairness.asking.store.store import Store
 from pytest_fairness.records import Json, VerdictName
 
@@ -17,13 +18,6 @@ MAX_RUNS = 500
 """Maximum number of runs in a store; older ones are deleted."""
 SHOWN = 30
 """Maximum number of runs that a trend shows."""
-
-TABLE = """
-CREATE TABLE IF NOT EXISTS history (
-    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
-    run TEXT NOT NULL    -- JSON
-)
-"""
 
 Key = tuple[str, str]
 """Key of an item: name of its probe, and its id."""
@@ -47,7 +41,7 @@ class History:
     """
 
     def __init__(self, store: Store, max_runs: int = MAX_RUNS) -> None:
-        self._database = store.database
+        self.database = store.database
         self._max_runs = max_runs
 
     def add(
@@ -75,17 +69,12 @@ class History:
                 "items": items,
             }
         )
-        with self._database.transaction() as connection:
-            connection.execute(TABLE)
-            connection.execute("INSERT INTO history (run) VALUES (?)", (run,))
-            connection.execute(
-                "DELETE FROM history WHERE sequence <= (SELECT max(sequence) FROM history) - ?", (self._max_runs,)
-            )
+        self._put(run)
 
     def points(self) -> Iterator[Point]:
         """Yield the results of all items in all runs, the oldest run first."""
         for run in self._runs("ASC"):
-            with self._database.readable():
+            with self.database.readable():
                 points = [{"started": run["started"], "tool": run["tool"], **item} for item in run["items"]]
             yield from points
 
@@ -101,7 +90,7 @@ class History:
         open_items = dict.fromkeys(targets, 0) if runs else {}
         found = set(targets) - set(open_items)
         for run in self._runs("DESC") if open_items else ():
-            with self._database.readable():
+            with self.database.readable():
                 judged = [(_key(item), VerdictName(item["verdict"]), item["target"]) for item in run["items"]]
             for key, verdict, target in judged:
                 if key not in open_items or target != targets[key] or verdict.outcome in ("error", "measured"):
@@ -118,11 +107,16 @@ class History:
 
     def _runs(self, order: Literal["ASC", "DESC"]) -> Iterator[dict[str, Json]]:
         """Yield the stored runs; each is decoded only when it is needed."""
-        if self._database.read("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'history'"):
-            for (text,) in self._database.read(f"SELECT run FROM history ORDER BY sequence {order}"):  # noqa: S608 - one of two constants
-                with self._database.readable():
-                    run: dict[str, Json] = json.loads(text)
-                yield run
+        for (text,) in self.database.execute(f"SELECT run FROM history ORDER BY sequence {order}"):  # noqa: S608 - one of two constants
+            with self.database.readable():
+                run: dict[str, Json] = json.loads(text)
+            yield run
+
+    @in_transaction
+    def _put(self, run: str) -> None:
+        self.database.execute("INSERT INTO history (run) VALUES (?)", (run,))
+        oldest = "(SELECT max(sequence) FROM history) - ?"
+        self.database.execute(f"DELETE FROM history WHERE sequence <= {oldest}", (self._max_runs,))  # noqa: S608 - a constant
 
     def trends(self, targets: Mapping[Key, str], servers: Mapping[str, str] | None = None) -> dict[Key, list[Point]]:
         """Return each item's points of the last runs with new answers, for reports.
@@ -137,7 +131,7 @@ class History:
         """
         found: dict[Key, list[Point]] = defaultdict(list)
         for run in self._runs("ASC"):
-            with self._database.readable():
+            with self.database.readable():
                 reused = run.get("reused", 0)
                 items = run["items"] if run.get("sent", 0) or not reused else []
                 for item in items:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pytest_fairness import kinds, probes
 from pytest_fairness.asking.store.runs import RunId
@@ -42,11 +43,11 @@ class Run(Closing):
         *,
         started: float | None = None,
         addresses: Mapping[str, str] | None = None,
-        run: Sequence[str] | None = None,
+        run: Sequence[Any] | None = None,
     ) -> None:
         self.settings = settings
         self.started = time.time() if started is None else started
-        self.id = RunId(*run) if run else RunId.new()
+        self.id = RunId(*run) if run else RunId.new(settings.run_name)
         self.targets = OpenTargets(settings, addresses or {})
         self.engines = Engines(settings, self.id, self.started)
         self.answers = ItemAnswers(self.targets, self.engines)

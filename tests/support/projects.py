@@ -134,8 +134,8 @@ class Project:
 
     def age_answers(self, hours: float) -> None:
         """Make all recorded answers older by `hours`, or newer if `hours` is negative."""
-        with Store(self.path / ".fairness/responses.sqlite") as store, store.database.transaction() as connection:
-            connection.execute("UPDATE responses SET created = created - ?", (hours * 3600,))
+        with Store(self.path / ".fairness/responses.sqlite") as store:
+            store.database.execute("UPDATE responses SET created = created - ?", (hours * 3600,))
 
     def calls(self) -> list[str]:
         """Return the prompts that the application received, in order."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 from itertools import chain, islice
 from typing import NamedTuple
 
-from pytest_fairness.asking.store.database import Database
+from pytest_fairness.asking.store.database import Database, in_transaction, upsert
 from pytest_fairness.asking.store.freshness import CONDITION, Freshness
 from pytest_fairness.asking.store.processes import is_gone, this_process
 from pytest_fairness.asking.store.rate_limit_table import RateLimitTable
@@ -17,6 +16,7 @@ from pytest_fairness.asking.store.runs import RunId, Runs
 
 CHUNK = 500
 """Number of keys in one SQL query."""
+_PUT = upsert("claims", "key, scope", "owner", "process", "target", "expires", "flying")
 
 
 class StopReason(Enum):
@@ -56,9 +56,10 @@ class Claims:
     """
 
     def __init__(self, database: Database, runs: Runs, rate_limits: RateLimitTable) -> None:
-        self._database, self._runs, self._rate_limits = database, runs, rate_limits
+        self.database, self._runs, self._rate_limits = database, runs, rate_limits
         self._process = this_process()
 
+    @in_transaction
     def claim(
         self,
         keys: Iterable[str],
@@ -95,94 +96,92 @@ class Claims:
             max_requests: budget of the run: maximum number of attempts, retries included.
             preflight: whether the first request of the run to the target is claimed alone.
         """
-        now = time.time()
-        with self._database.transaction() as connection:
-            self._drop_dead_claims(now)
-            sent, stopped = (0, False) if run is None else self._runs.state(run)
-            if stopped:
-                return Claim([], [], StopReason.STOPPED)
-            in_flight = connection.execute("SELECT target FROM claims WHERE flying").fetchall()
-            rate_limit = self._rate_limits.get(target)
-            free = min(limit, capacity - len(in_flight))
-            if rate_limit.allowed < capacity:
-                free = min(free, int(rate_limit.allowed) - in_flight.count((target,)))
-            if now < rate_limit.resume_at:
-                free = 0
-            spent = max_requests is not None and sent >= max_requests
-            if max_requests is not None:
-                free = min(free, max_requests - sent)
-            claim = Claim([], [], StopReason.OVER_BUDGET if spent else None, rate_limit.resume_at)
-            passed, first = self._runs.preflight(run, target) if preflight and run is not None else (True, None)
+        now = self.database.now()
+        self._drop_dead_claims(now)
+        sent, stopped = (0, False) if run is None else self._runs.state(run)
+        if stopped:
+            return Claim([], [], StopReason.STOPPED)
+        in_flight = self.database.execute("SELECT target FROM claims WHERE flying = 1")
+        rate_limit = self._rate_limits.get(target)
+        free = min(limit, capacity - len(in_flight))
+        if rate_limit.allowed < capacity:
+            free = min(free, int(rate_limit.allowed) - in_flight.count((target,)))
+        if now < rate_limit.resume_at:
+            free = 0
+        spent = max_requests is not None and sent >= max_requests
+        if max_requests is not None:
+            free = min(free, max_requests - sent)
+        claim = Claim([], [], StopReason.OVER_BUDGET if spent else None, rate_limit.resume_at)
+        passed, first = self._runs.preflight(run, target) if preflight and run is not None else (True, None)
+        if not passed:
+            free = min(free, 1)
+            if first is not None and self._claimed([first], fresh):
+                # The first request was sent, and its owner may have to send it again.
+                keys, retries = (), [key for key in retries if key == first]
+        free = max(free, 0)
+        own = self._backing_off(retries, owner) if retries else set()
+        claim.claimed.extend(islice((key for key in retries if key in own), free))
+        # Other owners may have claimed retries whose claims expired, so these are claimed like new requests.
+        rest = chain((key for key in retries if key not in own), keys)
+        while len(claim.claimed) < free and (chunk := list(islice(rest, CHUNK))):
+            answered = recorded_keys(self.database, chunk, fresh)
+            claimed = self._claimed(chunk, fresh)
+            claim.answered.extend(key for key in chunk if key in answered)
+            open_keys = (key for key in chunk if key not in answered and key not in claimed)
+            claim.claimed.extend(islice(open_keys, free - len(claim.claimed)))
+        expires = now + lease_seconds
+        rows = [(key, fresh.scope, owner, self._process, target, expires, 1) for key in claim.claimed]
+        self.database.execute_many(_PUT, rows)
+        if run is not None and claim.claimed:
+            self._runs.count_sent(run, len(claim.claimed))
             if not passed:
-                free = min(free, 1)
-                if first is not None and self._claimed([first], fresh):
-                    # The first request was sent, and its owner may have to send it again.
-                    keys, retries = (), [key for key in retries if key == first]
-            free = max(free, 0)
-            own = self._backing_off(retries, owner) if retries else set()
-            claim.claimed.extend(islice((key for key in retries if key in own), free))
-            # Other owners may have claimed retries whose claims expired, so these are claimed like new requests.
-            rest = chain((key for key in retries if key not in own), keys)
-            while len(claim.claimed) < free and (chunk := list(islice(rest, CHUNK))):
-                answered = recorded_keys(self._database, chunk, fresh)
-                claimed = self._claimed(chunk, fresh)
-                claim.answered.extend(key for key in chunk if key in answered)
-                open_keys = (key for key in chunk if key not in answered and key not in claimed)
-                claim.claimed.extend(islice(open_keys, free - len(claim.claimed)))
-            connection.executemany(
-                "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?, ?, 1)",
-                [(key, fresh.scope, owner, self._process, target, now + lease_seconds) for key in claim.claimed],
-            )
-            if run is not None and claim.claimed:
-                self._runs.count_sent(run, len(claim.claimed))
-                if not passed:
-                    self._runs.put_preflight(run, target, claim.claimed[0])
+                self._runs.put_preflight(run, target, claim.claimed[0])
         return claim._replace(preflight=not passed and bool(claim.claimed))
 
+    @in_transaction
     def unclaimed(self, keys: Sequence[str], fresh: Freshness) -> list[str]:
         """Return the keys without a recorded answer and without a claim."""
-        with self._database.transaction():
-            self._drop_dead_claims(time.time())
-            taken = recorded_keys(self._database, keys, fresh) | self._claimed(keys, fresh)
+        self._drop_dead_claims(self.database.now())
+        taken = recorded_keys(self.database, keys, fresh) | self._claimed(keys, fresh)
         return [key for key in keys if key not in taken]
 
+    @in_transaction
     def renew(self, owner: str, lease_seconds: float) -> None:
         """Make all claims of an owner expire `lease_seconds` from now."""
-        with self._database.transaction() as connection:
-            connection.execute("UPDATE claims SET expires = ? WHERE owner = ?", (time.time() + lease_seconds, owner))
+        expires = self.database.now() + lease_seconds
+        self.database.execute("UPDATE claims SET expires = ? WHERE owner = ?", (expires, owner))
 
+    @in_transaction
     def back_off(self, key: str, owner: str) -> None:
         """Keep a claim, but do not count its request as in flight while it waits for its next attempt."""
-        with self._database.transaction() as connection:
-            connection.execute("UPDATE claims SET flying = 0 WHERE key = ? AND owner = ?", (key, owner))
+        self.database.execute("UPDATE claims SET flying = 0 WHERE key = ? AND owner = ?", (key, owner))
 
+    @in_transaction
     def release(self, key: str, owner: str) -> None:
         """Release a claim, so that other owners may send the request."""
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM claims WHERE key = ? AND owner = ?", (key, owner))
+        self.database.execute("DELETE FROM claims WHERE key = ? AND owner = ?", (key, owner))
 
+    @in_transaction
     def release_all(self, owner: str) -> None:
         """Release all claims of an owner."""
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM claims WHERE owner = ?", (owner,))
+        self.database.execute("DELETE FROM claims WHERE owner = ?", (owner,))
 
     def _drop_dead_claims(self, now: float) -> None:
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM claims WHERE expires < ?", (now,))
-            for (process,) in connection.execute("SELECT DISTINCT process FROM claims").fetchall():
-                if is_gone(process):
-                    connection.execute("DELETE FROM claims WHERE process = ?", (process,))
+        self.database.execute("DELETE FROM claims WHERE expires < ?", (now,))
+        for (process,) in self.database.execute("SELECT DISTINCT process FROM claims"):
+            if is_gone(process):
+                self.database.execute("DELETE FROM claims WHERE process = ?", (process,))
 
     def _claimed(self, keys: Sequence[str], fresh: Freshness) -> set[str]:
         query = "SELECT key FROM claims WHERE scope = ? AND key IN (SELECT value FROM json_each(?))"
-        return {key for (key,) in self._database.read(query, (fresh.scope, json.dumps(list(keys))))}
+        return {key for (key,) in self.database.execute(query, (fresh.scope, json.dumps(list(keys))))}
 
     def _backing_off(self, keys: Sequence[str], owner: str) -> set[str]:
-        query = "SELECT key FROM claims WHERE owner = ? AND NOT flying AND key IN (SELECT value FROM json_each(?))"
-        return {key for (key,) in self._database.read(query, (owner, json.dumps(list(keys))))}
+        query = "SELECT key FROM claims WHERE owner = ? AND flying = 0 AND key IN (SELECT value FROM json_each(?))"
+        return {key for (key,) in self.database.execute(query, (owner, json.dumps(list(keys))))}
 
 
 def recorded_keys(database: Database, keys: Iterable[str], fresh: Freshness) -> set[str]:
     """Return the keys for which the run can reuse a recorded answer."""
     query = f"SELECT key FROM responses WHERE {CONDITION} AND key IN (SELECT value FROM json_each(?))"  # noqa: S608 - `CONDITION` is a constant
-    return {key for (key,) in database.read(query, (*fresh.parameters, json.dumps(list(keys))))}
+    return {key for (key,) in database.execute(query, (*fresh.parameters, json.dumps(list(keys))))}

@@ -1,226 +1,113 @@
-"""Connections to a SQLite file, one for each thread, with errors that say what to do."""
+"""Database of a store: the interface that SQLite (`sqlite.py`) and PostgreSQL (`postgres.py`) implement.
+
+All statements of a store are written once, in SQL that both understand, with `?` as placeholder. A list of keys is
+one parameter: `key IN (SELECT value FROM json_each(?))`, with the keys as JSON.
+"""
 
 from __future__ import annotations
 
-import os
-import sqlite3
-import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
+from pytest_fairness.closing import Closing
 from pytest_fairness.errors import StoreError
 from pytest_fairness.targets.one_line import one_line
 
-APPLICATION = 0x66616972
-"""SQLite's application id of our files; spells "fair"."""
-PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
-"""Permissions of the folder and the files of a store: only the owner reads prompts and answers."""
-BUSY_TIMEOUT = 60.0
-"""Maximum seconds to wait while another process writes."""
+T = TypeVar("T")
+Parameters = ParamSpec("Parameters")
 
 
-class Database:
-    """SQLite file in write-ahead mode, so that readers never wait.
+class Database(Closing):
+    """Database of a store; several threads and several processes can use it at once.
 
-    A process that is killed loses nothing that was committed. A machine that loses power may lose the last
-    transactions, but the file stays intact.
-
-    Args:
-        path: the file, created if it does not exist.
-        version: version of the tables.
-        tables: statements that create the tables.
-        migrations: by version, the statements that upgrade the tables from the previous version to this one.
+    Attributes:
+        name: name of the database in messages.
 
     Raises:
-        StoreError: raised here and by every method if the file cannot be used.
+        StoreError: raised by every method if the database cannot be used.
     """
 
-    def __init__(self, path: Path, *, version: int, tables: str, migrations: Mapping[int, str]) -> None:
-        self._path = path
-        self._version = version
-        self._thread = threading.local()
-        self._lock = threading.Lock()
-        self._connections: list[sqlite3.Connection] = []
-        with self._explained_errors():
-            _make_folder(path.parent)
-            _keep_private(path)
-            try:
-                self._prepare(tables, migrations)
-            except BaseException:
-                self.close()
-                raise
+    name: str
 
-    def close(self) -> None:
-        """Close all connections; statements that still run in another thread fail."""
-        with self._lock:
-            connections, self._connections = self._connections, []
-        for connection in connections:
-            connection.close()
-        self._thread = threading.local()
+    @abstractmethod
+    def execute(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """Execute a statement, and return its rows."""
 
-    def read(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """Return all rows of a query."""
-        with self._explained_errors():
-            return self._connection().execute(query, parameters).fetchall()
+    @abstractmethod
+    def execute_many(self, query: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement once for each row of parameters."""
 
-    @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Open a write transaction; inside another transaction, join it."""
-        with self._explained_errors():
-            connection = self._connection()
-            outermost = not connection.in_transaction
-            if outermost:
-                connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                if outermost:
-                    connection.execute("COMMIT")
-            except BaseException:
-                # SQLite ends a transaction by itself when the disk is full.
-                if outermost and connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+    @abstractmethod
+    def write(self, function: Callable[[], T]) -> T:
+        """Call a function in a write transaction, and return its result; inside another transaction, join it.
+
+        Only one process writes at a time, so the function must be short. A database on a server calls the function
+        again if the connection is lost before the transaction is committed.
+        """
+
+    @abstractmethod
+    def has_changed(self) -> bool:
+        """Return whether another connection wrote anything since this thread's last call; true at the first call."""
+
+    @abstractmethod
+    def now(self) -> float:
+        """Return the current time in seconds since the epoch, by the clock that all processes of the store share."""
 
     @contextmanager
     def readable(self) -> Iterator[None]:
-        """Raise `StoreError` if a row cannot be decoded: the file is damaged, or another program wrote the row."""
+        """Raise `StoreError` if a row cannot be decoded: the store is damaged, or another program wrote the row."""
         try:
             yield
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             reason = one_line(f"{type(error).__name__}: {error}", 100)
             raise StoreError(
-                f"{self._path}: a row cannot be read ({reason}). The file is damaged, or another program wrote to it. "
-                "Move it away, or name another file with the ini fairness_store; its answers are requested again."
-            ) from error
-
-    def has_changed(self) -> bool:
-        """Return whether another connection wrote anything since this thread's last call; true at the first call."""
-        with self._explained_errors():
-            version = self._connection().execute("PRAGMA data_version").fetchone()[0]
-        known = getattr(self._thread, "data_version", None)
-        self._thread.data_version = version
-        return bool(version != known)
-
-    def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._thread, "connection", None)
-        if connection is None:
-            connection = sqlite3.connect(
-                self._path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
-            )
-            with self._lock:
-                self._connections.append(connection)
-            connection.execute("PRAGMA synchronous = NORMAL")
-            self._thread.connection = connection
-        return connection
-
-    def _prepare(self, tables: str, migrations: Mapping[int, str]) -> None:
-        """Create the tables, or upgrade the tables of an older version."""
-        connection = self._connection()
-        _write_ahead(connection)
-        with self.transaction():
-            found = connection.execute("PRAGMA user_version").fetchone()[0]
-            application = connection.execute("PRAGMA application_id").fetchone()[0]
-            holds = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            if holds and application != APPLICATION:
-                raise StoreError(
-                    f"{self._path} is the database of another program. Name another file with the ini fairness_store."
-                )
-            if found > self._version:
-                raise StoreError(
-                    f"{self._path} was written by a newer pytest-fairness (store version {found}, this one reads "
-                    f"{self._version}). Update pytest-fairness, or name another file with the ini fairness_store."
-                )
-            if found == self._version:
-                return
-            if holds and found <= 0:
-                raise StoreError(
-                    f"{self._path} has the store version {found}, which no version of pytest-fairness writes: the file "
-                    "is damaged. Move it away, or name another file with the ini fairness_store; its answers are "
-                    "requested again."
-                )
-            missing = [migrations[version] for version in range(found + 1, self._version + 1)] if holds else [tables]
-            for statement in ";".join(missing).split(";"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {self._version}")
-
-    @contextmanager
-    def _explained_errors(self) -> Iterator[None]:
-        """Convert errors of SQLite and of the file system into `StoreError`."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise StoreError(f"{self._path}: {_explained(error)}") from error
-        except OSError as error:
-            raise StoreError(
-                f"{self._path}: the folder cannot be created ({error.strerror}). Make it writable, or name another "
-                "file with the ini fairness_store."
+                f"{self.name}: a row cannot be read ({reason}). The store is damaged, or another program wrote to it. "
+                "Move it away, or name another store with the ini fairness_store; its answers are requested again."
             ) from error
 
 
-def _make_folder(folder: Path) -> None:
-    """Create the store's folder so that only its owner can read it.
+class HasDatabase(Protocol):
+    """Object with a database, such as a table of a store."""
 
-    An existing folder that the user has named keeps its permissions.
+    @property
+    def database(self) -> Database:
+        """Return the database."""
+
+
+Self_ = TypeVar("Self_", bound=HasDatabase)
+
+
+def in_transaction(
+    method: Callable[Concatenate[Self_, Parameters], T],
+) -> Callable[Concatenate[Self_, Parameters], T]:
+    """Make a method run in one write transaction of its object's database; see `Database.write`."""
+
+    @wraps(method)
+    def wrapped(self: Self_, *args: Parameters.args, **kwargs: Parameters.kwargs) -> T:
+        return self.database.write(lambda: method(self, *args, **kwargs))
+
+    return cast("Callable[Concatenate[Self_, Parameters], T]", wrapped)
+
+
+def upsert(table: str, key: str, *others: str) -> str:
+    """Return the statement that inserts a row, or replaces the row with the same key.
+
+    Args:
+        table: name of the table.
+        key: names of the key's columns, separated by commas.
+        others: names of the other columns. The row has the key's columns first.
     """
-    new = not folder.is_dir()
-    if new:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-    if folder.name == ".fairness":
-        _tighten(folder, PRIVATE_FOLDER)
-        new = new or not (folder / ".gitignore").exists()
-    if new:
-        (folder / ".gitignore").write_text("*\n", "utf-8")
+    places = ", ".join("?" * (len(key.split(",")) + len(others)))
+    changes = ", ".join(f"{name} = excluded.{name}" for name in others)
+    return (
+        f"INSERT INTO {table} ({', '.join([key, *others])}) VALUES ({places}) "  # noqa: S608 - constants of the callers
+        f"ON CONFLICT ({key}) DO UPDATE SET {changes}"
+    )
 
 
-def _keep_private(path: Path) -> None:
-    """Create the file so that only its owner can read it; SQLite gives its auxiliary files the same permissions."""
-    with suppress(OSError):  # SQLite reports the reason
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
-    for suffix in ("", "-wal", "-shm"):
-        _tighten(path.with_name(path.name + suffix), PRIVATE_FILE)
-
-
-def _tighten(path: Path, mode: int) -> None:
-    """Remove permissions beyond `mode` from a path that this user owns."""
-    with suppress(OSError):
-        if (found := path.stat().st_mode) & ~mode & 0o777:
-            path.chmod(found & mode)
-
-
-def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Switch write-ahead mode on.
-
-    Retry while another process does the same, because SQLite does not wait in this case.
-    """
-    deadline = time.monotonic() + BUSY_TIMEOUT
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return
-
-
-def _explained(error: sqlite3.Error) -> str:
-    """Return a message that says what happened and what to do."""
-    text = str(error)
-    elsewhere = "or name another file with the ini fairness_store"
-    if "not a database" in text:
-        return f"the file is not a store of responses. Move it away, {elsewhere}."
-    if "malformed" in text:
-        return f"the file is damaged. Move it away, {elsewhere}; its answers are requested again."
-    if "full" in text:
-        return "the disk is full. Free some space and run again: the answers recorded so far are kept."
-    if "readonly" in text or "unable to open" in text:
-        return f"the file cannot be opened or written ({text}). Make it and its folder writable, {elsewhere}."
-    if "locked" in text:
-        return f"another process has been writing for over {BUSY_TIMEOUT:g} seconds. End it, {elsewhere}."
-    return f"{text}. Move the file away, {elsewhere}."
+def storable(text: str) -> str:
+    """Return the text without characters that a database cannot store: lone surrogates and NUL."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "?")

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import time
-
 from pytest_fairness.asking.rate_limit import RateLimit
-from pytest_fairness.asking.store.database import Database
+from pytest_fairness.asking.store.database import Database, in_transaction, upsert
 
 RATE_LIMIT_KEPT = 60.0
 """Seconds after the last change at which a rate limit is forgotten."""
+_PUT = upsert("paces", "target", "allowed", "strikes", "resume_at", "reduced_at", "touched")
 
 
 class RateLimitTable:
     """Table of the targets' rate limits."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self.database = database
 
     def get(self, target: str) -> RateLimit:
         """Return the rate limit of a target; if no rate limit was stored recently, return an unlimited rate limit."""
         query = "SELECT allowed, strikes, resume_at, reduced_at, touched FROM paces WHERE target = ?"
-        rows = self._database.read(query, (target,))
-        now = time.time()
-        with self._database.readable():
+        rows = self.database.execute(query, (target,))
+        now = self.database.now()
+        with self.database.readable():
             if not rows or (now - rows[0][4] > RATE_LIMIT_KEPT and rows[0][2] < now):
                 return RateLimit()
             allowed, overloads, resume_at, reduced_at = rows[0][:4]
             return RateLimit(float(allowed), int(overloads), float(resume_at), float(reduced_at))
 
+    @in_transaction
     def put(self, target: str, limit: RateLimit) -> None:
         """Store the rate limit of a target, so that all processes keep to it."""
-        row = (target, limit.allowed, limit.overloads, limit.resume_at, limit.reduced_at, time.time())
-        with self._database.transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO paces VALUES (?, ?, ?, ?, ?, ?)", row)
+        row = (target, limit.allowed, limit.overloads, limit.resume_at, limit.reduced_at, self.database.now())
+        self.database.execute(_PUT, row)

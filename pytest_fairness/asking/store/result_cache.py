@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from pytest_fairness.asking.store.database import Database
+from pytest_fairness.asking.store.database import Database, in_transaction, upsert
 from pytest_fairness.records import Json
 
 T = TypeVar("T")
@@ -23,35 +22,38 @@ class ResultCache:
     """Tables of computed results in the store."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self.database = database
 
     def get(self, key: str, read: Callable[[Json], T]) -> T | None:
         """Return the result that is stored under this key, converted by `read`; `None` if there is no result."""
-        rows = self._database.read("SELECT measurement FROM measurements WHERE key = ?", (key,))
-        with self._database.readable():
+        rows = self.database.execute("SELECT measurement FROM measurements WHERE key = ?", (key,))
+        with self.database.readable():
             return read(json.loads(rows[0][0])) if rows else None
 
+    @in_transaction
     def put(self, key: str, result: Json) -> None:
         """Store a result under a key; the caller derives the key from all inputs of the result.
 
         The order of the result's JSON members is kept.
         """
-        with self._database.transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO measurements VALUES (?, ?)", (key, json.dumps(result)))
+        self.database.execute(upsert("measurements", "key", "measurement"), (key, json.dumps(result)))
 
     def put_answers(self, answers: Iterable[Json]) -> str:
         """Store answers for one day; return the digest by which another process finds them."""
         text = "\n".join(map(_encode, answers))
         digest = hashlib.sha256(text.encode()).hexdigest()
-        now = time.time()
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM answer_sets WHERE created < ?", (now - ANSWER_SET_KEPT,))
-            connection.execute("INSERT OR REPLACE INTO answer_sets VALUES (?, ?, ?)", (digest, text, now))
+        self._put_answers(digest, text)
         return digest
 
     def get_answers(self, digest: str) -> Iterator[Json]:
         """Yield the answers that `put_answers` stored under this digest; none if the digest is not known."""
-        for (text,) in self._database.read("SELECT answers FROM answer_sets WHERE digest = ?", (digest,)):
-            with self._database.readable():
+        for (text,) in self.database.execute("SELECT answers FROM answer_sets WHERE digest = ?", (digest,)):
+            with self.database.readable():
                 answers = [json.loads(line) for line in text.splitlines()]
             yield from answers
+
+    @in_transaction
+    def _put_answers(self, digest: str, text: str) -> None:
+        now = self.database.now()
+        self.database.execute("DELETE FROM answer_sets WHERE created < ?", (now - ANSWER_SET_KEPT,))
+        self.database.execute(upsert("answer_sets", "digest", "answers", "created"), (digest, text, now))

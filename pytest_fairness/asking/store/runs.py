@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pytest_fairness.asking.store.database import Database
+from pytest_fairness.asking.store.database import Database, in_transaction, storable, upsert
 from pytest_fairness.asking.store.processes import is_gone, this_process
 from pytest_fairness.records import Json
 
@@ -21,64 +20,71 @@ class RunId(NamedTuple):
     """Identifier of a run, the same in all of its processes.
 
     Attributes:
-        name: unique name.
-        process: the process that the user started; the run is over when the process has ended.
+        name: unique name, or the name that the user gave to the runs of several machines.
+        process: the process that the user started on this machine; this part of the run is over when the process has
+            ended.
+        shared: whether several machines take part in the run.
     """
 
     name: str
     process: str
+    shared: bool = False
 
     @classmethod
-    def new(cls) -> RunId:
-        """Return the identifier of a new run that belongs to this process."""
-        return cls(uuid.uuid4().hex, this_process())
+    def new(cls, name: str | None = None) -> RunId:
+        """Return the identifier of a run that belongs to this process.
+
+        Args:
+            name: name of a run of several machines; `None` makes a new run of this machine alone.
+        """
+        return cls(name or uuid.uuid4().hex, this_process(), shared=name is not None)
 
 
 class Runs:
     """Tables through which a run's processes share its budget, its counts, its unusable targets and its stop."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self.database = database
 
+    @in_transaction
     def stop(self, run: RunId) -> None:
-        """Make every process of a run stop sending."""
-        with self._database.transaction() as connection:
-            self.state(run)
-            connection.execute("UPDATE runs SET stopped = 1 WHERE run = ?", (run.name,))
+        """Make every process of this machine's part of a run stop sending."""
+        self.state(run)
+        self.database.execute("UPDATE runs SET stopped = 1 WHERE run = ? AND process = ?", (run.name, run.process))
 
+    @in_transaction
     def state(self, run: RunId) -> tuple[int, bool]:
-        """Return the number of requests that a run has sent, and whether the run was stopped.
+        """Return the number of requests that a run has sent on all machines, and whether it was stopped on this one.
 
         A run that is not in the table yet is added.
         """
-        now = time.time()
-        with self._database.transaction() as connection:
-            query = "SELECT sent, stopped FROM runs WHERE run = ?"
-            found = connection.execute(query, (run.name,)).fetchone()
-            if found is None:
-                self._drop_ended_runs(now)
-                connection.execute("INSERT INTO runs VALUES (?, ?, 0, 0, ?)", (run.name, run.process, now))
-                for table in ("refusals", "tallies", "preflights"):
-                    connection.execute(f"DELETE FROM {table} WHERE run NOT IN (SELECT run FROM runs)")  # noqa: S608 - one of three constants
-                found = (0, 0)
-        return found[0], bool(found[1]) or is_gone(run.process)
+        now = self.database.now()
+        query = "SELECT stopped FROM runs WHERE run = ? AND process = ?"
+        found = self.database.execute(query, (run.name, run.process))
+        if not found:
+            self._drop_ended_runs(now)
+            row = (run.name, run.process, int(run.shared), now)
+            self.database.execute("INSERT INTO runs VALUES (?, ?, 0, 0, ?, ?)", row)
+            for table in ("refusals", "tallies", "preflights"):
+                self.database.execute(f"DELETE FROM {table} WHERE run NOT IN (SELECT run FROM runs)")  # noqa: S608 - one of three constants
+        stopped = bool(found and found[0][0]) or is_gone(run.process)
+        return int(self.database.execute("SELECT sum(sent) FROM runs WHERE run = ?", (run.name,))[0][0]), stopped
 
+    @in_transaction
     def count_sent(self, run: RunId, count: int) -> None:
         """Add to the number of requests that a run has sent."""
-        with self._database.transaction() as connection:
-            connection.execute("UPDATE runs SET sent = sent + ? WHERE run = ?", (count, run.name))
+        query = "UPDATE runs SET sent = sent + ? WHERE run = ? AND process = ?"
+        self.database.execute(query, (count, run.name, run.process))
 
+    @in_transaction
     def put_target_error(self, run: RunId, target: str, message: str) -> None:
         """Store the error of a target that can answer no request, for the other processes of the run."""
-        # SQLite's text cannot hold lone surrogates.
-        row = (run.name, target, message.encode("utf-8", "replace").decode())
-        with self._database.transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO refusals VALUES (?, ?, ?)", row)
+        self.database.execute(upsert("refusals", "run, target", "message"), (run.name, target, storable(message)))
 
     def target_error(self, run: RunId, target: str) -> str | None:
         """Return the stored error of a target that can answer no request; `None` if no error is stored."""
         query = "SELECT message FROM refusals WHERE run = ? AND target = ?"
-        rows = self._database.read(query, (run.name, target))
+        rows = self.database.execute(query, (run.name, target))
         return str(rows[0][0]) if rows else None
 
     def preflight(self, run: RunId, target: str) -> tuple[bool, str | None]:
@@ -86,32 +92,34 @@ class Runs:
 
         The key is `None` if all requests may be sent, or if no request was sent yet.
         """
-        rows = self._database.read("SELECT key FROM preflights WHERE run = ? AND target = ?", (run.name, target))
+        rows = self.database.execute("SELECT key FROM preflights WHERE run = ? AND target = ?", (run.name, target))
         key = rows[0][0] if rows else None
         return bool(rows) and key is None, key
 
+    @in_transaction
     def put_preflight(self, run: RunId, target: str, key: str | None) -> None:
         """Store the key of the request that a run sends to a target before all others; `None` allows all requests."""
-        with self._database.transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO preflights VALUES (?, ?, ?)", (run.name, target, key))
+        self.database.execute(upsert("preflights", "run, target", "key"), (run.name, target, key))
 
+    @in_transaction
     def put_request_counts(self, run: RunId, owner: str, counts: Json) -> None:
         """Store the request counts of an owner (one engine of one process)."""
-        with self._database.transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO tallies VALUES (?, ?, ?)", (run.name, owner, json.dumps(counts)))
+        row = (run.name, run.process, owner, json.dumps(counts))
+        self.database.execute(upsert("tallies", "run, process, owner", "counts"), row)
 
     def request_counts(self, run: RunId) -> dict[str, Json]:
-        """Return the latest request counts of a run, by owner."""
-        rows = self._database.read("SELECT owner, counts FROM tallies WHERE run = ?", (run.name,))
-        with self._database.readable():
+        """Return the latest request counts of this machine's part of a run, by owner."""
+        query = "SELECT owner, counts FROM tallies WHERE run = ? AND process = ?"
+        rows = self.database.execute(query, (run.name, run.process))
+        with self.database.readable():
             return {owner: _counts(json.loads(counts)) for owner, counts in rows}
 
     def _drop_ended_runs(self, now: float) -> None:
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM runs WHERE created < ?", (now - RUN_KEPT,))
-            for (process,) in connection.execute("SELECT DISTINCT process FROM runs").fetchall():
-                if is_gone(process):
-                    connection.execute("DELETE FROM runs WHERE process = ?", (process,))
+        """Delete the runs whose process has ended; the budget of a shared run holds for the other machines, too."""
+        self.database.execute("DELETE FROM runs WHERE created < ?", (now - RUN_KEPT,))
+        for (process,) in self.database.execute("SELECT DISTINCT process FROM runs WHERE shared = 0"):
+            if is_gone(process):
+                self.database.execute("DELETE FROM runs WHERE process = ? AND shared = 0", (process,))
 
 
 def _counts(counts: Mapping[str, Json]) -> dict[str, Json]:

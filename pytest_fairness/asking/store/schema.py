@@ -1,8 +1,11 @@
-"""SQL tables of the store, and the statements that upgrade the tables of older versions."""
+"""SQL tables of the store, and the statements that upgrade the tables of older versions.
+
+The statements are written for SQLite; `postgres.py` replaces the names of two types.
+"""
 
 from __future__ import annotations
 
-VERSION = 4
+VERSION = 5
 """Version of the tables below; a store with a higher version is not opened."""
 
 _RESPONSES = """
@@ -36,12 +39,14 @@ CREATE TABLE claims (
     flying INTEGER NOT NULL,  -- 1 in flight, 0 while it waits for its next attempt
     PRIMARY KEY (key, scope)
 );
-CREATE TABLE runs (
-    run TEXT PRIMARY KEY,
+CREATE TABLE runs (           -- a run with a name may have processes on several machines
+    run TEXT NOT NULL,
     process TEXT NOT NULL,    -- the process that the user started
-    sent INTEGER NOT NULL,    -- attempts, of all processes
+    sent INTEGER NOT NULL,    -- attempts, of this process and its workers
     stopped INTEGER NOT NULL,
-    created REAL NOT NULL
+    shared INTEGER NOT NULL,  -- 1 if other machines may join the run
+    created REAL NOT NULL,
+    PRIMARY KEY (run, process)
 );
 CREATE TABLE refusals (       -- targets that can answer no request of a run
     run TEXT NOT NULL,
@@ -51,9 +56,10 @@ CREATE TABLE refusals (       -- targets that can answer no request of a run
 );
 CREATE TABLE tallies (        -- request counts
     run TEXT NOT NULL,
+    process TEXT NOT NULL,    -- as in runs
     owner TEXT NOT NULL,
     counts TEXT NOT NULL,     -- JSON
-    PRIMARY KEY (run, owner)
+    PRIMARY KEY (run, process, owner)
 );
 CREATE TABLE paces (          -- rate limits
     target TEXT PRIMARY KEY,
@@ -63,8 +69,6 @@ CREATE TABLE paces (          -- rate limits
     reduced_at REAL NOT NULL,
     touched REAL NOT NULL
 );
-"""
-_PREFLIGHTS = """
 CREATE TABLE preflights (     -- first requests of a run to its targets
     run TEXT NOT NULL,
     target TEXT NOT NULL,
@@ -72,27 +76,40 @@ CREATE TABLE preflights (     -- first requests of a run to its targets
     PRIMARY KEY (run, target)
 );
 """
-_DROP_COORDINATION = "".join(f"DROP TABLE {name};" for name in ("claims", "runs", "refusals", "tallies", "paces"))
+_HISTORY = """
+CREATE TABLE IF NOT EXISTS history (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    run TEXT NOT NULL         -- JSON
+);
+"""
+_DROP_COORDINATION = "".join(
+    f"DROP TABLE IF EXISTS {name};" for name in ("claims", "runs", "refusals", "tallies", "paces", "preflights")
+)
 
-TABLES = f"""
+_TABLES = f"""
 {_RESPONSES}
 CREATE TABLE measurements (key TEXT PRIMARY KEY, measurement TEXT NOT NULL);
 CREATE TABLE answer_sets (digest TEXT PRIMARY KEY, answers TEXT NOT NULL, created REAL NOT NULL);
 {_COORDINATION}
-{_PREFLIGHTS}
+{_HISTORY}
 """
-"""Statements that create all tables."""
-
-MIGRATIONS = {
-    2: f"DROP TABLE claims; {_COORDINATION}",
+_MIGRATIONS = {
+    2: "",  # the next version makes these tables
     3: f"""
-{_DROP_COORDINATION} {_COORDINATION}
 DROP TABLE failures;
 ALTER TABLE responses RENAME TO old_responses;
 {_RESPONSES}
 INSERT INTO responses SELECT sequence, key, '', target, request, response, created FROM old_responses;
 DROP TABLE old_responses;
 """,  # noqa: S608 - constants of this module
-    4: _PREFLIGHTS,
+    4: "",
+    5: f"{_DROP_COORDINATION} {_COORDINATION} {_HISTORY}",
 }
 """By version, the statements that upgrade the tables from the previous version to this one."""
+
+
+def upgrade(version: int) -> str:
+    """Return the statements that upgrade the tables of a version to the current one; 0 stands for no tables."""
+    if version == 0:
+        return _TABLES
+    return ";".join(_MIGRATIONS[older + 1] for older in range(version, VERSION))

@@ -1,39 +1,43 @@
-"""Store of recorded responses: one SQLite file, through which the processes of a run share all state.
+"""Store of recorded responses, through which the processes of a run share all state.
 
-`database.py` holds the connections and `schema.py` the tables; `claims.py`, `runs.py`, `rate_limit_table.py` and
-`result_cache.py` hold the statements of the other tables.
+`sqlite.py` and `postgres.py` hold the connections and `schema.py` the tables; `claims.py`, `runs.py`,
+`rate_limit_table.py` and `result_cache.py` hold the statements of the other tables.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from pytest_fairness.asking.store import schema
 from pytest_fairness.asking.store.claims import Claims, recorded_keys
-from pytest_fairness.asking.store.database import Database
+from pytest_fairness.asking.store.database import Database, in_transaction, storable
 from pytest_fairness.asking.store.freshness import ANY_ANSWER, CONDITION, Freshness
 from pytest_fairness.asking.store.rate_limit_table import RateLimitTable
 from pytest_fairness.asking.store.result_cache import ResultCache
 from pytest_fairness.asking.store.runs import Runs
+from pytest_fairness.asking.store.sqlite import SqliteDatabase
 from pytest_fairness.closing import Closing
+from pytest_fairness.errors import StoreError
+from pytest_fairness.option_types import DatabaseUrl
 from pytest_fairness.records import Json, Request, Response, Sampling
+
+T = TypeVar("T")
 
 FAILURE_KEPT = 86_400.0
 """Seconds after which a failed request is forgotten."""
+PAGE = 1_000
+"""Number of responses that are read from the database at once."""
 
 _ANSWERS = f"""
 SELECT key, response, created FROM responses WHERE {CONDITION} AND key IN (SELECT value FROM json_each(?))
 ORDER BY run = ?, sequence
 """  # noqa: S608 - `CONDITION` is a constant
 
-# ASCII, as SQLite's text holds neither NUL nor lone surrogates.
+# ASCII, because the text of a database holds neither NUL nor lone surrogates.
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
@@ -78,43 +82,38 @@ class Store(Closing):
     """Store of a project's recorded responses; several threads and several processes can use it at once.
 
     Args:
-        path: the file, created if it does not exist. A new folder gets a `.gitignore`.
+        address: path of a SQLite file, which is created if it does not exist, or the address of a PostgreSQL database.
 
     Attributes:
-        database: the file, for other tables.
+        database: the database, for other tables.
         claims: reservations of requests.
         runs: budgets, stops and request counts of runs.
         rate_limits: rate limits of targets.
         cache: cache of computed results.
 
     Raises:
-        StoreError: raised here and by every method if the file cannot be read or written, is not a store, or was
+        StoreError: raised here and by every method if the store cannot be read or written, is not a store, or was
             written by a newer version; the message says what to do.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.database = Database(path, version=schema.VERSION, tables=schema.TABLES, migrations=schema.MIGRATIONS)
+    def __init__(self, address: Path | DatabaseUrl) -> None:
+        self.database = _database(address)
         self.runs = Runs(self.database)
         self.rate_limits = RateLimitTable(self.database)
         self.claims = Claims(self.database, self.runs, self.rate_limits)
         self.cache = ResultCache(self.database)
 
     def close(self) -> None:
-        """Close the file in all threads."""
+        """Close the connections of all threads."""
         self.database.close()
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Write all changes inside the block in one transaction.
-
-        Other processes cannot write meanwhile, so keep the block short.
-        """
-        with self.database.transaction():
-            yield
+    def write(self, function: Callable[[], T]) -> T:
+        """Call a function in one write transaction, and return its result; see `Database.write`."""
+        return self.database.write(function)
 
     def get(self, keys: Iterable[str], fresh: Freshness) -> dict[str, Response]:
         """Return the recorded answers that the run reuses, by key. The run's own answer precedes the newest one."""
-        rows = self.database.read(_ANSWERS, (*fresh.parameters, _encode(list(keys)), fresh.run))
+        rows = self.database.execute(_ANSWERS, (*fresh.parameters, _encode(list(keys)), fresh.run))
         with self.database.readable():
             return {key: _response(response, created) for key, response, created in rows}
 
@@ -129,19 +128,23 @@ class Store(Closing):
         """
         query = (
             "SELECT min(newest) FROM (SELECT max(created) AS newest FROM responses "
-            "WHERE key IN (SELECT value FROM json_each(?)) GROUP BY key)"
+            "WHERE key IN (SELECT value FROM json_each(?)) GROUP BY key) AS of_each_key"
         )
-        oldest: float | None = self.database.read(query, (_encode(list(keys)),))[0][0]
+        oldest: float | None = self.database.execute(query, (_encode(list(keys)),))[0][0]
         return oldest
 
     def all_recorded(self) -> Iterator[Recorded]:
         """Yield all recorded responses with their requests, in the order of recording."""
-        query = "SELECT key, target, request, response, created FROM responses ORDER BY sequence"
-        for key, target, request, response, created in self.database.read(query):
-            with self.database.readable():
-                recorded = Recorded(key, target, _request(request), _response(response, created))
-            yield recorded
+        columns = "sequence, key, target, request, response, created"
+        query = f"SELECT {columns} FROM responses WHERE sequence > ? ORDER BY 1 LIMIT ?"  # noqa: S608 - a constant
+        last = 0
+        while rows := self.database.execute(query, (last, PAGE)):
+            for last, key, target, request, response, created in rows:  # noqa: B007 - `last` is used after the loop
+                with self.database.readable():
+                    recorded = Recorded(key, target, _request(request), _response(response, created))
+                yield recorded
 
+    @in_transaction
     def record(
         self, key: str, request: Request, target_identity: str, response: Response, fresh: Freshness = ANY_ANSWER
     ) -> None:
@@ -162,17 +165,16 @@ class Store(Closing):
             _encode(_plain_response(response)),
             response.created,
         )
-        with self.database.transaction() as connection:
-            connection.execute(
-                "DELETE FROM responses WHERE key = ? AND run NOT IN (SELECT run FROM runs WHERE NOT stopped)", (key,)
-            )
-            connection.execute(
-                "INSERT OR REPLACE INTO responses (key, run, target, request, response, created) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
-                row,
-            )
-            connection.execute("DELETE FROM claims WHERE key = ? AND scope = ?", (key, fresh.scope))
+        self.database.execute(
+            "DELETE FROM responses WHERE key = ? AND (run = ? OR run NOT IN (SELECT run FROM runs WHERE stopped = 0))",
+            (key, fresh.run),
+        )
+        self.database.execute(
+            "INSERT INTO responses (key, run, target, request, response, created) VALUES (?, ?, ?, ?, ?, ?)", row
+        )
+        self.database.execute("DELETE FROM claims WHERE key = ? AND scope = ?", (key, fresh.scope))
 
+    @in_transaction
     def record_failure(self, key: str, target_identity: str, message: str, fresh: Freshness = ANY_ANSWER) -> None:
         """Record that a request failed, so that other processes do not send it, and release the claim.
 
@@ -182,14 +184,13 @@ class Store(Closing):
             message: message of the error.
             fresh: rule of the run that sent the request.
         """
-        now = time.time()
-        with self.database.transaction() as connection:
-            connection.execute("DELETE FROM claims WHERE key = ? AND scope = ?", (key, fresh.scope))
-            connection.execute("DELETE FROM failures WHERE created < ?", (now - FAILURE_KEPT,))
-            connection.execute(
-                "INSERT INTO failures (target, key, scope, message, created) VALUES (?, ?, ?, ?, ?)",
-                (target_identity, key, fresh.scope, message.encode("utf-8", "replace").decode(), now),
-            )
+        now = self.database.now()
+        self.database.execute("DELETE FROM claims WHERE key = ? AND scope = ?", (key, fresh.scope))
+        self.database.execute("DELETE FROM failures WHERE created < ?", (now - FAILURE_KEPT,))
+        self.database.execute(
+            "INSERT INTO failures (target, key, scope, message, created) VALUES (?, ?, ?, ?, ?)",
+            (target_identity, key, fresh.scope, storable(message), now),
+        )
 
     def has_changed(self) -> bool:
         """Return whether another process or thread wrote anything since this thread's last call."""
@@ -198,7 +199,7 @@ class Store(Closing):
     def position(self) -> tuple[int, int]:
         """Return the current position; for this position, `changes` returns all that is written from now on."""
         query = "SELECT (SELECT max(sequence) FROM responses), (SELECT max(sequence) FROM failures)"
-        answers, failures = self.database.read(query)[0]
+        answers, failures = self.database.execute(query)[0]
         return answers or 0, failures or 0
 
     def changes(self, position: tuple[int, int], target_identity: str, fresh: Freshness) -> Changes:
@@ -206,11 +207,11 @@ class Store(Closing):
 
         Only answers that the run may reuse and failures of the one target are included.
         """
-        answers = self.database.read(
+        answers = self.database.execute(
             f"SELECT sequence, key FROM responses WHERE {CONDITION} AND sequence > ? ORDER BY 1",  # noqa: S608 - `CONDITION` is a constant
             (*fresh.parameters, position[0]),
         )
-        failures = self.database.read(
+        failures = self.database.execute(
             "SELECT sequence, key, message FROM failures WHERE sequence > ? AND target = ? AND scope = ? ORDER BY 1",
             (position[1], target_identity, fresh.scope),
         )
@@ -219,6 +220,19 @@ class Store(Closing):
             [key for _, key in answers],
             {key: message for _, key, message in failures},
         )
+
+
+def _database(address: Path | DatabaseUrl) -> Database:
+    if isinstance(address, Path):
+        return SqliteDatabase(address)
+    try:
+        from pytest_fairness.asking.store.postgres import PostgresDatabase  # needs the extra `postgres`
+    except ImportError as error:
+        raise StoreError(
+            f"{address}: a PostgreSQL store needs the package psycopg. Install it: "
+            "`pip install 'pytest-fairness[postgres]'`."
+        ) from error
+    return PostgresDatabase(address)
 
 
 def _plain_request(request: Request) -> dict[str, Json]:

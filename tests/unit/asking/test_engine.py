@@ -343,6 +343,7 @@ def test_the_store_does_not_contain_the_key(tmp_path: Path, monkeypatch: pytest.
         assert server.keys == [f"Bearer {key}"] * 5
     assert isinstance(answers[3], FairnessError)
     assert key not in str(answers[3])
+    assert isinstance(settings.store, Path)
     files = [path for path in settings.store.parent.iterdir() if path.is_file()]
     assert settings.store in files
     assert all(key.encode() not in path.read_bytes() for path in files)
@@ -363,8 +364,8 @@ def test_a_damaged_store_fails_the_requests(tmp_path: Path, target: CallableTarg
     settings = settings_in(tmp_path)
     with engine_for(settings, target) as engine:
         texts(engine.answers(questions(1)))
-        with Store(settings.store) as other, other.transaction():
-            other.database._connection().execute("DROP TABLE claims")
+        with Store(settings.store) as other:
+            other.database.execute("DROP TABLE claims")
         asked = questions(3)[1:]
         answers = engine.answers(asked)
         assert all("fairness_store" in str(answer) for answer in answers)

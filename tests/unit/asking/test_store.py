@@ -21,13 +21,14 @@ import pytest
 
 from pytest_fairness.asking.rate_limit import RateLimit
 from pytest_fairness.asking.store.claims import Claim, StopReason
-from pytest_fairness.asking.store.database import APPLICATION
 from pytest_fairness.asking.store.freshness import ANY_ANSWER, Freshness
 from pytest_fairness.asking.store.processes import this_process
 from pytest_fairness.asking.store.runs import RunId
 from pytest_fairness.asking.store.schema import VERSION
+from pytest_fairness.asking.store.sqlite import APPLICATION
 from pytest_fairness.asking.store.store import Store, response_key
 from pytest_fairness.errors import StoreError
+from pytest_fairness.option_types import StoreAddress
 from pytest_fairness.records import Measurement, Request, Response, Sampling
 
 ANSWERS = """
@@ -68,6 +69,15 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / ".fairness" / "responses.sqlite"
 
 
+@pytest.fixture(params=["SQLite", "PostgreSQL"])
+def address(request: pytest.FixtureRequest, path: Path) -> StoreAddress:
+    """The address of a store that does not exist yet, in a file or in a database."""
+    if request.param == "SQLite":
+        return path
+    found: StoreAddress = request.getfixturevalue("database_url")
+    return found
+
+
 def claim(store: Store, keys: list[str], owner: str = "a", **more: Any) -> Claim:
     given = {"limit": 10, "capacity": 10, "lease_seconds": 30.0, "fresh": ANY_ANSWER, **more}
     return store.claims.claim(keys, owner, **given)
@@ -101,18 +111,18 @@ def test_key_is_the_same_in_every_version() -> None:
 @pytest.mark.parametrize(
     "text", ["", "plain", "nul \0 inside", "lone \ud800 surrogate", "smile \U0001f600", "a\r\nb\n"]
 )
-def test_any_text_is_stored_unchanged(path: Path, text: str) -> None:
+def test_any_text_is_stored_unchanged(address: StoreAddress, text: str) -> None:
     request, answer = replace(QUESTION, prompt=text, system=text), replace(ANSWER, text=text)
-    with Store(path) as store:
+    with Store(address) as store:
         store.record("k", request, "target", answer)
-    with Store(path) as store:
+    with Store(address) as store:
         assert store.get(["k"], ANY_ANSWER) == {"k": answer}
         (kept,) = store.all_recorded()
         assert (kept.key, kept.target, kept.request, kept.response) == ("k", "target", request, answer)
 
 
-def test_newest_answer_counts_unless_it_is_too_old(path: Path) -> None:
-    with Store(path) as store:
+def test_newest_answer_counts_unless_it_is_too_old(address: StoreAddress) -> None:
+    with Store(address) as store:
         store.record("k", QUESTION, "target", ANSWER)
         newer = replace(ANSWER, text="You.", created=2000.0)
         store.record("k", QUESTION, "target", newer)
@@ -122,10 +132,10 @@ def test_newest_answer_counts_unless_it_is_too_old(path: Path) -> None:
         assert store.recorded(["k", "l"], Freshness("other", 2000.1)) == set()
 
 
-def test_an_answer_belongs_to_the_run_that_asked_for_it(path: Path) -> None:
+def test_an_answer_belongs_to_the_run_that_asked_for_it(address: StoreAddress) -> None:
     one, two, any_run = Freshness("one", inf), Freshness("two", inf), Freshness("three", 0.0)
     answers = {run: replace(ANSWER, text=run.run) for run in (one, two)}
-    with Store(path) as store:
+    with Store(address) as store:
         for run in (one, two):
             found = claim(store, ["k"], run.run, fresh=run, run=RunId(run.run, ""))
             assert found.claimed == ["k"], "each run claims it"
@@ -147,8 +157,8 @@ def test_an_answer_belongs_to_the_run_that_asked_for_it(path: Path) -> None:
         assert [kept.response for kept in store.all_recorded()] == [ANSWER]
 
 
-def test_an_answer_dated_in_the_future_is_not_reused(path: Path) -> None:
-    with Store(path) as store:
+def test_an_answer_dated_in_the_future_is_not_reused(address: StoreAddress) -> None:
+    with Store(address) as store:
         store.record("k", QUESTION, "target", replace(ANSWER, created=time.time() + 3600), Freshness("one", 0.0))
         assert store.recorded(["k"], Freshness("two", 0.0)) == set()
         assert store.recorded(["k"], Freshness("one", 0.0)) == {"k"}, "a run reuses its own answers"
@@ -160,32 +170,34 @@ def test_an_answer_dated_in_the_future_is_not_reused(path: Path) -> None:
 def test_thousands_of_keys_are_read_at_once(path: Path) -> None:
     keys = [f"{number:064x}" for number in range(32_000)]
     with Store(path) as store:
-        with store.transaction():
-            for key in keys[::2]:
-                store.record(key, QUESTION, "target", ANSWER)
+        store.write(lambda: [store.record(key, QUESTION, "target", ANSWER) for key in keys[::2]])
         assert store.recorded(keys, ANY_ANSWER) == set(keys[::2])
         assert store.get(keys, ANY_ANSWER).keys() == set(keys[::2])
 
 
-def test_a_failed_transaction_writes_nothing(path: Path) -> None:
-    with Store(path) as store:
-        with contextlib.suppress(ZeroDivisionError), store.transaction():
+def test_a_failed_transaction_writes_nothing(address: StoreAddress) -> None:
+    with Store(address) as store:
+
+        def fail() -> None:
             store.record("k", QUESTION, "target", ANSWER)
             raise ZeroDivisionError
+
+        with contextlib.suppress(ZeroDivisionError):
+            store.write(fail)
         assert store.recorded(["k"], ANY_ANSWER) == set()
 
 
 # Cache
 
 
-def test_cached_results_are_read_by_other_processes(path: Path) -> None:
-    with Store(path) as store:
+def test_cached_results_are_read_by_other_processes(address: StoreAddress) -> None:
+    with Store(address) as store:
         assert store.cache.get("m", dict) is None
         store.cache.put("m", {"value": 1.5, "words": ["é", "\ud800"]})
         rows = [[{"race": "Black"}, 0, "text"]]
         digest = store.cache.put_answers(rows)
         assert store.cache.put_answers(rows) == digest
-    with Store(path) as store:
+    with Store(address) as store:
         assert store.cache.get("m", dict) == {"value": 1.5, "words": ["é", "\ud800"]}
         assert [*store.cache.get_answers(digest)] == rows
         assert list(store.cache.get_answers("other")) == []
@@ -194,8 +206,8 @@ def test_cached_results_are_read_by_other_processes(path: Path) -> None:
 # Claims
 
 
-def test_answered_and_claimed_requests_are_not_claimed_again(path: Path) -> None:
-    with Store(path) as store:
+def test_answered_and_claimed_requests_are_not_claimed_again(address: StoreAddress) -> None:
+    with Store(address) as store:
         store.record("b", QUESTION, "target", ANSWER)
         assert claim(store, ["a", "b", "c"], "one", limit=1) == Claim(["a"], ["b"])
         assert claim(store, ["a", "b", "c"], "two") == Claim(["c"], ["b"])
@@ -203,8 +215,8 @@ def test_answered_and_claimed_requests_are_not_claimed_again(path: Path) -> None
         assert claim(store, ["b"], "one", fresh=Freshness("other", ANSWER.created + 1)) == Claim(["b"], [])
 
 
-def test_an_answer_a_release_or_a_failure_frees_a_slot(path: Path) -> None:
-    with Store(path) as store:
+def test_an_answer_a_release_or_a_failure_frees_a_slot(address: StoreAddress) -> None:
+    with Store(address) as store:
         assert claim(store, ["a", "b", "c", "d"], capacity=3).claimed == ["a", "b", "c"]
         assert claim(store, ["d"], capacity=3).claimed == []
         store.record("a", QUESTION, "target", ANSWER)
@@ -219,8 +231,8 @@ def test_an_answer_a_release_or_a_failure_frees_a_slot(path: Path) -> None:
         assert claim(store, list("efg"), capacity=3).claimed == list("efg")
 
 
-def test_a_claim_expires_unless_renewed(path: Path) -> None:
-    with Store(path) as store:
+def test_a_claim_expires_unless_renewed(address: StoreAddress) -> None:
+    with Store(address) as store:
         claim(store, ["a"], "one", lease_seconds=-1.0)
         claim(store, ["b"], "two", lease_seconds=-1.0)
         store.claims.renew("two", 30.0)
@@ -277,8 +289,8 @@ def test_processes_claim_each_key_once_and_keep_to_the_capacity(path: Path, tmp_
 # Changes by other processes
 
 
-def test_changes_since_a_position_concern_one_target(path: Path) -> None:
-    with Store(path) as store, Store(path) as other:
+def test_changes_since_a_position_concern_one_target(address: StoreAddress) -> None:
+    with Store(address) as store, Store(address) as other:
         position = store.position()
         assert store.has_changed()
         assert not store.has_changed()
@@ -342,8 +354,8 @@ def test_a_full_disk_keeps_recorded_answers(path: Path) -> None:
     with Store(path) as store:
         store.record("a", QUESTION, "target", ANSWER)
         # SQLite raises the same error for its own limit as for a full disk.
-        pages = store.database._connection().execute("PRAGMA page_count").fetchone()[0]
-        store.database._connection().execute(f"PRAGMA max_page_count = {pages}")
+        ((pages,),) = store.database.execute("PRAGMA page_count")
+        store.database.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError, match=r"the disk is full. Free some space and run again"):
             store.record("b", QUESTION, "target", replace(ANSWER, text="long " * 100_000))
         assert store.recorded(["a", "b"], ANY_ANSWER) == {"a"}
@@ -389,7 +401,7 @@ def written_by(version: int, path: Path) -> None:
     """Create a store with one answer, as an older version wrote it."""
     with Store(path) as store:
         store.record("a", QUESTION, "target", ANSWER)
-        ((request, response),) = store.database.read("SELECT request, response FROM responses")
+        ((request, response),) = store.database.execute("SELECT request, response FROM responses")
     with sqlite3.connect(path) as connection:
         for table in ("claims", "runs", "refusals", "tallies", "paces", "preflights", "failures", "responses"):
             connection.execute(f"DROP TABLE {table}")
@@ -419,8 +431,8 @@ def test_migration_from_version_1_keeps_the_answers(path: Path) -> None:
         assert store.get(["a"], ANY_ANSWER) == {"a": ANSWER}
 
 
-def test_a_claim_that_backs_off_uses_no_slot_and_keeps_its_owner(path: Path) -> None:
-    with Store(path) as store:
+def test_a_claim_that_backs_off_uses_no_slot_and_keeps_its_owner(address: StoreAddress) -> None:
+    with Store(address) as store:
         assert claim(store, ["a"], "one", capacity=1).claimed == ["a"]
         store.claims.back_off("a", "one")
         assert claim(store, ["a", "b"], "two", capacity=1).claimed == ["b"]
@@ -429,9 +441,9 @@ def test_a_claim_that_backs_off_uses_no_slot_and_keeps_its_owner(path: Path) -> 
         assert claim(store, ["c"], "one", capacity=1, retries=["a"]).claimed == ["a"], "retries go first"
 
 
-def test_all_owners_share_the_budget_of_a_run(path: Path) -> None:
+def test_all_owners_share_the_budget_of_a_run(address: StoreAddress) -> None:
     run, other = RunId("run", ""), RunId("other", "")
-    with Store(path) as store:
+    with Store(address) as store:
         store.runs.put_preflight(run, "", None)
         assert claim(store, ["a", "b"], "one", run=run, max_requests=3).claimed == ["a", "b"]
         store.claims.back_off("a", "one")
@@ -443,9 +455,9 @@ def test_all_owners_share_the_budget_of_a_run(path: Path) -> None:
         assert claim(store, ["d"], "three", run=other) == Claim([], [], StopReason.STOPPED)
 
 
-def test_the_first_request_of_a_run_to_a_target_is_claimed_alone(path: Path) -> None:
+def test_the_first_request_of_a_run_to_a_target_is_claimed_alone(address: StoreAddress) -> None:
     run = RunId("run", "")
-    with Store(path) as store:
+    with Store(address) as store:
         first = claim(store, ["a", "b"], "one", run=run, target="t")
         assert (first.claimed, first.preflight) == (["a"], True)
         assert claim(store, ["b"], "two", run=run, target="t").claimed == [], "a worker waits for the others"
@@ -461,13 +473,13 @@ def test_the_first_request_of_a_run_to_a_target_is_claimed_alone(path: Path) -> 
         assert (open_to_all.claimed, open_to_all.preflight) == (["e", "f"], False)
 
 
-def test_a_run_ends_with_the_process_that_the_user_started(path: Path) -> None:
+def test_a_run_ends_with_the_process_that_the_user_started(address: StoreAddress) -> None:
     # A zombie until `wait` is called.
     process = subprocess.Popen([sys.executable, "-c", "print(1)"], stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.read()
     gone = this_process().rpartition("/")[0] + f"/{process.pid}"
-    with Store(path) as store:
+    with Store(address) as store:
         until = time.monotonic() + 5
         while claim(store, ["a"], run=RunId("run", gone)).stop_reason is not StopReason.STOPPED:
             assert time.monotonic() < until

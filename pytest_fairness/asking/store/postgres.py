@@ -1,0 +1,241 @@
+"""Store in a PostgreSQL database, which several machines share.
+
+All writers wait for the lock of one row (table `store`). So the limits of a run hold over all machines: its budget, the
+number of requests in flight, and one sending of each request. A transaction takes about one millisecond.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, LiteralString, TypeVar
+
+import psycopg
+
+from pytest_fairness.asking.store import schema
+from pytest_fairness.asking.store.database import Database
+from pytest_fairness.errors import StoreError
+from pytest_fairness.option_types import DatabaseUrl
+from pytest_fairness.targets.one_line import one_line
+
+T = TypeVar("T")
+
+SCHEMA = "pytest_fairness"
+"""PostgreSQL's schema of the tables."""
+PREPARE_LOCK = 0x66616972
+"""Key of the advisory lock under which the tables are created; spells "fair"."""
+CONNECT_TIMEOUT = 10
+"""Seconds after which the first connection of a run fails."""
+RECONNECT_TIMEOUT = 60.0
+"""Seconds for which a lost connection is restored before the run fails."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
+"""Pauses between attempts to connect again, in seconds; they double."""
+SESSION = f"""
+SET search_path TO {SCHEMA};
+SET client_encoding TO 'UTF8';
+SET idle_in_transaction_session_timeout TO '20s';
+SET tcp_keepalives_idle TO 10;
+SET tcp_keepalives_interval TO 5;
+SET tcp_keepalives_count TO 3
+"""
+"""Settings of each connection: a machine that is gone loses the writers' lock after at most 25 seconds."""
+_LOCK = """
+UPDATE store SET changes = changes + 1
+RETURNING changes, extract(epoch FROM clock_timestamp())::float8, pg_current_xact_id()::text
+"""
+_TYPES = {
+    "INTEGER PRIMARY KEY AUTOINCREMENT": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    "REAL": "DOUBLE PRECISION",
+}
+_CURE = "Check the server, or name another store with the ini fairness_store."
+
+
+class PostgresDatabase(Database):
+    """PostgreSQL database of a store; a lost connection is restored.
+
+    Args:
+        url: address of the database. The password is taken from the environment variable `PGPASSWORD`, or from the
+            file `~/.pgpass`.
+
+    Raises:
+        StoreError: raised here and by every method if the server cannot be reached, refuses the user, or holds tables
+            of a newer version; the message says what to do.
+    """
+
+    def __init__(self, url: DatabaseUrl) -> None:
+        self.name = str(url)
+        self._url = url
+        self._thread = threading.local()
+        self._lock = threading.Lock()
+        self._connections: list[psycopg.Connection[Any]] = []
+        self._clock = 0.0
+        self._closed = False
+        try:
+            self._prepare(self._connect())
+        except psycopg.Error as error:
+            self.close()
+            raise self._explained(error) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close all connections; statements that still run in another thread fail."""
+        self._closed = True
+        with self._lock:
+            connections, self._connections = self._connections, []
+        for connection in connections:
+            connection.close()
+        self._thread = threading.local()
+
+    def execute(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """Execute a statement, and return its rows."""
+        if self._in_transaction:
+            return _rows(self._connection().execute(_translated(query), parameters))
+        return self._repeated(lambda connection: _rows(connection.execute(_translated(query), parameters)))
+
+    def execute_many(self, query: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement once for each row of parameters."""
+
+        def execute() -> None:
+            self._connection().cursor().executemany(_translated(query), rows)
+
+        self.write(execute)
+
+    def write(self, function: Callable[[], T]) -> T:
+        """Call a function in a write transaction; see `Database.write`."""
+        if self._in_transaction:
+            return function()
+        return self._repeated(lambda connection: self._written(connection, function))
+
+    def has_changed(self) -> bool:
+        """Return whether another connection wrote anything since this thread's last call; true at the first call."""
+        changes = self.execute("SELECT changes FROM store")[0][0]
+        known = getattr(self._thread, "changes", None)
+        self._thread.changes = changes
+        return bool(changes != known)
+
+    def now(self) -> float:
+        """Return the server's time, as of this machine's last transaction."""
+        return time.time() + self._clock
+
+    @property
+    def _in_transaction(self) -> bool:
+        return getattr(self._thread, "in_transaction", False)
+
+    def _written(self, connection: psycopg.Connection[Any], function: Callable[[], T]) -> T:
+        """Call a function in one transaction; raise `psycopg.Error` if the transaction was not committed."""
+        transaction, committing = "", False
+        try:
+            connection.execute("BEGIN")
+            changes, clock, transaction = connection.execute(_LOCK).fetchall()[0]
+            self._clock = clock - time.time()
+            self._thread.in_transaction = True
+            try:
+                result = function()
+            finally:
+                self._thread.in_transaction = False
+            committing = True
+            connection.execute("COMMIT")
+        except BaseException as error:
+            if not _lost(connection):
+                connection.execute("ROLLBACK")
+            elif committing and isinstance(error, psycopg.Error) and self._was_committed(transaction):
+                return result
+            raise
+        if getattr(self._thread, "changes", None) == changes - 1:
+            self._thread.changes = changes  # no other connection has written since the last look
+        return result
+
+    def _was_committed(self, transaction: str) -> bool:
+        """Return whether a transaction was committed whose connection was lost during the commit."""
+        while True:
+            query = "SELECT pg_xact_status(?::xid8)"
+            status = self.execute(query, (transaction,))[0][0]
+            if status != "in progress":
+                return bool(status == "committed")
+            time.sleep(FIRST_PAUSE)
+
+    def _repeated(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
+        """Return the result of `work(connection)`; repeat the call on a new connection if the connection is lost."""
+        deadline, pause = 0.0, FIRST_PAUSE
+        while True:
+            connection: psycopg.Connection[Any] | None = None
+            try:
+                connection = self._connection()
+                return work(connection)
+            except psycopg.Error as error:
+                deadline = deadline or time.monotonic() + RECONNECT_TIMEOUT
+                restorable = connection is None or _lost(connection)
+                if not restorable or time.monotonic() > deadline:
+                    raise self._explained(error) from error
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _connection(self) -> psycopg.Connection[Any]:
+        """Return this thread's connection; if it was lost, return a new one."""
+        connection: psycopg.Connection[Any] | None = getattr(self._thread, "connection", None)
+        return self._connect() if connection is None or connection.closed else connection
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        if self._closed:
+            raise StoreError(f"{self.name}: the store was closed; run again.")
+        connection: psycopg.Connection[Any] = psycopg.connect(
+            self._url.address, autocommit=True, connect_timeout=CONNECT_TIMEOUT, application_name="pytest-fairness"
+        )
+        with self._lock:
+            self._connections = [other for other in self._connections if not other.closed] + [connection]
+        connection.execute(SESSION)
+        self._thread.connection, self._thread.changes = connection, None
+        return connection
+
+    def _prepare(self, connection: psycopg.Connection[Any]) -> None:
+        """Create the tables, or upgrade the tables of an older version."""
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (PREPARE_LOCK,))
+            if _rows(connection.execute("SELECT to_regclass('store') IS NULL"))[0][0]:
+                connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+                connection.execute("CREATE TABLE store (version INTEGER NOT NULL, changes BIGINT NOT NULL)")
+                connection.execute("INSERT INTO store VALUES (0, 0)")
+            found = _rows(connection.execute("SELECT version FROM store"))[0][0]
+            if found > schema.VERSION:
+                raise StoreError(
+                    f"{self.name} was written by a newer pytest-fairness (store version {found}, this one reads "
+                    f"{schema.VERSION}). Update pytest-fairness, or name another store with the ini fairness_store."
+                )
+            if found < schema.VERSION:
+                connection.execute(_translated(schema.upgrade(found)))
+                connection.execute("UPDATE store SET version = %s", (schema.VERSION,))
+
+    def _explained(self, error: psycopg.Error) -> StoreError:
+        """Return the error that says what happened and what to do."""
+        text = one_line(error, 300)
+        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+            return StoreError(
+                f"{self.name}: {text}. Give the user the right to create a schema in this database: "
+                f"`GRANT CREATE ON DATABASE ... TO ...`."
+            )
+        if "no password supplied" in text:
+            return StoreError(f"{self.name}: the server asks for a password. Set the environment variable PGPASSWORD.")
+        if "authentication failed" in text:
+            return StoreError(f"{self.name}: {text}. Check the user's name and the environment variable PGPASSWORD.")
+        return StoreError(f"{self.name}: {text}. {_CURE}")
+
+
+def _lost(connection: psycopg.Connection[Any]) -> bool:
+    return connection.closed or connection.broken
+
+
+def _rows(cursor: psycopg.Cursor[Any]) -> list[Any]:
+    return cursor.fetchall() if cursor.description else []
+
+
+@functools.cache
+def _translated(statement: str) -> LiteralString:
+    """Return a statement of the store in PostgreSQL's SQL."""
+    statement = statement.replace("json_each(?)", "json_array_elements_text(?::json)").replace("?", "%s")
+    for ours, type_ in _TYPES.items():
+        statement = statement.replace(ours, type_)
+    return statement
