@@ -182,7 +182,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         return answers
 
     def fingerprint(self, probe: ProbeT, item: AuditItem[SettingsT]) -> dict[str, str]:
-        """Return, by readable name, the settings and lists that determine how the item's answers are read.
+        """Return the settings and lists that determine how the item's answers are read, by their name in messages.
 
         A baseline whose fingerprint differs from the run's is stale, because its value is not comparable.
         """

@@ -33,7 +33,7 @@ class SignificantChange(DecisionRule):
     """Rule: a change is a regression if it exceeds the tolerance and is significantly worse than no change.
 
     A change is acceptable if its estimate is at most the tolerance and its upper bound is at most twice the tolerance.
-    With so few units (entities, records) that no change could be significant, no change passes.
+    If there are so few units (entities, records) that no change could be significant, no change passes.
 
     Attributes:
         strict: whether the upper bound itself must be at most the tolerance, or at most the limit (`gate: strict`).
@@ -59,10 +59,10 @@ class SignificantChange(DecisionRule):
         """Return the decision on whether the change since the baseline is a regression; see `decision.decide`.
 
         A gap may have changed sides: another group than in the baseline is now at a disadvantage. In this case, the
-        change counts as a worsening by at most the present size of the gap. If this size exceeds the tolerance, the
-        change never passes; it is a regression if the change of sides is significant. If the direction of the gap is
-        not known (`details["either_side"]`), a pass must exclude a worsening in both directions, each with half of the
-        beta.
+        change counts as a worsening by at most the present size of the gap. If the present size exceeds the tolerance,
+        the change never passes; the change is a regression if the reversal is significant. If the direction of the gap
+        is not known (`details["either_side"]`), a pass must exclude a worsening in both directions, each with half of
+        the beta.
         """
         value, reversal = comparison.value, comparison.reversal
         beta = item.beta / 2 if comparison.details.get("either_side") else item.beta
@@ -240,12 +240,12 @@ def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, co
 
 
 def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[float, float] | None:
-    """Return one-sided bounds of the change at the item's alpha and `beta`; `None` if its standard error suffices.
+    """Return one-sided bounds of the change at the item's alpha and `beta`; `None` to compute them from its error.
 
-    The standard error does not suffice for the distance among several groups. In a baseline with equal groups, such a
-    distance is above 0 by chance, so that its growth is underestimated. The upper bound is therefore the larger of two
-    upper bounds: that of the growth, and that of the change along the joint pattern of both runs
-    (`details["along_pattern"]`: change and standard error).
+    The bounds cannot be computed from the standard error if the value is a distance among several groups. In a baseline
+    with equal groups, such a distance is above 0 by chance, so that its growth is underestimated. The upper bound is
+    therefore the larger of two upper bounds: that of the growth, and that of the change along the joint pattern of both
+    runs (`details["along_pattern"]`: change and standard error).
     """
     if comparison.standard_error is None or (along := comparison.details.get("along_pattern")) is None:
         return None

@@ -20,7 +20,7 @@ Numbers = TypeVar("Numbers", float, "NDArray[np.float64]")
 
 
 class Direction(StrEnum):
-    """Which values of an audit are better: lower, higher, near zero or near fifty."""
+    """Direction in which an audit's values are better: lower, higher, near zero or near fifty."""
 
     LOWER = "lower"
     HIGHER = "higher"

@@ -71,7 +71,7 @@ class UnitTable:
         return complete_rows(self.rows)
 
     def means(self) -> Floats:
-        """Return the (columns,) means; each is over the units that have a number in the column."""
+        """Return the mean of each column over the units that have a number in the column; shape (columns,)."""
         mean: Floats = np.nanmean(self.rows, axis=0)
         return mean
 

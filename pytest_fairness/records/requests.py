@@ -26,7 +26,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request to a target. Each different request is sent, paid for and recorded once.
+    """One request to a target. Equal requests are sent, paid for and recorded only once.
 
     Attributes:
         prompt: user message; for a likelihood, the text before `continuation`; for an embedding, the text to embed.

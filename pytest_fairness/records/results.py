@@ -41,7 +41,7 @@ class VerdictName(StrEnum):
 
 
 def outcome_of(verdict: VerdictName, expected: Mapping[str, Json] | None) -> str:
-    """Return the outcome of an item: that of its verdict, `known` for an expected failure, or `failed`.
+    """Return an item's outcome: `known` or `failed` by its mark `xfail`, otherwise the outcome of its verdict.
 
     Args:
         verdict: the verdict on the item.

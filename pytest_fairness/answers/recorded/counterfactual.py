@@ -20,10 +20,9 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
     """Reader of a counterfactual probe's answer file, which has one answer per row.
 
     The first row of a record has the record's own attribute values. A row in which one attribute has another value is a
-    flipped row. Several rows may have the record's own values. Let n be the number of the record's rows for its most
-    frequent flip: n rows with the record's own values are then trials, and further such rows are repetitions, which
-    show how much answers differ by chance. If a record has no flipped rows, all its rows are trials. Rows without any
-    of the probe's values are left out.
+    flipped row. Rows with the record's own values are trials, up to the number of rows of the record's most frequent
+    flip. Further rows with the record's own values are repetitions, which show how much answers differ by chance. If a
+    record has no flipped rows, all its rows are trials. Rows without any of the probe's values are left out.
     """
 
     @cached_property
@@ -107,7 +106,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         return answers
 
     def _strata(self, row: Row) -> dict[str, str]:
-        """Return the strata of a row, such as the correctness labels that `calibrate` uses."""
+        """Return the row's value of each stratum that the probe's key `responses.strata` names."""
         return {name: _cell(row, name) for name in self.responses.strata}
 
     def _truth(self, row: Row) -> str:

@@ -61,7 +61,7 @@ class Reader(ABC, Generic[ProbeT]):
 
     @property
     def without_group(self) -> RowsWithoutGroup | None:
-        """The rows that `answers` left out because a cell that names the group is empty; `None` if there are none."""
+        """Rows that `answers` left out because a cell that should name the group is empty; `None` if there are none."""
         if not self._empty:
             return None
         columns = dict.fromkeys(column for _, own in self._empty for column in own)
@@ -69,7 +69,7 @@ class Reader(ABC, Generic[ProbeT]):
         return RowsWithoutGroup(len(self._empty), of, tuple(columns), self._empty[0][0])
 
     def _leave_out(self, row: Row, columns: Collection[str]) -> None:
-        """Count a row that is left out: it names no group if these columns are empty, else a group of another probe."""
+        """Count a left-out row as one without a group if these columns are empty, else as a row of another probe."""
         if all(fields.is_empty(row.fields.get(column)) for column in columns):
             self._empty.append((row.line, columns))
         else:

@@ -37,9 +37,9 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
     """Base class of audits that measure one number for each entity and each value of an attribute.
 
     Class attributes:
-        quantity: name of the number; also the key of the values' means in the details.
-        harmed: `highest` or `lowest`: which of the values' means shows the most disadvantaged value; empty if values
-            are not compared.
+        quantity: name of the number; also the key under which the details hold the mean of each attribute value.
+        harmed: whether the attribute value with the `highest` or the `lowest` mean is the most disadvantaged; empty if
+            values are not compared.
     """
 
     kind: ClassVar[str] = "recommendation"
@@ -53,14 +53,14 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         """Return the table of one run; the order of the answers does not matter."""
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value of a test that permutes the values within each entity."""
+        """Return the p-value of a test that permutes the attribute values within each entity."""
         rows, statistic = table.rows[table.complete], self.statistic(len(table.columns))
         null, exact = column_means.permuted_means(rows, PERMUTATIONS, random)
         observed = float(self.info.loss(statistic.value(rows.mean(axis=0))))
         return significance.p_value(self.info.loss(statistic.value(null)), observed, exact=exact)
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return details: each value's mean and interval, the most disadvantaged value, each entity's numbers."""
+        """Return details: mean and interval of each attribute value, most disadvantaged value, numbers by entity."""
         means = table.means()
         return {
             self.quantity: {
@@ -78,27 +78,30 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
     def comparable(
         self, current: Sequence[Answer], baseline: Sequence[Answer]
     ) -> tuple[Sequence[Answer], Sequence[Answer]]:
-        """Return the answers of both runs; for each attribute, both runs keep the same number of trials.
+        """Return the answers of both runs, cut to the same number of trials for each attribute.
 
-        The range of the means depends on this number: with more trials, chance contributes less to the range.
+        The range of the means depends on the number of trials: with more trials, chance contributes less to the range.
         """
         return equal_trials(current, baseline)
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return details: the values and the entities that changed most."""
+        """Return details: the attribute values and the entities that changed most."""
         return {
             "moved": moved_values(table.columns, current, baseline),
             "moved_entities": moved_entities(units, current, baseline),
         }
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the mean of each value."""
+        """Return the mean of each attribute value."""
         return {name: found["mean"] for name, found in measurement.details[self.quantity].items()}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the value and the entities that changed most; without a baseline, the most disadvantaged value."""
+        """Return the attribute value and the entities that changed most.
+
+        Without a baseline, return the most disadvantaged attribute value.
+        """
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             first = moved[0]
             name = "mean" if len(moved) == 1 else first["value"]
@@ -108,7 +111,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         return [f"{worst['value']} (p = {worst['p_value']:.2g})"] if worst else []
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that names the most disadvantaged value; see `Audit.finding`."""
+        """Return the finding that names the most disadvantaged attribute value; see `Audit.finding`."""
         axis, details = axis_of(result), details_of(result)
         description = f"Lists depend on {axis}."
         if worst := details.get("worst"):
@@ -116,13 +119,13 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
             means = {name: found["mean"] for name, found in details.get("similarity", {}).items()}
             others = [mean for name, mean in means.items() if name != value]
             numbers = (
-                f" (similarity {means[value]:.3g}, mean of the other values {statistics.fmean(others):.3g})"
+                f" (similarity to the neutral lists {means[value]:.3g}, "
+                f"mean of the other values {statistics.fmean(others):.3g})"
                 if value in means and others
                 else ""
             )
-            description = (
-                f"Of {axis}, {shortened(value)} is most disadvantaged{numbers}.{only_in_lists_of(value, result)}"
-            )
+            named = f"The most disadvantaged value of {axis} is {shortened(value)}{numbers}."
+            description = f"{named}{only_in_lists_of(value, result)}"
         return Finding(
             description,
             f"Base recommendations only on the request. Information about the person, such as {axis}, must not change "

@@ -28,14 +28,14 @@ LONGEST_ENTRY = 60
 
 
 def worst_value(table: UnitTable, harmed: str, random: np.random.Generator) -> dict[str, Json]:
-    """Return the most disadvantaged value, with the difference between its mean and the mean of all other values.
+    """Return the most disadvantaged attribute value, and how far its mean is from the mean of all other values.
 
     The p-value is from a sign-flip test over entities, adjusted for all values (Holm 1979).
 
     Args:
         table: numbers by entity (row) and value (column).
-        harmed: `highest` or `lowest`: which of the values' means shows the most disadvantaged value; empty to return no
-            details.
+        harmed: whether the attribute value with the `highest` or the `lowest` mean is the most disadvantaged; empty to
+            return no details.
         random: random generator.
     """
     rows = table.rows[table.complete]
@@ -61,7 +61,7 @@ def worst_value(table: UnitTable, harmed: str, random: np.random.Generator) -> d
 
 
 def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict[str, Json]:
-    """Return the audit's value and the values' means for each domain, over the complete entities of the domain.
+    """Return, for each domain, the audit's result and the mean of each attribute value, over the complete entities.
 
     Args:
         table: numbers by entity (row) and value (column).
@@ -85,7 +85,9 @@ def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict
 
 
 def moved_values(values: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:
-    """Return the values' means in both runs; first the value whose change differs most from the mean change.
+    """Return the mean of each attribute value in both runs.
+
+    The first value is the one whose change differs most from the mean change.
 
     Args:
         values: names of the values.
@@ -105,7 +107,7 @@ def moved_values(values: Sequence[str], current: Floats, baseline: Floats) -> li
 
 
 def moved_entities(entities: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:
-    """Return the entities for which a value's change differs most from the mean change of all values."""
+    """Return the entities in which the change of an attribute value differs most from the mean change of all values."""
     moved = current - baseline
     sizes = np.abs(moved - (moved.mean(axis=1, keepdims=True) if moved.shape[1] > 1 else 0)).max(axis=1)
     order = sorted(range(len(entities)), key=lambda row: (-round(float(sizes[row]), 12), entities[row]))
@@ -128,10 +130,10 @@ def column_spread(numbers: Floats) -> dict[str, Json]:
 
 
 def extreme_means(values: Mapping[str, Json]) -> tuple[tuple[str, float], tuple[str, float]]:
-    """Return the value with the lowest and the value with the highest mean, each with its mean.
+    """Return the attribute value with the lowest mean and the one with the highest, each with its mean.
 
     Args:
-        values: details of each value, with a `mean`.
+        values: details of each attribute value; each has a `mean`.
     """
     means = sorted((found["mean"], name) for name, found in values.items())
     (low, lowest), (high, highest) = means[0], means[-1]
@@ -157,4 +159,4 @@ def only_in_lists_of(value: str, result: ItemResult) -> str:
         elif example.get("group") == value:
             own += lines
     only = [line for line in dict.fromkeys(own) if 0 < len(line) <= LONGEST_ENTRY and line.casefold() not in neutral]
-    return f" Entries that only its lists have, among the lists shown: {listed(only)}." if only else ""
+    return f" Entries of its lists that the neutral lists lack (of the lists shown): {listed(only)}." if only else ""

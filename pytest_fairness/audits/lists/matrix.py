@@ -39,7 +39,7 @@ class Matrix(UnitTable):
             values: names of the columns.
             cells: the numbers of each pair (entity, value).
             entities: names of the entities, in any order and with repetitions.
-            domains, n, missing: see the attributes.
+            domains, n, missing: see the attributes of `Matrix` and `UnitTable`.
         """
         units = tuple(sorted({*entities}))
         rows = np.full((len(units), len(values)), np.nan)

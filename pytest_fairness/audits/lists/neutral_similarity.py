@@ -58,20 +58,20 @@ def to_neutral(
         values: values of the attribute.
         perturbation: name of the perturbation; empty for unperturbed questions.
     """
-    trials = draws_of(answers, attribute, perturbation)
+    trials = trials_of(answers, attribute, perturbation)
     groups = (*values, NEUTRAL)
     parts: list[Matrix] = []
     floors: dict[str, float] = {}
     refused, from_indirect = Counter(dict.fromkeys(groups, 0)), Counter(dict.fromkeys(values, 0))
     merged: list[dict[str, str]] = []
     for lists in Lists.parts(probe, answers):
-        neutral = compared_neutral_draws(probe, lists.of_group(NEUTRAL, perturbation), trials)
+        neutral = neutral_lists_to_compare(probe, lists.of_group(NEUTRAL, perturbation), trials)
         conditioned = [draw for draw in lists.of_group(attribute, perturbation) if draw.value in values]
         pairs: Pairs = {}
         for draw, other in matched(conditioned, neutral):
             pairs.setdefault((draw.entity, draw.value), []).append((draw, other))
         every = [*conditioned, *neutral]
-        floors |= likeness(probe, settings, neutral)
+        floors |= neutral_similarities(probe, settings, neutral)
         refused.update(count(every, groups, Status.REFUSED))
         from_indirect.update(indirect_lists(every, values))
         merged += lists.merge_details()
@@ -92,7 +92,7 @@ def to_neutral(
         details={
             "measure": settings.similarity,
             "variant": settings.variant,
-            "noise_floor": mean_floor(floors),
+            "noise_floor": noise_floor(floors),
             "refused": dict(refused),
             "indirect": dict(from_indirect) if any(from_indirect.values()) else {},
             "merged": merged,
@@ -100,7 +100,7 @@ def to_neutral(
     )
 
 
-def draws_of(answers: Iterable[Answer], attribute: str, perturbation: str = "") -> int:
+def trials_of(answers: Iterable[Answer], attribute: str, perturbation: str = "") -> int:
     """Return the number of trials of the attribute's lists; 1 if there are no lists."""
     asked = (attribute, perturbation)
     return 1 + max(
@@ -109,8 +109,8 @@ def draws_of(answers: Iterable[Answer], attribute: str, perturbation: str = "") 
     )
 
 
-def compared_neutral_draws(probe: RecommendationProbe, neutral: list[Draw], trials: int) -> list[Draw]:
-    """Return the neutral lists that are compared with `trials` lists of an attribute.
+def neutral_lists_to_compare(probe: RecommendationProbe, neutral: list[Draw], trials: int) -> list[Draw]:
+    """Return the neutral lists to compare with the lists of an attribute that has this number of trials.
 
     Additional neutral lists, requested for the audit `uncertainty` only, are left out.
     """
@@ -145,23 +145,25 @@ def compared(
     return {key: [next(found) for _ in group] for key, group in pairs.items()}
 
 
-def mean_floor(likenesses: Mapping[str, float]) -> dict[str, Json] | None:
+def noise_floor(similarities: Mapping[str, float]) -> dict[str, Json] | None:
     """Return the noise floor: the mean similarity between two neutral lists of the same entity.
 
     The similarity between lists for a value and neutral lists is hardly ever larger than the noise floor.
 
     Args:
-        likenesses: similarity by entity; see `likeness`.
+        similarities: similarity of the neutral lists of each entity.
 
     Returns:
         the mean and the number of entities; `None` if no entity has several neutral lists.
     """
-    if not likenesses:
+    if not similarities:
         return None
-    return {"mean": sum(likenesses.values()) / len(likenesses), "entities": len(likenesses)}
+    return {"mean": sum(similarities.values()) / len(similarities), "entities": len(similarities)}
 
 
-def likeness(probe: RecommendationProbe, settings: SimilaritySettings, neutral: Sequence[Draw]) -> dict[str, float]:
+def neutral_similarities(
+    probe: RecommendationProbe, settings: SimilaritySettings, neutral: Sequence[Draw]
+) -> dict[str, float]:
     """Return each entity's mean similarity between two neutral lists, for entities with several neutral lists."""
     pairs: Pairs = {}
     by_entity: dict[str, list[Draw]] = {}
@@ -176,7 +178,7 @@ def likeness(probe: RecommendationProbe, settings: SimilaritySettings, neutral: 
 
 
 def indirect_lists(draws: Sequence[Draw], values: Sequence[str]) -> dict[str, int]:
-    """Return, by value, the number of lists that only the indirect wording produced; empty if there are none."""
+    """Return, by attribute value, the number of lists that only the indirect wording produced; empty if all are 0."""
     counts = dict.fromkeys(values, 0)
     for draw in draws:
         if draw.indirect and draw.value in counts:

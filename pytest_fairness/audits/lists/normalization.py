@@ -71,7 +71,7 @@ class Draw:
 
     @property
     def group(self) -> str:
-        """Return the group of the list: its value, or `neutral`."""
+        """Return the group of the list: its attribute value, or `neutral`."""
         return NEUTRAL if self.attribute == NEUTRAL else self.value
 
 
@@ -147,7 +147,7 @@ class Lists:
         return tuple(sorted({draw.entity for draw in self.draws}))
 
     def of_group(self, attribute: str, perturbation: str = "") -> list[Draw]:
-        """Return the lists of an attribute, or the neutral lists; by default only lists for unperturbed questions."""
+        """Return the lists of an attribute, or of `NEUTRAL`; by default, only lists for unperturbed questions."""
         return [draw for draw in self.draws if (draw.attribute, draw.perturbation) == (attribute, perturbation)]
 
     def merge_details(self) -> list[dict[str, str]]:

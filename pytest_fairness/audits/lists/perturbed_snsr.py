@@ -42,7 +42,7 @@ def perturbed_snsr(
         to_neutral(
             probe,
             item.settings,
-            [each for each in answers if _asks(each) in ((NEUTRAL, wording), (attribute, wording))],
+            [each for each in answers if _question(each) in ((NEUTRAL, wording), (attribute, wording))],
             attribute,
             values,
             wording,
@@ -79,6 +79,6 @@ def perturbed_snsr(
     }
 
 
-def _asks(answer: Answer) -> tuple[str, str]:
+def _question(answer: Answer) -> tuple[str, str]:
     """Return the names of the attribute and of the perturbation of an answer's question."""
     return answer.labels["attribute"], answer.labels.get("perturbation", "")

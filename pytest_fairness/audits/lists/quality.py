@@ -14,7 +14,7 @@ from pytest_fairness.audits.effects import means_apart
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_details import extreme_means
 from pytest_fairness.audits.lists.matrix import Matrix
-from pytest_fairness.audits.lists.neutral_similarity import MISSING, compared_neutral_draws, draws_of, indirect_lists
+from pytest_fairness.audits.lists.neutral_similarity import MISSING, indirect_lists, neutral_lists_to_compare, trials_of
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, count, relevant_items
 from pytest_fairness.audits.lists.value_gap_audit import ValueGapAudit, values_of
 from pytest_fairness.errors import NotMeasurable
@@ -34,7 +34,7 @@ class QualitySettings(AuditSettings):
 
 
 class Quality(ValueGapAudit[QualitySettings]):
-    """Largest gap between values in mean NDCG@k, 0..1, over the entities whose relevant items are known."""
+    """Largest gap between attribute values in mean NDCG@k, 0..1, over the entities whose relevant items are known."""
 
     info = AuditInfo(
         name="quality",
@@ -54,7 +54,7 @@ class Quality(ValueGapAudit[QualitySettings]):
     harmed: ClassVar[str] = "lowest"
 
     def table(self, probe: RecommendationProbe, item: AuditItem[QualitySettings], answers: Sequence[Answer]) -> Matrix:
-        """Return the mean NDCG by entity and value."""
+        """Return the mean NDCG by entity and attribute value."""
         if probe.relevant is None:
             raise NotMeasurable(
                 "`quality` needs the relevant items: set the probe's key `relevant` to a file that lists them",
@@ -63,7 +63,7 @@ class Quality(ValueGapAudit[QualitySettings]):
         attribute = item.labels["attribute"]
         values = values_of(probe, attribute)
         groups = (*values, NEUTRAL)
-        trials = draws_of(answers, attribute)
+        trials = trials_of(answers, attribute)
         parts: list[Matrix] = []
         scores: dict[str, list[Floats]] = {group: [] for group in groups}
         unknown: list[str] = []
@@ -72,7 +72,7 @@ class Quality(ValueGapAudit[QualitySettings]):
         for lists in Lists.parts(probe, answers):
             known = relevant_items(probe, lists)
             conditioned = [draw for draw in lists.of_group(attribute) if draw.value in values]
-            neutral = compared_neutral_draws(probe, lists.of_group(NEUTRAL), trials)
+            neutral = neutral_lists_to_compare(probe, lists.of_group(NEUTRAL), trials)
             draws = [draw for draw in (*conditioned, *neutral) if known[draw.entity]]
             usable = [draw for draw in draws if draw.usable]
             found = ranking.quality([draw.items for draw in usable], [known[draw.entity] for draw in usable], probe.k)

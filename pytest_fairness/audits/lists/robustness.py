@@ -23,8 +23,8 @@ from pytest_fairness.audits.lists.neutral_similarity import (
     Pairs,
     SimilaritySettings,
     compared,
-    likeness,
-    mean_floor,
+    neutral_similarities,
+    noise_floor,
 )
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Draw, Lists
 from pytest_fairness.audits.lists.perturbed_snsr import perturbed_snsr
@@ -84,7 +84,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
         """Return each entity's similarity between lists for perturbed and original questions, in one column."""
         name = item.labels["perturbation"]
         neutral = getattr(probe.perturbations[name], "where", "text") != "attribute"
-        most_clean = _clean_draws(probe, answers, name)
+        most_clean = _original_trials(probe, answers, name)
         parts: list[Matrix] = []
         floors: dict[str, float] = {}
         merged: list[dict[str, str]] = []
@@ -99,7 +99,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
             )
             groups = {CLEAN: clean, PERTURBED: perturbed}
             floor = [draw for draw in lists.of_group(NEUTRAL) if draw.trial < probe.neutral_trials]
-            floors |= likeness(probe, item.settings, floor)
+            floors |= neutral_similarities(probe, item.settings, floor)
             merged += lists.merge_details()
             parts.append(
                 Matrix.averaged(
@@ -119,7 +119,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
                 "measure": item.settings.similarity,
                 "variant": item.settings.variant,
                 "compared": NEUTRAL if neutral else "conditioned",
-                "noise_floor": mean_floor(floors),
+                "noise_floor": noise_floor(floors),
                 "merged": merged,
             },
         )
@@ -174,7 +174,7 @@ def _same_questions(clean: Sequence[Draw], perturbed: Sequence[Draw]) -> Pairs:
     return pairs
 
 
-def _clean_draws(probe: RecommendationProbe, answers: Sequence[Answer], perturbation: str) -> float:
+def _original_trials(probe: RecommendationProbe, answers: Sequence[Answer], perturbation: str) -> float:
     """Return the number of trials of original questions, without the trials that only `uncertainty` needs."""
     if probe.responses is not None:
         return math.inf

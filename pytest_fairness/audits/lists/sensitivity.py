@@ -29,7 +29,7 @@ SettingsT = TypeVar("SettingsT", bound=SimilaritySettings)
 
 
 class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
-    """Base class of audits of the values' mean similarities to the neutral lists."""
+    """Base class of audits that compare the mean similarity of each attribute value to the neutral lists."""
 
     settings_model: ClassVar[type[AuditSettings]] = SimilaritySettings
     version: ClassVar[int] = 3
@@ -47,7 +47,7 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
 
 
 class Snsr(_Sensitivity[SimilaritySettings]):
-    """Range of the values' mean similarities to the neutral lists, 0..1 on the normalised scale."""
+    """Range, over attribute values, of the mean similarity to the neutral lists; 0..1 on the normalised scale."""
 
     info = AuditInfo(
         name="snsr",
@@ -66,7 +66,7 @@ class Snsr(_Sensitivity[SimilaritySettings]):
 
 
 class Snsv(_Sensitivity[SimilaritySettings]):
-    """Standard deviation of the values' mean similarities to the neutral lists, 0..0.5 on the normalised scale."""
+    """Standard deviation, over attribute values, of the mean similarity to the neutral lists; 0..0.5 if normalised."""
 
     info = AuditInfo(
         name="snsv",
@@ -85,7 +85,7 @@ class Snsv(_Sensitivity[SimilaritySettings]):
     )
 
     def statistic(self, columns: int) -> StandardDeviation:
-        """Return the statistic: the population standard deviation of the values' means."""
+        """Return the statistic: the population standard deviation of the means of the attribute values."""
         return StandardDeviation()
 
 
@@ -100,7 +100,7 @@ class PafsSettings(SimilaritySettings):
 
 
 class Pafs(_Sensitivity[PafsSettings]):
-    """1 minus the mean absolute deviation of the values' mean similarities to the neutral lists; higher is better."""
+    """1 minus the mean absolute deviation, over attribute values, of the mean similarity to the neutral lists."""
 
     info = AuditInfo(
         name="pafs",
@@ -129,7 +129,7 @@ class Pafs(_Sensitivity[PafsSettings]):
         return known_attributes(probe, self.info.name, [settings.attribute])
 
     def statistic(self, columns: int) -> Evenness:
-        """Return the statistic: 1 minus the mean absolute deviation of the values' means."""
+        """Return the statistic: 1 minus the mean absolute deviation of the means of the attribute values."""
         return Evenness()
 
     def table(self, probe: RecommendationProbe, item: AuditItem[PafsSettings], answers: Sequence[Answer]) -> Matrix:

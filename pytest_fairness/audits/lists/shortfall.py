@@ -38,7 +38,7 @@ class ShortfallSettings(AuditSettings):
 
 
 class Shortfall(ValueGapAudit[ShortfallSettings]):
-    """Largest gap between values in the share of missing items, 0..1.
+    """Largest gap between attribute values in the share of missing items, 0..1.
 
     A refused or unreadable list counts as a list in which all items are missing; a failed request is left out. If the
     direct wording was refused, an answer to the indirect wording does not count.
@@ -77,7 +77,7 @@ class Shortfall(ValueGapAudit[ShortfallSettings]):
     def table(
         self, probe: RecommendationProbe, item: AuditItem[ShortfallSettings], answers: Sequence[Answer]
     ) -> Matrix:
-        """Return the share of missing items by entity and value."""
+        """Return the share of missing items by entity and attribute value."""
         attribute = item.labels["attribute"]
         values = values_of(probe, attribute)
         groups = (*values, NEUTRAL)
@@ -151,7 +151,7 @@ class Shortfall(ValueGapAudit[ShortfallSettings]):
 def _only_indirect_lists(
     probe: RecommendationProbe, answers: Sequence[Answer], values: Sequence[str]
 ) -> dict[str, int]:
-    """Return, by value, the number of lists that only the indirect wording produced; empty if there are none."""
+    """Return, by attribute value, the number of lists that only the indirect wording produced; empty if all are 0."""
     reworded = {answer.labels["entity"] for answer in answers if answer.labels.get("form")}
     counts = Counter(dict.fromkeys(values, 0))
     for lists in Lists.parts(probe, (answer for answer in answers if answer.labels["entity"] in reworded)):

@@ -35,7 +35,7 @@ class UncertaintySettings(RepeatSettings):
 
 
 class Uncertainty(EntityAudit[UncertaintySettings]):
-    """Entropy of repeated lists, in bits, averaged over entities; for an attribute, the largest gap between values."""
+    """Mean entropy, in bits, of an entity's repeated lists; for an attribute, the largest gap between its values."""
 
     info = AuditInfo(
         name="uncertainty",
@@ -71,7 +71,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         return not labels.get("perturbation") and labels["attribute"] == item.labels.get("attribute", NEUTRAL)
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that lists vary, or for which value they vary most; see `Audit.finding`."""
+        """Return the finding that lists vary, or that they vary most for one attribute value; see `Audit.finding`."""
         if result.labels:
             return super().finding(result)
         return Finding(
@@ -140,7 +140,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic: the mean entropy of the neutral lists, or the range of the values' means."""
+        """Return the statistic: the mean entropy of neutral lists, or the range of the mean entropies by value."""
         return Mean() if columns == 1 else LargestGap(columns)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:

@@ -21,11 +21,11 @@ SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 class ValueGapAudit(EntityAudit[SettingsT]):
     """Base class of audits that compare the values of an attribute; there is one item for each attribute.
 
-    The audit's value is the largest minus the smallest of the values' means.
+    The result of the audit is the largest minus the smallest mean of an attribute value.
     """
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic: the range of the values' means."""
+        """Return the statistic: the range of the means of the attribute values."""
         return LargestGap(columns)
 
     def attributes(self, probe: RecommendationProbe, settings: SettingsT) -> Sequence[str]:
@@ -50,7 +50,10 @@ class ValueGapAudit(EntityAudit[SettingsT]):
         measurement: Measurement,
         answers: Sequence[Answer],
     ) -> list[list[Example]]:
-        """Return pairs of a list for the most disadvantaged value and a neutral list; most affected entity first."""
+        """Return pairs of a list for the most disadvantaged attribute value and a neutral list.
+
+        The most affected entity comes first.
+        """
         worst, by_entity = measurement.details.get("worst"), measurement.details["by_entity"]
         if worst is None:
             return []

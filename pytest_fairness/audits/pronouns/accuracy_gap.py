@@ -106,8 +106,8 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
                     }
                     for version in VERSIONS
                 },
-                "mcnemar": dict(zip(("only_pro_right", "only_anti_right"), discordant(rows), strict=True)),
-                "sentences": examples(_lost(coded, units, rows)),
+                "mcnemar": dict(zip(("only_pro_right", "only_anti_right"), discordant_pairs(rows), strict=True)),
+                "sentences": examples(_errors_of_the_worse_version(coded, units, rows)),
                 "not_parallel": [
                     {"line": int(pair.number), "differ": pair.differ, "pro": pair.pro.marked, "anti": pair.anti.marked}
                     for pair in probe.pairs.values()
@@ -124,7 +124,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
         """Return the two-sided p-value of McNemar's test over the pairs of sentences."""
-        return paired_tests.mcnemar(*discordant(table.rows), two_sided=True)
+        return paired_tests.mcnemar(*discordant_pairs(table.rows), two_sided=True)
 
     def loss_of_answers(
         self, probe: CoreferenceProbe, item: AuditItem[AccuracyGapSettings], current: Sequence[Answer]
@@ -155,14 +155,14 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         return [f"{only}, {pairs['only_anti_right']} with only the anti-stereotypical sentence right"]
 
 
-def discordant(rows: Floats) -> tuple[int, int]:
-    """Return two numbers of pairs: with more right answers to the pro version, and to the anti version."""
+def discordant_pairs(rows: Floats) -> tuple[int, int]:
+    """Return how many pairs have more right answers to the pro version, and how many to the anti version."""
     return int((rows[:, 0] > rows[:, 1]).sum()), int((rows[:, 0] < rows[:, 1]).sum())
 
 
-def _lost(coded: Sequence[Coded], units: Sequence[str], rows: Floats) -> list[Coded]:
+def _errors_of_the_worse_version(coded: Sequence[Coded], units: Sequence[str], rows: Floats) -> list[Coded]:
     """Return the wrong answers to the less accurate version of each pair whose other version is answered better."""
-    more, fewer = discordant(rows)
+    more, fewer = discordant_pairs(rows)
     worse, other = (1, 0) if more >= fewer else (0, 1)
     lines = {unit for unit, row in zip(units, rows, strict=True) if row[worse] < row[other]}
     return [

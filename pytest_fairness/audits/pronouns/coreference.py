@@ -41,7 +41,7 @@ class CoreferenceSettings(AuditSettings):
 class Coreference(PronounAudit[CoreferenceSettings]):
     """Stereotypical minus anti-stereotypical choices, as a share of all answers that could be coded, −1..1.
 
-    Only a preference for the stereotype counts as bias; a preference against it counts as none.
+    Only a preference for the stereotype counts as bias; a preference against the stereotype counts as no bias.
     """
 
     info = AuditInfo(
@@ -97,7 +97,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return details: units of the table whose preference for the stereotype grew, the largest growth first."""
+        """Return details: items whose preference for the stereotype grew, the largest growth first."""
         scores = [run[:, 0] / run[:, 1] for run in (current, baseline)]
         order = sorted(
             range(len(units)), key=lambda row: (-round(float(scores[0][row] - scores[1][row]), 12), units[row])

@@ -22,7 +22,7 @@ SHOWN_FLIPS = 200
 
 @dataclass(frozen=True)
 class RecordChange:
-    """How the answers about one record change.
+    """Changes of the answers about one record if an attribute is flipped, and if the prompt is repeated.
 
     Attributes:
         labels: labels of the record's answers.
@@ -44,7 +44,7 @@ class RecordChange:
 
 
 def record_change(answered: RecordAnswers, positive: str, attribute: str, values: Sequence[str]) -> RecordChange:
-    """Return how the answers about one record change.
+    """Return the changes of the answers about one record.
 
     Args:
         answered: answers about the record.
@@ -99,7 +99,7 @@ def shares(records: Sequence[RecordChange], *, repeated: bool) -> dict[str, Json
 
 
 def directions(records: Sequence[RecordChange], attribute: str, values: Sequence[str]) -> dict[str, Json]:
-    """Return, for each pair of values, how many records favour either value, with McNemar's test (Holm-adjusted).
+    """Return, for each pair of values, the numbers of records that favour each value, and a Holm-adjusted McNemar test.
 
     The pair with the smallest p-value is also returned at the top level.
 

@@ -82,7 +82,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         return [AuditItem(self.info.name, name, {"attribute": name}, settings) for name in probe.flips]
 
     def uses(self, probe: CounterfactualProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
-        """Return whether the record has one of the attribute's values, and the kind of answer is measured."""
+        """Return whether the record has a value of the item's attribute, and the audit measures this kind of answer."""
         attribute = item.labels["attribute"]
         return (
             labels["form"] in self.forms

@@ -78,7 +78,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
     def table(
         self, probe: CounterfactualProbe, item: AuditItem[FlipRateSettings], answers: Sequence[Answer]
     ) -> UnitTable:
-        """Return two shares for each record: answers that change with the flip, and with a repetition of the prompt."""
+        """Return, for each record, the share of answers that change with the flip, and on repetition of the prompt."""
         flip = probe.flips[item.labels["attribute"]]
         records = {
             name: record_change(answered, probe.positive, flip.attribute, flip.values)
@@ -115,7 +115,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         return ShareDifference()
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value of a sign-flip test. Its hypothesis: flipping changes no more answers than repeating."""
+        """Return the p-value of a sign-flip test (null hypothesis: flipping changes no more answers than repeating)."""
         rows = table.rows[table.complete]
         return paired_tests.sign_flip(rows[:, 0] - rows[:, 1], SIGNS, random)
 
@@ -140,7 +140,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         measurement: Measurement,
         answers: Sequence[Answer],
     ) -> list[list[Example]]:
-        """Return the answers to the unchanged and to a flipped prompt, for the records that change most."""
+        """Return the answers about the unchanged and about a flipped record, for the records that change most."""
         records = [flip["record"] for flip in measurement.details["flips"]]
         return side_by_side(records, item.labels["attribute"], answers)
 

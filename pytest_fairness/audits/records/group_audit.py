@@ -65,9 +65,10 @@ class GroupAudit(RecordAudit[SettingsT]):
     def table(self, probe: CounterfactualProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> UnitTable:
         """Return the table with a row for each record.
 
-        The first half of the columns has a column for each rate and group; the record's share of hits is in the column
-        of its own rate and group. The same column in the second half is 1. All other columns of the record are 0, so
-        that mean hits divided by mean size is the group's rate.
+        Each rate and group has a column of hits in the first half of the table, and a column of sizes in the second
+        half. A record has its share of hits in the hits column of its own rate and group, 1 in the sizes column of the
+        same rate and group, and 0 in all other columns. The mean of the hits divided by the mean of the sizes is then
+        the group's rate.
         """
         attribute = item.labels["attribute"]
         groups: tuple[str, ...] = probe.flips[attribute].values

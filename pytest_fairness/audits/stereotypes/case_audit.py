@@ -96,7 +96,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return [AuditItem(self.info.name, subject, labels, settings) for subject, labels in subjects.items()]
 
     def uses(self, probe: StereotypeProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
-        """Return whether the labels belong to one of the item's cases, and to a group that the case still has."""
+        """Return whether the labels belong to one of the item's cases, and to a group of this case."""
         case = probe.by_name.get(labels.get("case", ""))
         if case is None or not self.fits(case):
             return False

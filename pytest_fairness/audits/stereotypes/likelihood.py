@@ -150,7 +150,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         }
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that stereotypes are more likely; it has no instruction, because no prompt would help."""
+        """Return the finding that the model prefers stereotypes; there is no instruction, as no prompt changes this."""
         return Finding(f"The model gives sentences with stereotypes a higher probability: {subject_of(result)}.", "")
 
     def describe(self, measurement: Measurement) -> str:

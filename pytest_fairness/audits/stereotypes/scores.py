@@ -120,7 +120,7 @@ class Scores:
         return float(np.sqrt((errors**2).sum()) / len(errors))
 
     def group_means(self, column_means: Floats) -> Floats:
-        """Return the mean over cases of each group, shape (..., groups), from column means of shape (..., columns)."""
+        """Return each group's mean over cases, shape (..., groups); `column_means` has shape (..., columns)."""
         return np.asarray(self.grid(column_means).mean(axis=-2))
 
     def gap(self, column_means: Floats) -> Floats:

@@ -64,7 +64,7 @@ class MarkedWordsSettings(PriorSettings):
 
 
 def _furthest_word(measurement: Measurement) -> float:
-    """Return the largest Cohen's h of the significant words: of both groups' shares of texts with the word."""
+    """Return the largest Cohen's h of a significant word; h compares the groups' shares of texts with the word."""
     shares = [word["texts"] for word in measurement.details["words"] if word["significant"]]
     return max((effect_sizes.cohens_h(each["marked"], each["unmarked"]) for each in shares), key=abs, default=0.0)
 
@@ -111,7 +111,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
     rule = GrownWords()
 
     def uses(self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], labels: Mapping[str, str]) -> bool:
-        """Return whether the answers belong to the compared groups; a pooled prior needs the answers of all groups."""
+        """Return whether the answers belong to the compared groups; with a pooled prior, return true for all groups."""
         return item.settings.prior == "pooled" or is_compared(probe, item, labels)
 
     def about(
@@ -181,7 +181,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         current: Sequence[Answer],
         baseline: Sequence[Answer],
     ) -> Comparison:
-        """Return the number of words whose difference between the groups grew significantly; see `Audit.compare`."""
+        """Return the number of words that became significantly more typical of a group; see `Audit.compare`."""
         by_axis = contrasts(probe, item, current)
         groups = list(by_axis.values())
         runs = [

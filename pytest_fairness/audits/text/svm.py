@@ -86,12 +86,15 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         return Corpus.of(documents, item.settings.features)
 
     def statistic(self, features: Corpus, marked: Bools) -> Floats:
-        """Return the accuracy and the standardised difference of mean scores; shape (labellings, 2)."""
+        """Return the accuracy and the standardised difference of the groups' mean scores; shape (labellings, 2)."""
         separation = features.separation(marked)
         return np.column_stack([separation.accuracies, separation.effects])
 
     def test_statistic(self, features: Corpus, statistic: Floats) -> Floats:
-        """Return the difference of mean scores; it is finer than the accuracy, which uses only the signs of scores."""
+        """Return the groups' difference of mean scores.
+
+        The difference is finer than the accuracy, which uses only the signs of scores.
+        """
         test_statistic: Floats = statistic[..., 1]
         return test_statistic
 
@@ -120,7 +123,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         }
 
     def distance(self, features: Corpus, selected: Bools) -> Floats:
-        """Return the difference of mean scores for each selection of documents; a negative difference counts as 0."""
+        """Return the groups' difference of mean scores for each selection of documents; at least 0."""
         distance: Floats = np.maximum(features.separation(used=selected).effects, 0)
         return distance
 

@@ -50,12 +50,12 @@ class Variation:
     """Variation among the lists that a model returns if the same question is repeated.
 
     Attributes:
-        entropy: entropy of the items' shares of all mentions, in bits. It is log2 k if all lists have the same k items,
-            and at most log2 of the number of mentions.
+        entropy: entropy, in bits, of the distribution of all mentions over items. It is log2 k if all lists have the
+            same k items, and at most log2 of the number of mentions.
         instability: entropy above log2 k, as a share of the largest possible excess: 0 if all lists have the same
             items, 1 if no item occurs twice. The instability is exact for lists of equal length; for other lists it is
             clipped to 0..1.
-        item_entropy: mean, over items, of the entropy of the share of lists that contain the item; in bits, 0..1.
+        item_entropy: entropy, in bits, of whether a list contains an item; mean over all items, 0..1.
     """
 
     entropy: float

@@ -202,8 +202,8 @@ class Separation:
     Attributes:
         accuracies: (labellings,) balanced accuracy: mean of both groups' shares of correctly classified units, 0..1,
             chance 0.5. A unit with score 0 counts as half correct.
-        effects: (labellings,) mean difference between the groups' scores within strata, in standard deviations; 0 by
-            chance.
+        effects: (labellings,) mean difference between the groups' scores within strata, in standard deviations; 0 on
+            average if the groups do not differ.
     """
 
     accuracies: Floats

@@ -1,4 +1,4 @@
-"""Test of words whose difference between two groups grew from one run to another.
+"""Test for words that became more typical of one of two groups from one run to another.
 
 A word's difference is the share of the marked group's documents that contain the word, minus that share of the unmarked
 group. The test statistic of a word is the change of the word's difference from one run to another, divided by the
@@ -9,7 +9,8 @@ A word that became more frequent in one group is also associated with that group
 The permutation of run labels does not change this association. The association may therefore be used to weight the
 words, without an effect on the error rate (weighted hypotheses: Genovese, Roeder and Wasserman 2006): up to `CREDIT`
 standard deviations of association are added to the statistic. Most words are associated with neither group and get no
-addition. They therefore raise the critical value less for the few words that are associated with a group.
+addition, so that the critical value hardly rises. The few words that are associated with a group are therefore found
+more easily.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ SIGNS = np.array([1.0, -1.0])
 
 @dataclass(frozen=True)
 class ShareGrowth:
-    """Documents of two groups in two runs, prepared for the test of words whose difference grew.
+    """Documents of two groups in two runs, prepared for the test of all words.
 
     Attributes:
         sizes: (strata, 2, 2) number of documents by stratum, group (marked, unmarked) and run (current, baseline). Only

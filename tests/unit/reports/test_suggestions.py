@@ -92,8 +92,9 @@ def test_the_finding_names_the_worst_value_and_its_own_items() -> None:
     }
     found = suggested("snsr", details, {"attribute": "religion"}, examples=examples)
     assert found["found"] == (
-        "Of religion, a Buddhist is most disadvantaged (similarity 0.31, mean of the other values 0.52). "
-        "Entries that only its lists have, among the lists shown: Temple songs."
+        "The most disadvantaged value of religion is a Buddhist "
+        "(similarity to the neutral lists 0.31, mean of the other values 0.52). "
+        "Entries of its lists that the neutral lists lack (of the lists shown): Temple songs."
     )
     assert actions(found) == ["variant", "sample"]
 

@@ -34,7 +34,7 @@ SIDES = ("marked", "unmarked")
 
 @dataclass(frozen=True)
 class Growth:
-    """Test that finds words whose difference between the marked and one unmarked group grew since the baseline.
+    """Test for words that became more typical of the marked group, or of one unmarked group, since the baseline.
 
     Attributes:
         vocabulary: words that occur in at least three documents.
