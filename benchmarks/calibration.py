@@ -92,14 +92,14 @@ class Judged:
 
 def judged(part: ProbeItem, current: Sequence[Answer], baseline: Sequence[Answer]) -> Judged:
     """Look at an item as often as its probe says, until its verdict is no longer open."""
-    last = part.looks[-1]
+    last = part.analyses[-1]
     used = [answer for answer in baseline if last.uses(answer.labels)]
     try:
         # A baseline is made of everything that may be asked.
         earlier = last.audit.measure(last.probe, last, used)
     except NotMeasurable:
         return Judged(VerdictName.NOT_MEASURABLE, float("nan"), {}, set(), decides=False)
-    for look in part.looks:
+    for look in part.analyses:
         found = looked_at(look, current, baseline, earlier)
         if found.decides:
             break

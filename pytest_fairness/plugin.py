@@ -99,6 +99,6 @@ def fairness_check(request: pytest.FixtureRequest) -> FairnessCheck:
 def _service(config: pytest.Config, fixture: str) -> AuditService:
     session = config.pluginmanager.get_plugin(SESSION)
     if session is None:
-        pytest.skip(f"the fixture {fixture} sends requests to a model: run pytest with --fairness")
+        pytest.skip(f"{fixture} sends requests to a model: run with --fairness")
     service: AuditService = session.service
     return service

@@ -43,7 +43,7 @@ class AuditItem(Generic[OwnSettings]):
         seed: text that seeds all random draws of the item; the same in every run.
         target: name of the target that is asked; `None` if the only target has no name.
         total_alpha: alpha of all interim analyses together; `None` if there is only one analysis.
-        last_look: whether this is the last analysis, after which no more requests are sent.
+        final_analysis: whether this is the last analysis, after which no more requests are sent.
     """
 
     audit_name: str
@@ -55,7 +55,7 @@ class AuditItem(Generic[OwnSettings]):
     target: str | None = None
     beta: float = BETA
     total_alpha: float | None = None
-    last_look: bool = True
+    final_analysis: bool = True
 
     @property
     def planned_alpha(self) -> float:

@@ -107,7 +107,7 @@ class SignificantChange(DecisionRule):
             degrees_of_freedom=measurement.degrees_of_freedom,
             bounds=_distance_bounds(item, measurement, audit.info.loss(limit)),
         )
-        if decision.outcome == "within" and audit.grows_with_size and not item.last_look:
+        if decision.outcome == "within" and audit.grows_with_size and not item.final_analysis:
             return replace(decision, outcome="unclear")
         return decision
 
@@ -170,7 +170,7 @@ class GrownWords(DecisionRule):
         """
         if measurement.value > limit:
             return Decision("beyond", exceeds=True, significant=True)
-        if not item.last_look:
+        if not item.final_analysis:
             return Decision("unclear")
         details = measurement.details
         return _unless_missed(details["documents_needed"], details["smallest_share"], VISIBLE_SHARE)

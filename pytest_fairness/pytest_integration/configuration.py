@@ -18,7 +18,7 @@ from pytest_fairness.targets.web.address import public_target
 
 _BY_NAME = {option.name: option for option in SETTINGS}
 _NAMED_TARGET = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})\s*=\s*(?P<target>.+)", re.DOTALL)
-"""Pattern of `NAME=TARGET`; an equals sign of the target itself comes after a colon."""
+"""Pattern of `NAME=TARGET`; the name contains no colon, unlike a target without a name that has an equals sign."""
 
 
 def settings_from(config: pytest.Config) -> RunSettings:
@@ -32,14 +32,14 @@ def settings_from(config: pytest.Config) -> RunSettings:
     """
     if config.getoption("fairness_fresh") and config.getoption("fairness_replay"):
         raise pytest.UsageError(
-            "--fairness-fresh sends every request again, --fairness-replay sends none: give one of them."
+            "--fairness-fresh sends every request again, but --fairness-replay sends none. Give only one of them."
         )
     if config.getoption("fairness_reason") is not None and not config.getoption("fairness_rebaseline"):
         raise pytest.UsageError("--fairness-reason says why new baselines are accepted: add --fairness-rebaseline.")
     if config.getoption("fairness_measure") and config.getoption("fairness_rebaseline"):
         raise pytest.UsageError(
-            "--fairness-measure judges nothing, and a baseline is what later runs are judged by. Look at the estimates "
-            "with --fairness-measure first, then accept them with --fairness-rebaseline alone."
+            "--fairness-measure and --fairness-rebaseline cannot be combined. Look at the estimates with "
+            "--fairness-measure first; then accept them as baselines with --fairness-rebaseline alone."
         )
     target, targets = _targets(config)
     given: dict[str, Any] = {"target": target}
@@ -59,7 +59,7 @@ def settings_from(config: pytest.Config) -> RunSettings:
         store=in_folder(settings.root, settings.store),
     )
     if given["min_audits"] is None and (_in_ci() or any(path.exists() for path in settings.probes)):
-        return replace(settings, min_audits=1)  # so that a run without audits fails
+        return replace(settings, min_audits=1)  # a run without audits then fails
     return settings
 
 
@@ -72,23 +72,20 @@ def absolute(path: Path) -> Path:
 
 
 def root_from_here(config: pytest.Config) -> str:
-    """Return the path from the folder in which pytest was started to pytest's rootdir.
-
-    Node ids are relative to the rootdir.
-    """
+    """Return the path from the folder in which pytest was started to pytest's rootdir (the root of node ids)."""
     return Path(os.path.relpath(config.rootpath, config.invocation_params.dir)).as_posix()
 
 
-def last_look_only(config: pytest.Config) -> bool:
-    """Return whether every item is measured only with all its trials: to make baselines, or without verdicts."""
+def without_interim_analyses(config: pytest.Config) -> bool:
+    """Return whether the run makes no interim analyses, because it makes baselines or gives no verdicts."""
     return bool(config.getoption("fairness_rebaseline") or config.getoption("fairness_measure"))
 
 
 def folder_in_repository(config: pytest.Config) -> str:
     """Return the path from the root of the repository to pytest's rootdir; empty if both are the same folder.
 
-    CI services name the root of the repository in an environment variable; elsewhere it is the nearest parent folder
-    with `.git`.
+    CI services name the root of the repository in an environment variable. Outside CI, the root is the nearest parent
+    folder with `.git`.
     """
     rootdir = config.rootpath
     named = [Path(os.environ[name]) for name in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR") if os.environ.get(name)]
@@ -105,12 +102,12 @@ def _root(config: pytest.Config) -> Path:
     would use different baseline folders. In that case the root is the folder in which pytest was started.
     """
     here = config.invocation_params.dir
-    by_chance = config.inipath is None and not config.getoption("rootdir")
-    return here if by_chance and config.rootpath.is_relative_to(here) else config.rootpath
+    by_arguments = config.inipath is None and not config.getoption("rootdir")
+    return here if by_arguments and config.rootpath.is_relative_to(here) else config.rootpath
 
 
 def _value(config: pytest.Config, option: Option) -> Any:
-    """Return an option's checked and converted value from the place with the highest priority; `None` if not set."""
+    """Return an option's value, checked and converted, from the place with the highest priority; `None` if not set."""
     for where, written in _written(config, option):
         try:
             value = option.type.parse(written)
@@ -122,7 +119,7 @@ def _value(config: pytest.Config, option: Option) -> Any:
 
 
 def _written(config: pytest.Config, option: Option) -> Iterator[tuple[str, Any]]:
-    """Yield each place that may set an option, with its value; the place with the highest priority comes first."""
+    """Yield the places that set an option, each with its written value, in order of priority."""
     if option.on_command_line and (value := config.getoption(option.name)) is not None:
         yield option.flag, value
     if option.environment and (value := os.environ.get(option.environment)):
@@ -152,11 +149,11 @@ def _by_name(where: str, written: Sequence[str]) -> tuple[str, dict[str, str]]:
             return target, {}
         if match is None:
             raise pytest.UsageError(
-                f"{where}: {public_target(target)!r} is one of {len(written)} targets and has no name; write each as "
-                "NAME=TARGET."
+                f"{where}: {public_target(target)!r} is one of {len(written)} targets and has no name. Write each "
+                "target as NAME=TARGET."
             )
         if match["name"] in targets:
-            raise pytest.UsageError(f"{where}: two targets are named {match['name']!r}.")
+            raise pytest.UsageError(f"{where}: two targets are named {match['name']!r}. Rename one of them.")
         targets[match["name"]] = match["target"].strip()
     return next(iter(targets.values())), targets
 

@@ -1,4 +1,4 @@
-"""Option `--fairness-dry-run`: collect the tests and print the requests that would be sent; run no test."""
+"""Option `--fairness-dry-run`, which prints the requests that the selected tests would send, and runs no test."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.pytest_integration.configuration import last_look_only
-from pytest_fairness.pytest_integration.items.asked_targets import (
-    ASKING,
-    asked_by,
-    is_of_settings,
+from pytest_fairness.pytest_integration.configuration import without_interim_analyses
+from pytest_fairness.pytest_integration.items.item_targets import (
+    REQUEST_FIXTURES,
+    is_from_settings,
     is_skipped,
     probe_item_of,
+    target_source,
 )
 from pytest_fairness.reports.terminal import forecast as report
 from pytest_fairness.run import Run
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 class DryRun:
-    """Hooks of a dry run, which sends nothing."""
+    """Hooks of a dry run, which counts requests and sends none."""
 
     def __init__(self, config: pytest.Config, run: Run) -> None:
         self._config = config
         self._run = run
         self._lines: list[str] = []
-        # Each worker would print the same.
+        # pytest-xdist is switched off, because each worker would print the same forecast.
         if hasattr(config.option, "dist"):
             config.option.dist, config.option.tx, config.option.numprocesses = "no", [], None
 
@@ -42,7 +42,7 @@ class DryRun:
         if self._config.getoption("collectonly"):
             return None
         if session.testsfailed and not self._config.getoption("continue_on_collection_errors"):
-            return None  # pytest's own loop reports the errors, and runs nothing
+            return None  # pytest's own loop reports the errors and runs no test
         try:
             self._lines = self._forecast(session.items)
         except FairnessError as error:
@@ -74,15 +74,15 @@ class DryRun:
                 continue
             if (probe_item := probe_item_of(item)) is not None:
                 selected[item.nodeid.partition("::")[0], probe_item.target].append(item)
-            elif not ASKING.isdisjoint(getattr(item, "fixturenames", ())):
+            elif not REQUEST_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
                 tests += 1
         settings, targets = self._run.settings, self._run.targets
-        forecaster = Forecaster(self._run, last_only=last_look_only(self._config))
+        forecaster = Forecaster(self._run, last_only=without_interim_analyses(self._config))
         forecasts = [
             forecaster.forecast(
                 file,
                 [probe_item for item in of_file if (probe_item := probe_item_of(item)) is not None],
-                targets.named(name) if is_of_settings(asked_by(of_file[0])) else None,
+                targets.named(name) if is_from_settings(target_source(of_file[0])) else None,
             ).to_json()
             for (file, name), of_file in selected.items()
         ]

@@ -1,9 +1,9 @@
-"""Terminal output that breaks up workflow commands, which a CI runner would find in the log and execute.
+"""Terminal output in which workflow commands are broken up, so that a CI runner does not execute them.
 
-GitHub's runner executes a line that begins with `::`, with or without blanks before it, and `##[` anywhere in a line;
-Azure Pipelines executes `##vso[`, TeamCity `##teamcity[`. Texts of models, servers and probe files reach the log in
-many ways (reasons, node ids, assertions, wrapped lines), so they are checked where all of them pass: at the terminal's
-file.
+GitHub's runner executes a line that begins with `::`, with or without blanks before it, and `##[` anywhere in a line.
+Azure Pipelines executes `##vso[`, and TeamCity executes `##teamcity[`. Texts of models, servers and probe files reach
+the log in many ways (reasons, node ids, assertions, wrapped lines). All of them are written to the terminal's file, so
+that is where they are checked.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
 WITHOUT_SYMBOLS = {"± ": "+-", "≤ ": "<=", "→ ": "->"} | dict(zip("✗✓·…−“”’", 'x+.~-""\'', strict=True))
-"""Text in place of symbols, of the same width, for a terminal whose encoding lacks them."""
+"""Replacement of the same width for each symbol, for a terminal whose encoding lacks the symbols."""
 KEPT = 200
-"""Maximum number of characters of an unfinished line that are kept: a command may be written in several pieces."""
+"""Maximum number of characters of an unfinished line that are kept, because a command may be written in pieces."""
 
 
 class GuardedFile:
@@ -37,7 +37,10 @@ class GuardedFile:
         self._replaced = {} if _has_symbols(file) else WITHOUT_SYMBOLS
 
     def write(self, text: str) -> int:
-        """Write a text; insert a space into each command in it, and replace symbols that the terminal lacks."""
+        """Write a text, with a space inserted into each command and symbols replaced that the terminal lacks.
+
+        Return the length of the text.
+        """
         whole = without_commands(self._line + text)
         found = whole[len(self._line) :]
         last = max(whole.rfind("\n"), whole.rfind("\r")) + 1
@@ -49,7 +52,7 @@ class GuardedFile:
         return len(text)
 
     def write_commands(self, commands: Iterable[str]) -> None:
-        """Write workflow commands of this plugin unchanged, each on a line; the runner executes them."""
+        """Write this plugin's own workflow commands unchanged, one per line, so that the runner executes them."""
         self._file.write("".join(f"{command}\n" for command in commands))
 
     def writelines(self, lines: Iterable[str]) -> None:

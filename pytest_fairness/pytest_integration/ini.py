@@ -16,7 +16,7 @@ ENVIRONMENT_PREFIX = "PYTEST_FAIRNESS_"
 ENVIRONMENT: list[str] = [
     name for option in OPTIONS if (name := option.environment) and name.startswith(ENVIRONMENT_PREFIX)
 ]
-"""Names of the environment variables with this prefix that the plugin reads."""
+"""Environment variables that the plugin reads and whose names begin with `ENVIRONMENT_PREFIX`."""
 INI_NAMES = [option.name for option in OPTIONS if option.in_ini]
 
 
@@ -33,8 +33,8 @@ def ini(config: pytest.Config, option: Option) -> Any:
 
 
 def registered_marks(config: pytest.Config) -> list[str]:
-    """Return the marks that the ini file registers, without those of pytest and its plugins."""
-    # `getini` gives the marks of all plugins too. pytest before 9 has the plain values, under another name.
+    """Return the markers that the ini file registers; markers of pytest and its plugins are left out."""
+    # `getini` would also return the markers of plugins. The attribute with the raw values was renamed in pytest 9.
     raw = config._inicfg if hasattr(config, "_inicfg") else config.inicfg
     written: Any = getattr(raw.get("markers"), "value", raw.get("markers")) or ()
     lines = written.splitlines() if isinstance(written, str) else written
@@ -42,7 +42,7 @@ def registered_marks(config: pytest.Config) -> list[str]:
 
 
 def place(config: pytest.Config, name: str) -> str:
-    """Return the place of an ini value, such as `pytest.ini:4: fairness_timeout`; only the name if it is in no file."""
+    """Return where an ini value is set, such as `pytest.ini:4: fairness_timeout`; only its name if it is in no file."""
     for setting in config.getoption("override_ini", None) or ():
         if setting.partition("=")[0].strip() == name:
             return f"-o {name}"
@@ -58,11 +58,11 @@ def place(config: pytest.Config, name: str) -> str:
 def require_known_names(config: pytest.Config) -> None:
     """Raise `pytest.UsageError` for unknown ini names and environment variables with the plugin's prefix.
 
-    Otherwise the default would silently be used in place of a misspelt name's value, even for the target. Names that a
-    conftest declares are accepted, because pytest knows them.
+    Otherwise a misspelt name would silently leave a setting at its default, even the target. Names that a conftest
+    declares are accepted.
     """
     overridden = (setting.partition("=")[0].strip() for setting in config.getoption("override_ini", None) or ())
-    # From pytest 9.1 on the public attribute warns, and there is no other way to read undeclared names.
+    # The public attribute `inicfg` gives a warning from pytest 9.1 on. No other attribute has undeclared names.
     written = getattr(config, "_inicfg", None)
     names = dict.fromkeys([*(config.inicfg if written is None else written), *overridden])
     errors = [
@@ -73,7 +73,7 @@ def require_known_names(config: pytest.Config) -> None:
     for name in sorted(os.environ):
         if name.startswith(ENVIRONMENT_PREFIX) and name not in ENVIRONMENT:
             setting = name.removeprefix("PYTEST_").casefold()
-            hint = f"; {setting} belongs in the ini file" if setting in INI_NAMES else ""
+            hint = f"; set {setting} in the ini file instead" if setting in INI_NAMES else ""
             hint = hint or _suggestion(name, ENVIRONMENT_PREFIX, ENVIRONMENT)
             errors.append(f"{name}: pytest-fairness reads no environment variable of this name{hint}")
     if errors:
@@ -82,9 +82,9 @@ def require_known_names(config: pytest.Config) -> None:
 
 def _suggestion(name: str, prefix: str, known: Sequence[str]) -> str:
     """Return a hint for the message: the most similar known name, or all known names."""
-    # Names are compared without the prefix that all of them share.
+    # Names are compared without their common prefix.
     near = nearest(name[len(prefix) :], [each.removeprefix(prefix) for each in known])
-    return f": did you mean {prefix + near!r}?" if near else f"; there are {', '.join(known)}"
+    return f": did you mean {prefix + near!r}?" if near else f"; the valid names are {', '.join(known)}"
 
 
 def _is_declared(config: pytest.Config, name: str) -> bool:

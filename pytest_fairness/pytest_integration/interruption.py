@@ -34,16 +34,13 @@ class Interruption:
     def pytest_sessionstart(self) -> None:
         """Install the handler of SIGTERM, unless another handler is set."""
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            # A function that does nothing, not SIG_IGN: processes that a test starts would inherit SIG_IGN.
+            # Not SIG_IGN, which processes that a test starts would inherit.
             signal.signal(signal.SIGTERM, _ignore if self._is_worker else _interrupt)
             self._handled = True
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Remove traceback entries without a line number.
-
-        They occur if a signal arrives at certain points, and pytest cannot show them.
-        """
+        """Remove traceback entries without a line number, which a signal can cause and pytest cannot show."""
         excinfo.traceback = excinfo.traceback.filter(_has_line)
 
     @pytest.hookimpl(trylast=True)
@@ -67,10 +64,10 @@ class Interruption:
         recorded = int(total.get("reused", 0) + total.get("answered", 0))
         if not total.get("planned"):
             return None
-        text = f"{recorded:,} answer{'' if recorded == 1 else 's'} kept"
+        text = f"{recorded:,} answer{'' if recorded == 1 else 's'} recorded"
         again = int(total.get("asked_again", 0))
         if not again:
-            return f"{text}; run again to go on."
+            return f"{text}; run again to continue."
         which = "none of them is" if again >= recorded else f"{again:,} of them are not"
         return (
             f"{text}, but {which} reused by the next run: answers of python: and http: targets without a "

@@ -1,7 +1,7 @@
-"""Names of items whose ids do not end in a bracket (`svm[race=Black]@small`), in pytest's summary and JUnit files.
+"""Display of item ids that do not end in a bracket (`svm[race=Black]@small`) in pytest's summary and JUnit files.
 
-From version 9.2, pytest parses node ids: it treats all text after the first bracket as parameters and adds a closing
-bracket to it.
+From version 9.2 on, pytest parses node ids: it treats all text after the first bracket as parameters and adds a closing
+bracket to that text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from _pytest.junitxml import xml_key
 
 
 def keep_names_in_summary(config: pytest.Config) -> None:
-    """Make pytest's summary show ids that do not end in a bracket unchanged."""
+    """Make pytest's summary show all item ids unchanged, even if they do not end in a bracket."""
     shown = config.cwd_relative_nodeid
 
     def unchanged(nodeid: Any) -> Any:
@@ -24,11 +24,11 @@ def keep_names_in_summary(config: pytest.Config) -> None:
         *names, last = relative.names
         return dataclasses.replace(relative, names=(*names, f"{last}[{relative.params}"), params=None)
 
-    config.cwd_relative_nodeid = unchanged  # type: ignore[method-assign] # there is no hook for it
+    config.cwd_relative_nodeid = unchanged  # type: ignore[method-assign] # pytest has no hook for this
 
 
 def keep_name_in_junit(config: pytest.Config, report: pytest.TestReport) -> None:
-    """Write an id that does not end in a bracket unchanged as the name of the test case in the JUnit file."""
+    """Write an item's id unchanged as the name of its test case in the JUnit file, even without a final bracket."""
     xml = config.stash.get(xml_key, None)
     if xml is not None and not report.nodeid.endswith("]"):
         names, bracket, values = report.nodeid.partition("[")

@@ -1,4 +1,4 @@
-"""Progress line on the terminal while requests are answered, with number, rate and remaining time."""
+"""Progress line on the terminal, with the number of answers, the answers per second and the remaining time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ProgressLine:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._seen: deque[tuple[float, float]] = deque()
-        # Reentrant, as a hook may report a test while it reports another one.
+        # Reentrant, because a hook may report a test while it reports another test.
         self._drawing = threading.RLock()
         self._visible = False
 
@@ -42,8 +42,8 @@ class ProgressLine:
         return reporter if reporter is not None and reporter.isatty and reporter.verbosity >= 0 else None
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
-        """Return a context in which the line is removed, because pytest itself writes."""
+    def hidden(self) -> Iterator[None]:
+        """Return a context in which the line is hidden, so that pytest can write its own lines."""
         reporter = self._reporter
         with self._drawing:
             if reporter is not None:
@@ -82,13 +82,13 @@ class ProgressLine:
             now = counts()
             rate = self._rate(now["settled"] - now["reused"])
             with self._drawing:
-                # Without a line if all requests are settled, while measuring goes on.
+                # No line is shown after the last request, although measuring may continue.
                 self._draw(reporter, text_of(now, rate) if now["settled"] < now["planned"] else "")
         with self._drawing:
             self._draw(reporter, "")
 
     def _rate(self, done: float) -> float:
-        """Return the number of answers per second during the last seconds, because the speed of servers changes."""
+        """Return the number of answers per second over the last `RATE_WINDOW` seconds."""
         now = time.monotonic()
         self._seen.append((now, done))
         while len(self._seen) > 2 and (now - self._seen[0][0] > RATE_WINDOW or self._seen[1][1] == 0):
@@ -135,13 +135,13 @@ class WorkersProgress:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logstart(self) -> Generator[None]:
         """Remove the line while pytest writes the name of a test."""
-        with self._line.aside():
+        with self._line.hidden():
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(self) -> Generator[None]:
         """Remove the line while pytest writes the outcome of a test."""
-        with self._line.aside():
+        with self._line.hidden():
             return (yield)
 
 

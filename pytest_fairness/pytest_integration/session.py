@@ -1,6 +1,6 @@
-"""Hooks that run in every process of a run: collection, test reports, and the end of sending.
+"""Hooks that run in every process of a run: collection, test reports, and the end of the run.
 
-`controller/` holds the hooks that run once for a run: baselines, reports, summary.
+`controller/` holds the hooks that run only once in a run: baselines, reports, summary.
 """
 
 from __future__ import annotations
@@ -22,13 +22,6 @@ from pytest_fairness.pytest_integration.controller.header import Header, header
 from pytest_fairness.pytest_integration.guarded_terminal import TerminalGuard
 from pytest_fairness.pytest_integration.ini import place, require_known_names
 from pytest_fairness.pytest_integration.interruption import Interruption
-from pytest_fairness.pytest_integration.items.asked_targets import (
-    ASKING,
-    TARGET_FIXTURE,
-    is_audit,
-    is_overridden,
-    name_asked,
-)
 from pytest_fairness.pytest_integration.items.audit_service import FAILURES, AuditService
 from pytest_fairness.pytest_integration.items.item_results import (
     Unfair,
@@ -40,6 +33,13 @@ from pytest_fairness.pytest_integration.items.item_results import (
     undecided,
     undo_xfail,
     without_traceback,
+)
+from pytest_fairness.pytest_integration.items.item_targets import (
+    REQUEST_FIXTURES,
+    TARGET_FIXTURE,
+    is_audit,
+    is_overridden,
+    target_name_of,
 )
 from pytest_fairness.pytest_integration.items.items import FairnessItem, ProbeFile
 from pytest_fairness.pytest_integration.items.probe_files import PROBE_SUFFIXES
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 NAME = "fairness-session"
 EXPECTED = (pytest.skip.Exception, pytest.xfail.Exception)
-"""Exceptions by which a fixture or test ends an item that is not to be measured."""
+"""Exceptions by which a fixture or test skips an item or declares its failure as expected."""
 
 
 def start(config: pytest.Config) -> None:
@@ -79,7 +79,7 @@ def start(config: pytest.Config) -> None:
     else:
         run = Run(settings, **worker["fairness"])
     if str(settings.root) not in sys.path:
-        # `python:` targets are in this folder, and conftest files import them.
+        # `python:` targets are imported from this folder, also by conftest files.
         sys.path.insert(0, str(settings.root))
     _collect_probes(config, settings)
     session = FairnessSession(config, run, controller)
@@ -101,7 +101,7 @@ def _require_targets(settings: RunSettings) -> None:
 
 
 def _collect_probes(config: pytest.Config, settings: RunSettings) -> None:
-    """Add the probe folders to what pytest collects, unless the command line names files or folders."""
+    """Add the probe folders to the paths that pytest collects, unless the command line names files or folders."""
     if config.args_source is pytest.Config.ArgsSource.ARGS:
         return
     here = config.invocation_params.dir
@@ -111,7 +111,7 @@ def _collect_probes(config: pytest.Config, settings: RunSettings) -> None:
         if not path.exists():
             if config.getini("fairness_probes"):
                 raise pytest.UsageError(
-                    f"{place(config, 'fairness_probes')}: there is no {path}; paths are relative to {settings.root}."
+                    f"{place(config, 'fairness_probes')}: {path} does not exist; paths are relative to {settings.root}."
                 )
         elif path.resolve() not in ignored and not any(map(path.resolve().is_relative_to, given)):
             config.args.append(str(path))
@@ -134,30 +134,30 @@ class FairnessSession:
     # Collection
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        """Return a collector for probe files: those in the probe folders, and those on the command line."""
+        """Return a collector for a probe file in a probe folder or on the command line; `None` for other files."""
         if file_path.suffix.lower() not in PROBE_SUFFIXES:
             return None
         if not (parent.session.isinitpath(file_path) or any(map(file_path.is_relative_to, self._run.settings.probes))):
             return None
         self._found_probes = True
         outside = not file_path.is_relative_to(self._config.rootpath)
-        # pytest would name a file outside of the rootdir by its last part, which does not lead to the file.
+        # pytest would use only the last part of the path as the node id of a file outside of the rootdir.
         nodeid = Path(os.path.relpath(file_path, self._config.rootpath)).as_posix() if outside else None
         file: pytest.Collector = ProbeFile.from_parent(parent, path=file_path, service=self.service, nodeid=nodeid)
         return file
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Deselect all items of a worker after an error in a probe file, because pytest stops only the main process."""
+        """Deselect all items of a worker after an error in a probe file; pytest itself stops only the main process."""
         goes_on = self._config.getoption("continue_on_collection_errors")
         if self._is_worker and self.service.probe_files.faulty and not goes_on:
             items.clear()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Make the header; one worker sends its header to the controller."""
+        """Create the header; under pytest-xdist, one worker sends its header to the controller."""
         if session.testsfailed and not self._config.getoption("continue_on_collection_errors"):
-            return  # pytest runs nothing
+            return  # pytest runs no test
         if not self._is_worker:
             self._header = header(self._config, self._run, session.items)
             if self._controller is not None:
@@ -174,7 +174,7 @@ class FairnessSession:
         If no probe file was found, the only line names the folders that were searched.
         """
         if self._header is None or (self._config.getoption("collectonly") and self._config.get_verbosity() < 0):
-            return []  # `--co -q` lists node ids for programs
+            return []  # programs read the output of `--co -q`, which lists node ids only
         if self._header.lines:
             return self._header.wrapped(self._config.get_terminal_writer().fullwidth)
         if not all(Path(word.partition("::")[0]).exists() for word in self._config.args):
@@ -183,8 +183,8 @@ class FairnessSession:
             return ["fairness: no audit is selected"]
         folders = ", ".join(os.path.relpath(path) for path in self._run.settings.probes)
         return wrap(
-            f"fairness: no probes in {folders} (ini fairness_probes). Name a file that is elsewhere on the command "
-            "line, or write a first probe with `python -m pytest_fairness init`",
+            f"fairness: no probes in {folders} (ini fairness_probes). Name a probe file on the command line, or write "
+            "a first probe with `python -m pytest_fairness init`",
             self._config.get_terminal_writer().fullwidth,
             hanging="  ",
         )
@@ -192,7 +192,7 @@ class FairnessSession:
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Parametrize each Python test that sends requests by target, unless a conftest provides the target."""
         names = self._run.settings.targets
-        if names and not ASKING.isdisjoint(metafunc.fixturenames) and not is_overridden(metafunc.definition):
+        if names and not REQUEST_FIXTURES.isdisjoint(metafunc.fixturenames) and not is_overridden(metafunc.definition):
             if TARGET_FIXTURE not in metafunc.fixturenames:
                 metafunc.fixturenames.append(TARGET_FIXTURE)
             ids = [f"@{name}" for name in names]
@@ -200,7 +200,7 @@ class FairnessSession:
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Mark Python tests with the name of their target, so that `-m "fairness(target='NAME')"` selects them too."""
-        name = name_asked(item)
+        name = target_name_of(item)
         if name is not None and item.get_closest_marker("fairness") and not isinstance(item, FairnessItem):
             item.add_marker(pytest.mark.fairness(target=name))
 
@@ -235,11 +235,9 @@ class FairnessSession:
         if isinstance(error, Unfair):
             report.fairness_without_baseline = error.without_baseline  # type: ignore[attr-defined] # sent by pytest-xdist
         if isinstance(error, FairnessError | Unfair) and self._config.get_verbosity() <= 0:
-            shown = (
-                isinstance(error, Unfair) and not report.sections
-            )  # for a Python test, which has no output of its own
-            if isinstance(item, FairnessItem) or shown:
-                # The summary has the finding; pytest leaves a report with this mark out of its sections.
+            has_no_output = isinstance(error, Unfair) and not report.sections
+            if isinstance(item, FairnessItem) or has_no_output:
+                # The summary shows the finding. pytest leaves reports with this attribute out of its section FAILURES.
                 report._pdbshown = True  # type: ignore[attr-defined] # as pytest's own debugger does
         if call.when == "call" or error:
             # pytest-xdist sends all attributes of a report to the controller.
@@ -254,7 +252,7 @@ class FairnessSession:
     def pytest_report_teststatus(
         self, report: pytest.TestReport
     ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
-        """Return the category of items that are inconclusive, not judged, or fail only for a missing baseline."""
+        """Return the category of an item that is inconclusive, is not judged, or fails only for lack of a baseline."""
         if is_without_baseline(report):
             return "no-baseline", "n", ("NO-BASELINE", {"yellow": True})
         name = undecided(report) if report.when == "call" and report.passed else None
@@ -270,14 +268,14 @@ class FairnessSession:
         path = self._config.rootpath / file
         if path.suffix.lower() in PROBE_SUFFIXES:
             for item in self.service.probe_files.items_of_id(path, name):
-                result = error_result(item, FairnessError("the worker that measured it crashed"), crashitem)
+                result = error_result(item, FairnessError("the xdist worker that measured the item crashed"), crashitem)
                 vars(report).update(fairness=[record_of(result, item, None)])
 
     # End
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        """Stop sending requests; in the main process, stop all workers too."""
+        """Stop sending requests; in the main process, also stop all workers from sending."""
         if self._is_worker:
             interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
             self._run.stop(DEFAULT_TIMING.stop_grace if interrupted else self.service.planner.stop_grace)

@@ -15,16 +15,22 @@ from pytest_fairness.targets.web.address import public_address, public_target
 
 
 def accept_command(
-    config: pytest.Config, settings: RunSettings, nodeid: str, *, asks_default: bool, replay: bool, replaces: bool
+    config: pytest.Config,
+    settings: RunSettings,
+    nodeid: str,
+    *,
+    uses_default_target: bool,
+    replay: bool,
+    replaces: bool,
 ) -> str:
     """Return the command that makes a new baseline of an item or a file.
 
     Args:
-        config, settings, asks_default, replay: see `accept_options`.
+        config, settings, uses_default_target, replay: see `accept_options`.
         nodeid: the item or the file.
         replaces: whether there is a baseline, so that the command asks for a reason.
     """
-    options = accept_options(config, settings, asks_default=asks_default, replay=replay)
+    options = accept_options(config, settings, uses_default_target=uses_default_target, replay=replay)
     command = rebaseline_command([nodeid], options, root_from_here(config)) or []
     return shell_line(with_reason(command) if replaces else command)
 
@@ -40,15 +46,15 @@ def export_command(config: pytest.Config, settings: RunSettings, path: Path) -> 
 
 
 def accept_options(
-    config: pytest.Config, settings: RunSettings, *, asks_default: bool, replay: bool = False
+    config: pytest.Config, settings: RunSettings, *, uses_default_target: bool, replay: bool = False
 ) -> list[str]:
     """Return the options of the current command line that select the target and the requests, without secrets.
 
     Args:
         config: pytest's configuration.
         settings: the run's settings.
-        asks_default: whether the default target is used without being named; a new baseline needs its name.
-        replay: whether the command must take the recorded answers of this run, which would otherwise not be reused.
+        uses_default_target: whether this run uses the default target; the command must then name it.
+        replay: whether the command must contain `--fairness-replay`, so that it reuses the answers of this run.
     """
     options = []
     if (inipath := _other_inipath(config, settings.probes)) is not None:
@@ -63,7 +69,7 @@ def accept_options(
     for target in config.getoption("fairness_target"):
         if target.strip():
             options += ["--fairness-target", public_target(target)]
-    if asks_default:
+    if uses_default_target:
         options += ["--fairness-target", settings.target]
     if url := config.getoption("fairness_base_url"):
         options += ["--fairness-base-url", public_address(url)]
@@ -75,7 +81,7 @@ def accept_options(
 
 
 def _public_setting(setting: str) -> str:
-    """Return a setting `NAME=VALUE` without secrets, because reports show the command as part of a verdict's reason."""
+    """Return a setting `NAME=VALUE` without secrets, because reports show the suggested command."""
     name, equals, value = setting.partition("=")
     if name.strip() == "fairness_http_headers":
         return f"{name}{equals}…"
@@ -83,7 +89,7 @@ def _public_setting(setting: str) -> str:
 
 
 def _other_inipath(config: pytest.Config, probes: tuple[Path, ...]) -> Path | None:
-    """Return the ini file if pytest would not find it when the command names a probe file; else `None`."""
+    """Return the ini file if the command must name it, because pytest would not find it; else `None`."""
     if config.inipath is None:
         return None
     if config.getoption("inifilename"):

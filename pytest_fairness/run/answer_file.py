@@ -42,13 +42,13 @@ class FileProbe:
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerFile:
-    """A file of answers, and what its columns mean.
+    """A file of answers, with the meaning of its columns.
 
     Attributes:
-        path: CSV or JSON Lines file, one answer a row.
+        path: CSV or JSON Lines file with one answer per row.
         group: name of the column with the groups.
-        unmarked: group that the other groups are compared with.
-        marked: groups to compare with the unmarked one; empty for all other groups.
+        unmarked: group with which the other groups are compared.
+        marked: groups to compare with the unmarked group; empty for all other groups.
         text: name of the column with the answers.
         strata: columns such as the prompt; only answers with the same values in these columns are compared.
         audits: names of the audits; empty for all audits that need no settings.
@@ -70,7 +70,7 @@ class AnswerFile:
                 `.yaml`.
 
         Raises:
-            FairnessError: the file cannot be read, or has no such column, group or answers.
+            FairnessError: the file cannot be read, or lacks one of the columns or groups.
         """
         path = (written or self.path.with_suffix(".yaml")).absolute()
         try:
@@ -116,7 +116,7 @@ class AnswerFile:
         if axis in ("", "text", "trial", "prompt") or axis[0].isdigit():
             axis = f"_{axis}"
         columns = {axis: self.group, "text": self.text}
-        known = [audit for audit in registry.AUDITS[KIND] if audit != "lexicon"]  # which needs lists of words
+        known = [audit for audit in registry.AUDITS[KIND] if audit != "lexicon"]  # `lexicon` needs lists of words
         return "\n".join(
             [
                 f"kind: {KIND}",
@@ -134,12 +134,12 @@ class AnswerFile:
         )
 
     def _name(self) -> str:
-        """Return the probe's name: the file's name, changed where no probe can have this name."""
+        """Return the probe's name: the file's name, with `_` for characters that a probe's name cannot have."""
         name = re.sub(r"[^A-Za-z0-9._-]", "_", self.path.stem).lstrip("._-")[:100].rstrip(".") or "answers"
         return f"answers-{name}" if name_problem(name) else name
 
     def _groups(self, name: str, values: Counter[str]) -> list[str]:
-        """Return the groups to compare with the unmarked one, the most frequent first."""
+        """Return the groups to compare with the unmarked group, the most frequent group first."""
         there = ", ".join(f"{_cut(value)!r} ({count})" for value, count in values.most_common(SHOWN_VALUES))
         there += ", …" if len(values) > SHOWN_VALUES else ""
         if not values:
@@ -174,5 +174,5 @@ def _meant(name: str, choices: Sequence[str] | Counter[str]) -> str:
 
 
 def _quoted(value: object) -> str:
-    """Return a value as JSON, which is valid YAML too."""
+    """Return a value as JSON, which is also valid YAML."""
     return json.dumps(value, ensure_ascii=False)

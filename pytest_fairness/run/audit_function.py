@@ -62,7 +62,8 @@ class Audited(ItemView):
 class AuditResults(list[Audited]):
     """Results of `audit`: a list with one `Audited` for each item, in the probe's order.
 
-    A notebook shows the list as a table. `to_pandas()` gives all columns, `words()` every word of the answers.
+    A notebook shows the list as a table. `to_pandas()` returns the table with all columns; `words()` returns a table of
+    all words in the answers.
     """
 
     def __init__(self, results: Sequence[Audited], started: float) -> None:
@@ -83,7 +84,7 @@ class AuditResults(list[Audited]):
         return self.table.to_pandas()
 
     def words(self) -> DataTable:
-        """Return a table of every word in the measured items' answers; audits without words add no rows.
+        """Return a table of all words in the answers of the measured items; audits that use no words add no rows.
 
         Raises:
             FairnessError: the answers are no longer recorded.
@@ -118,21 +119,20 @@ def audit(
     max_answer_bytes: int = 4 * 1024 * 1024,
     device: str | None = None,
 ) -> AuditResults:
-    """Measure every audit of a probe file, without pytest.
+    """Measure every audit of a probe file, without pytest, baselines and verdicts.
 
-    Nothing is compared with a baseline, and there are no verdicts. The settings mean the same as the options of the
-    command line and the ini file.
+    The settings mean the same as the options of the command line and the ini file.
 
     Args:
         probe: path of the probe file.
         target: system under test: a name such as `openai:MODEL`, a callable that takes a prompt and returns an answer,
             or an object with the methods of `Target`.
         base_url: endpoint of an `openai:` target.
-        trials: number of trials, in place of the probe's own.
+        trials: number of trials, which overrides the number in the probe.
         concurrency: maximum number of requests in flight.
         max_requests: maximum number of requests to send, including retries.
-        fresh: send every request again, even where a response is recorded.
-        replay: use recorded responses only, and send nothing.
+        fresh: whether to send every request again, even if its response is recorded.
+        replay: whether to use recorded responses only, and to send no requests.
         store: file of the recorded responses.
         max_age: hours after which a request with a recorded response is sent again.
         target_version: version of the target. Responses of other versions are not reused; responses of a callable are
@@ -213,12 +213,12 @@ def _probe_file(probe: str | Path) -> Path:
     if not isinstance(probe, str | Path):
         raise TypeError(f"audit takes the path of a probe file, not {type(probe).__name__}.")
     if Path(probe).is_dir():
-        raise ProbeError(f"audit takes one probe file, and {probe} is a folder. Call it for each file in the folder.")
+        raise ProbeError(f"audit takes one probe file, but {probe} is a folder. Call audit for each file in it.")
     return Path(probe).absolute()
 
 
 def _name_of(target: str | Application | Target) -> str:
-    """Return the function name of the target, or `target` if it has none; for tables and messages."""
+    """Return a target's name for tables and messages: the name of its function, or else `target`."""
     return str(getattr(target, "__name__", "target"))
 
 
@@ -253,6 +253,6 @@ def _audited(
 
 
 def _recorded_answers(settings: RunSettings, target: str | Application | Target, item: ProbeItem) -> Sequence[Answer]:
-    """Return the answers of an item that an earlier run recorded, or those in its probe's answer file."""
+    """Return the answers of an item, from the store or from its probe's answer file; send no requests."""
     with Run(replace(settings, fresh=False, replay=True)) as run:
         return run.answers.of(item, run.targets.from_value(target, _name_of(target)) if item.asks else None)

@@ -1,4 +1,4 @@
-"""Calibration: error rates of an audit's possible limits, measured on outputs that people have labelled."""
+"""Calibration of limits: error rates of an audit's possible limits, measured on labelled outputs."""
 
 from __future__ import annotations
 
@@ -29,13 +29,12 @@ class Calibration:
 
     Attributes:
         audit: name of the audit.
-        cases: number of labelled sets of outputs that were measured, by label.
+        cases: number of measured sets of outputs, by label.
         unmeasured: number of sets that could not be measured.
         present: error rates of the probe's own limit; `None` if the probe sets no limit, or if one of the two labels
             has no measured set.
         curve: error rates of all limits that classify the sets differently.
-        best: error rates of the recommended limit, which causes few errors of both kinds; `None` if there is no such
-            limit.
+        best: error rates of the recommended limit; `None` if every limit causes many errors of one or the other kind.
     """
 
     audit: str
@@ -58,10 +57,10 @@ class Calibration:
 
 
 def calibrate(probe: Probe, labelled: Path) -> list[Calibration]:
-    """Measure labelled outputs with each audit of a probe, and return the error rates of possible limits.
+    """Return the error rates of possible limits, for each audit of a probe, measured on labelled outputs.
 
     Args:
-        probe: probe with the audits and the cases.
+        probe: the probe.
         labelled: CSV or JSON Lines file with the columns of the probe's kind, the column `label` (acceptable or
             problematic) and, if several outputs share a label, the column `set`.
 
@@ -126,7 +125,7 @@ def _set_of(answer: Answer) -> str:
 def _of_audit(
     probe: Probe, name: str, sets: Mapping[str, Sequence[Answer]], problematic: Mapping[str, bool]
 ) -> Calibration:
-    """Return the calibration of one audit; the value of a set is that of its worst item.
+    """Return the calibration of one audit; the value of a set is the value of its worst item.
 
     Args:
         probe: probe of the audit.
@@ -166,7 +165,7 @@ def _of_audit(
 
 
 def _score(item: ProbeItem, answers: Sequence[Answer]) -> float | None:
-    """Return the value of an item measured from these answers; `None` if it cannot be measured."""
+    """Return the value of an item measured from these answers; `None` if the answers cannot be measured."""
     if not answers:
         return None
     item.require_models()
@@ -177,6 +176,6 @@ def _score(item: ProbeItem, answers: Sequence[Answer]) -> float | None:
 
 
 def _errors_of_value(audit: AnyAudit, errors: Errors) -> Errors:
-    """Return the errors of a limit on the loss, with the limit converted to a value of the audit, as in probe files."""
+    """Return the error rates with their limit converted from a loss to a value of the audit, as in probe files."""
     limits = {"higher": -errors.limit, "fifty": 50 + errors.limit}
     return replace(errors, limit=limits.get(audit.info.better, errors.limit))

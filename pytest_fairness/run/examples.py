@@ -1,4 +1,4 @@
-"""Examples of an item's answers for reports: answers to the same prompt by group, and those of the baseline."""
+"""Examples of an item's answers for reports: current answers of several groups, and the baseline's answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict
         baseline: answers of the baseline.
 
     Returns:
-        A mapping for each answer with `set` (number of its set; reports show the answers of one set side by side),
+        A dictionary for each answer, with `set` (number of its set; reports show the answers of one set side by side),
         `group`, `labels`, `trial`, `prompt` (`None` if the answers are in a file), `text` (`None` without a response),
         `status`, and `before` (the baseline's answer to the same prompt, if there is one).
     """

@@ -1,4 +1,4 @@
-"""Forecast of the requests, tokens and cost of a run, without sending anything."""
+"""Forecast of the requests, tokens and cost of a run, before any request is sent."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ class Forecast:
     Attributes:
         name: name of the probe, with the name of its target if the target has one.
         file: path of the probe's file, as in node ids.
-        requests: distinct requests that the selected items need.
+        requests: number of distinct requests that the selected items need.
         recorded: number of these requests with a recorded response that the run reuses.
-        shared: number of the remaining requests that an earlier probe needs too.
+        shared: number of the other requests that an earlier probe also needs.
         later: maximum number of further requests, which are sent only while a verdict is inconclusive.
-        prompt_tokens: estimated number of prompt tokens of the requests to send; `None` if there are none.
-        completion_tokens: estimated number of tokens of their responses; `None` also if nothing limits their length.
+        prompt_tokens: estimated number of prompt tokens in all requests to send; `None` if there are no requests.
+        completion_tokens: estimated number of tokens in all responses; `None` if there are no requests, or if the
+            length of the responses is not limited.
         known: number of recorded responses, of any age, from which the tokens are estimated. If it is 0, the tokens are
             estimated from the length of the prompts and from `max_tokens`; `completion_tokens` is then an upper limit.
-        cost: cost of these tokens; `None` unless both numbers are known and the target has a price.
+        cost: cost of all tokens; `None` if a number of tokens or the target's price is unknown.
         may_ask_more: whether answers can lead to follow-up requests, which are not counted.
         judge_requests: maximum number of requests to the judge model; equal answers are judged once.
         embedded: maximum number of texts sent to each embedding model, by the model's name in the probe; equal texts
-            are sent once. The texts of a baseline are not counted; they are sent only if their embeddings are not
-            recorded.
+            are sent once. Texts of baselines are not counted; their embeddings are usually recorded.
         unknown_target: whether a fixture of the user provides the target, so that recorded responses cannot be found.
     """
 
@@ -82,11 +82,11 @@ class Forecast:
 
 
 class Forecaster:
-    """Forecaster of a run's requests, probe by probe; a request of several probes counts only for the first of them.
+    """Forecaster of a run's requests, probe by probe; a request of several probes counts only for the first probe.
 
     Args:
-        run: the run; nothing is sent.
-        last_only: whether the run measures every item at its last look only, as for a new baseline.
+        run: the run; no request is sent.
+        last_only: whether the run makes no interim analyses, as for new baselines, so that it needs all answers.
     """
 
     def __init__(self, run: Run, *, last_only: bool = False) -> None:
@@ -108,8 +108,8 @@ class Forecaster:
         embedded: defaultdict[str, set[str]] = defaultdict(set)
         worded = [each for item in items for each in (item, *variants.variants_of(item).values())]
         for item in worded if items[0].asks else ():
-            own = self._requests_of(item.looks[self._first], target)
-            most = self._by_key(list(item.looks[-1].prompts()), target).keys()
+            own = self._requests_of(item.analyses[self._first], target)
+            most = self._by_key(list(item.analyses[-1].prompts()), target).keys()
             requests |= own
             later |= most
             if (embedder := item.embedder) is not None:
@@ -161,7 +161,7 @@ class Forecaster:
     def _recorded(
         self, target: Target | None, keys: Iterable[str], fresh: Freshness | None = None
     ) -> dict[str, Response]:
-        # Do not create a store.
+        # `self._run.store` would create a missing store.
         if target is None or not self._run.settings.store.exists():
             return {}
         return self._run.store.get(keys, fresh or self._run.engines.freshness(target))
@@ -205,15 +205,15 @@ class RequestCount:
     oldest: float | None = None
 
 
-def count_requests(run: Run, target: Target | None, looks: Iterable[ProbeItem]) -> RequestCount:
+def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem]) -> RequestCount:
     """Return the number of requests of these items, without follow-ups.
 
     The requests are not kept in memory, because there may be millions.
 
     Args:
-        run: the run; nothing is sent.
+        run: the run; no request is sent.
         target: the target; `None` if a fixture of the user provides it, so that recorded responses cannot be found.
-        looks: the items, each at the interim analysis (look) up to which its requests are counted.
+        analyses: the items, each at the interim or final analysis whose requests are counted.
 
     Raises:
         StoreError: the recorded answers cannot be read.
@@ -221,7 +221,7 @@ def count_requests(run: Run, target: Target | None, looks: Iterable[ProbeItem]) 
     identity = target.identity if target else ""
     rest = (
         response_key(identity, request)
-        for request in _requests(looks)
+        for request in _requests(analyses)
         if target is None or likelihood_support.can_answer(target, request)
     )
     none = np.empty(0, np.uint64)
@@ -244,24 +244,21 @@ def _distinct(slices: Sequence[Short]) -> int:
 
 
 def _short(keys: Sequence[str]) -> Short:
-    """Return the first 64 bits of each key.
-
-    They suffice to count millions of keys, and take an eighth of the memory.
-    """
+    """Return the first 64 bits of each key: enough to distinguish millions of keys, in an eighth of the memory."""
     return np.fromiter((int(key[:16], 16) for key in keys), np.uint64, len(keys))
 
 
-def _requests(looks: Iterable[ProbeItem]) -> Iterator[Request]:
+def _requests(analyses: Iterable[ProbeItem]) -> Iterator[Request]:
     """Yield the requests of items and their variants.
 
     A request that several items of a probe share is usually yielded once.
     """
     alike: defaultdict[object, list[ProbeItem]] = defaultdict(list)
-    for look in looks:
-        for item in (look, *variants.variants_of(look).values()):
+    for analysis in analyses:
+        for item in (analysis, *variants.variants_of(analysis).values()):
             alike[id(item.probe), item.draws, item.stage].append(item)
     for items in alike.values():
-        with suppress(FairnessError):  # the item's set-up reports prompts that cannot be made
+        with suppress(FairnessError):  # the set-up of the item reports the error in its prompts
             for prompt in items[0].probe.prompts(items[0].draws):
                 if any(item.uses(prompt.labels) for item in items):
                     yield prompt.request

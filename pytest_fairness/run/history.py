@@ -15,7 +15,7 @@ from pytest_fairness.asking.store.store import Store
 from pytest_fairness.records import Json, VerdictName
 
 MAX_RUNS = 500
-"""Maximum number of runs in a store; older ones are deleted."""
+"""Maximum number of runs in a store; older runs are deleted."""
 SHOWN = 30
 """Maximum number of runs that a trend shows."""
 
@@ -34,7 +34,7 @@ class History:
 
     Args:
         store: the store.
-        max_runs: maximum number of runs; `add` deletes older ones.
+        max_runs: maximum number of runs; `add` deletes older runs.
 
     Raises:
         StoreError: raised by every method if the store cannot be read or written.
@@ -47,11 +47,11 @@ class History:
     def add(
         self, document: Mapping[str, Json], targets: Mapping[Key, str], servers: Mapping[str, str] | None = None
     ) -> None:
-        """Add the results in a report document to the history, unless no item was measured.
+        """Add the results in a report document to the history, if any item was measured.
 
         Args:
             document: the report document.
-            targets: target of each item; an item that is not listed here has the target that the document names.
+            targets: target of each item; items that are left out have the target that the document names.
             servers: address of each target whose name does not contain the address.
         """
         items = [
@@ -106,7 +106,7 @@ class History:
         return found
 
     def _runs(self, order: Literal["ASC", "DESC"]) -> Iterator[dict[str, Json]]:
-        """Yield the stored runs; each is decoded only when it is needed."""
+        """Yield the stored runs; a run is decoded only when it is needed."""
         for (text,) in self.database.execute(f"SELECT run FROM history ORDER BY sequence {order}"):  # noqa: S608 - one of two constants
             with self.database.readable():
                 run: dict[str, Json] = json.loads(text)
@@ -119,13 +119,13 @@ class History:
         self.database.execute(f"DELETE FROM history WHERE sequence <= {oldest}", (self._max_runs,))  # noqa: S608 - a constant
 
     def trends(self, targets: Mapping[Key, str], servers: Mapping[str, str] | None = None) -> dict[Key, list[Point]]:
-        """Return each item's points of the last runs with new answers, for reports.
+        """Return for each item its results in the last runs with new answers, for the trends in reports.
 
-        A run that only reused recorded answers adds no points. If a run reused some answers, an item whose value and
-        interval equal those of its previous point gets no new point.
+        A run that only reused recorded answers does not count. If a run reused some answers, an item with the same
+        value and interval as in its previous result gets no new result.
 
         Args:
-            targets: the items, and the target of each; runs of another target do not count.
+            targets: target of each item; runs of another target do not count.
             servers: address of each target whose name does not contain the address; runs with another address do not
                 count.
         """

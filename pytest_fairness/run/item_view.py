@@ -1,6 +1,6 @@
-"""Base class of measured items, which notebooks show as tables, words and plots.
+"""Base class of measured items, which notebooks show as tables and plots.
 
-Tables and charts are imported in the methods that make them: pytest runs measure items, but do not show them this way.
+Tables and charts are imported by the methods that make them, because pytest runs measure items without showing them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ItemView(ABC):
-    """Base class of measured items.
+    """Base class of measured items, with the tables and plots that notebooks show.
 
     Attributes:
         item: the item.
@@ -69,7 +69,7 @@ class ItemView(ABC):
         return self.table.to_pandas()
 
     def words(self) -> DataTable:
-        """Return a table with every word of the item's answers and its counts by group.
+        """Return a table of all words in the item's answers, with their counts by group.
 
         The table is empty if the audit uses no words.
 
@@ -128,7 +128,7 @@ def table_of(views: Sequence[ItemView], started: str | None = None) -> DataTable
 
 
 def _document_item(view: ItemView) -> dict[str, Json]:
-    """Return an item in the form of a report document, without a verdict."""
+    """Return an item as in a report document, without a verdict."""
     item, found = view.item, view._found()
     error = found if isinstance(found, FairnessError) else None
     name = VerdictName.NOT_MEASURABLE if isinstance(error, NotMeasurable) else VerdictName.ERROR

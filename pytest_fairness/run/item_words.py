@@ -15,7 +15,7 @@ def words_of(item: ProbeItem, answers: Sequence[Answer], details: Mapping[str, J
 
     Args:
         item: the item.
-        answers: answers that include all those that the item measures.
+        answers: answers of a run; answers that the item does not measure are ignored.
         details: details of the item's measurement.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Report document of the last run with audit items, kept in the store for the command `export`."""
+"""Report document of the last run that had items, kept in the store for the command `export`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pytest_fairness.records import Json
 
 KEY = "last run"
 LEFT_OUT = ("examples", "suggestions")
-"""Names of details that are not kept: no table needs them, and the store already holds the texts of answers."""
+"""Names of details that are not kept, because no exported table needs them."""
 
 
 def keep(
     store: Store, document: Mapping[str, Json], targets: Mapping[tuple[str, str], str], trials: int | None
 ) -> None:
-    """Store the report document of a run in place of the previous one.
+    """Store the report document of a run, in place of the previous run's document.
 
     Args:
         store: the store.

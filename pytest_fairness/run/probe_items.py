@@ -1,4 +1,4 @@
-"""Audit items of a probe."""
+"""Audit items of a probe, with all that is needed to request and measure their answers."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ MAX_ALPHA = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeItem(AuditItem[Any]):
-    """Audit item with its probe and its audit: all that is needed to request and measure its answers.
+    """Audit item with its probe and its audit.
 
     Attributes:
         trials: number of trials that overrides the probe's own number, or `None`.
-        stage: numbers of trials and entities at this interim analysis; default: all.
+        stage: numbers of trials and entities at this interim analysis; by default all.
         test_file: the file of the Python test that checks the item; `None` for an item of a probe file.
     """
 
@@ -45,13 +45,13 @@ class ProbeItem(AuditItem[Any]):
 
     @classmethod
     def made_of(cls, item: AnyItem, probe: Probe, audit: AnyAudit, trials: int | None = None) -> ProbeItem:
-        """Return the probe item made of an audit's item, its probe and the audit."""
+        """Return a probe item with the attributes of an audit's item, its probe and the audit."""
         inherited = {field.name: getattr(item, field.name) for field in fields(AuditItem)}
         return cls(**inherited, probe=probe, audit=audit, trials=trials)
 
     @property
     def baseline_name(self) -> str:
-        """Return the name of the item's baseline: the probe's name, and the target's name if it has one."""
+        """Return the name of the item's baseline: `PROBE`, or `PROBE@TARGET` for one of several targets."""
         return self.probe.name if self.target is None else f"{self.probe.name}@{self.target}"
 
     @property
@@ -74,41 +74,43 @@ class ProbeItem(AuditItem[Any]):
         return (prompt for prompt in self.probe.prompts(self.draws) if self.uses(prompt.labels))
 
     def requests(self) -> Iterator[Request]:
-        """Yield the requests of the item; none if its prompts cannot be made (the item's set-up reports the error)."""
+        """Yield the requests of the item; no request if its prompts have errors, which the item's set-up reports."""
         with suppress(FairnessError):
             for prompt in self.prompts():
                 yield prompt.request
 
     @cached_property
-    def looks(self) -> list[ProbeItem]:
-        """Return the item at each interim analysis ("look"); later looks have more answers, and the last one has all.
+    def analyses(self) -> list[ProbeItem]:
+        """Return the item as it is at each interim analysis and, last, at the final analysis of all answers.
 
-        A spending function divides alpha and beta among the looks, so that all looks together have the error rates of a
-        single analysis; see `stats.interim_analyses`.
+        A spending function divides alpha and beta among the analyses, so that all analyses together have the error
+        rates of a single analysis; see `stats.interim_analyses`.
         """
         if not self.asks:
             return [self]
         stages = self.probe.stages()
         if not rule_of(self.audit, self).tested:
-            stages = stages[-1:]  # a bare estimate has no error rate that the looks could share
+            stages = stages[-1:]  # without a test, there are no error rates to divide
         if self.trials is not None:
             stages = list(dict.fromkeys(replace(stage, trials=None) for stage in stages))
         shares = growth.shares(stages)
         alphas, betas = (interim_analyses.alphas(shares, total) for total in (self.alpha, self.beta))
         return [
-            replace(self, alpha=alpha, beta=beta, total_alpha=self.alpha, last_look=stage is stages[-1], stage=stage)
+            replace(
+                self, alpha=alpha, beta=beta, total_alpha=self.alpha, final_analysis=stage is stages[-1], stage=stage
+            )
             for stage, alpha, beta in zip(stages, alphas, betas, strict=True)
         ]
 
     @property
     def for_baseline(self) -> ProbeItem:
-        """Return the item at its last look, at which baselines are measured."""
+        """Return the item at its final analysis, as it is measured for a baseline."""
         whole = replace(self, alpha=self.planned_alpha, beta=BETA, total_alpha=None, stage=EVERYTHING)
-        return whole.looks[-1]
+        return whole.analyses[-1]
 
     @property
     def fingerprint(self) -> Mapping[str, str]:
-        """Return all inputs that determine the item's prompts and how its answers are parsed, by readable name."""
+        """Return, by name, all inputs that determine the item's prompts and the parsing of its answers."""
         model = {} if self.classifier is None else {"model": self.classifier.identity}
         return {**self.probe.fingerprint(self.labels), **self.audit.fingerprint(self.probe, self), **model}
 
@@ -119,7 +121,7 @@ class ProbeItem(AuditItem[Any]):
 
     @cached_property
     def classifier(self) -> Scorer | None:
-        """Return the model that scores the item's answers, not loaded yet; `None` if the audit has none."""
+        """Return the classifier that scores the item's answers, not loaded yet; `None` without a classifier."""
         found = self.preparation
         return (
             None if found is None or found.label is None else scorers.open_scorer(found.model, self.probe.path.parent)
@@ -127,7 +129,7 @@ class ProbeItem(AuditItem[Any]):
 
     @property
     def embedder(self) -> str | None:
-        """Return the probe's name for the embedding model of the item's answers; `None` if the audit has none."""
+        """Return the name, as in the probe, of the model that embeds the item's answers; `None` without a model."""
         found = self.preparation
         return None if found is None or found.label is not None else found.model
 

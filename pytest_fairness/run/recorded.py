@@ -1,4 +1,4 @@
-"""Lookup of the recorded answers to a probe's prompts, from all targets or from one."""
+"""Lookup of the recorded answers to a probe's prompts, from all targets or from one target."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from pytest_fairness.records import Answer, Prompt, Request, Response
 from pytest_fairness.run.run import Run
 
 Recorded = tuple[str, Prompt, Response]
-"""Identity of the target, the prompt, and the response."""
+"""Identity of a target, prompt, and recorded response of the target to the prompt."""
 
 
 def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
-    """Return the recorded answers to a probe's prompts, ordered by target; send nothing.
+    """Return the recorded answers to a probe's prompts, ordered by target; send no requests.
 
     Args:
         run: run whose store is read.
         probe: probe with prompts.
-        only: target whose answers to return, as the user types its name or as the store records it; default: all
-            targets.
+        only: target whose answers are returned, named as by the user or as in the store; by default all targets.
 
     Raises:
         FairnessError: the store does not exist.
-        AnswersMissing: the store holds no such answer.
+        AnswersMissing: no answers to the probe's prompts are recorded.
     """
     if not run.settings.store.exists():
         raise FairnessError(
-            f"{run.settings.store}: no such file; nothing is recorded there. Give pytest's store with --store."
+            f"{run.settings.store}: the store does not exist. Name the store of the pytest runs with --store."
         )
     by_target: dict[str, dict[Request, Response]] = {}
     for each in run.store.all_recorded():
@@ -45,7 +44,7 @@ def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
         if only is not None and by_target:
             whose, others = (
                 f" of {only}",
-                f" It holds answers of {'; '.join(sorted(by_target))}: give one with --target.",
+                f" It holds answers of {'; '.join(sorted(by_target))}: name one of them with --target.",
             )
         cure = others or " Run `pytest --fairness` on the probe first."
         raise AnswersMissing(f"no answers{whose} to {probe.path} are recorded in {run.settings.store}.{cure}")
@@ -55,8 +54,8 @@ def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
 def _of_name(run: Run, name: str, recorded_of: Collection[str]) -> set[str]:
     """Return the identities of the recorded targets to which a name refers.
 
-    The name may be the identity itself. Otherwise it refers to the target that the settings give this name, in all of
-    its versions; otherwise to the targets with this name at any address.
+    The first of these rules that finds a target applies: the name is an identity; the name is that of the target in the
+    settings, of any version; the name is that of targets at any address.
     """
     if name in recorded_of:
         return {name}
@@ -68,7 +67,7 @@ def _of_name(run: Run, name: str, recorded_of: Collection[str]) -> set[str]:
 
 def _answers_of(probe: Probe, known: Mapping[Request, Response]) -> Iterator[tuple[Prompt, Response]]:
     """Yield the prompts of a probe that have a recorded response, including follow-up prompts."""
-    # All recorded trials: the probe's own number may have been changed since.
+    # All recorded trials count, because the probe's number of trials may have changed since they were recorded.
     trials = max((request.trial for request in known if request.trial < MAX_TRIALS), default=0) + 1
     prompts = list(probe.prompts(trials))
     answers: list[Answer] = []

@@ -1,4 +1,4 @@
-"""Result of one item: the verdict on its measurement and comparison, and further data for reports."""
+"""Result of one item: its verdict, and all data about the item that reports show."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from pytest_fairness.run.probe_items import ProbeItem
 
 _FINGERPRINT = re.compile(r" \([^()]*\)$")
 SHOWN_MODELS = 3
-"""Maximum number of served models that are named for one target."""
+"""Maximum number of models that a text about a target names."""
 
 
 def judge(measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, accept: str) -> ItemResult:
-    """Return the result of an item: its verdict, and all data that reports show.
+    """Return the result of an item, with the verdict on its measurement.
 
     Args:
         measured: measurement of the current run.
@@ -32,7 +32,8 @@ def judge(measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, 
     """
     entry, verdict = compared.entry, decided(measured, compared, accept)
     change = served_change(measured.served, (entry and entry.served) or ())
-    if change and verdict.name not in (VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE):  # these end in a command
+    # The reasons of the two excluded verdicts end in a command.
+    if change and verdict.name not in (VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE):
         verdict = replace(verdict, reason=f"{verdict.reason} Note: served model changed: {change}.")
     result = _result(measured, compared, nodeid, verdict, change)
     if verdict.name not in (VerdictName.REGRESSION, VerdictName.OVER_LIMIT):
@@ -52,7 +53,7 @@ def measured_only(measured: ItemMeasurement, nodeid: str) -> ItemResult:
     reason, driven = f"{item.id}: {item.audit.describe(measurement)}", []
     if result.effect is not None:
         reason = f"{reason}; {result.effect['description']}"
-        # Chance has no cause to name.
+        # A value that may be due to chance has no contributors to name.
         if result.effect["size"] not in (None, Size.NONE):
             driven = item.audit.top_contributors(measurement, None)[:NAMED_CONTRIBUTORS]
     elif item.audit.info.no_effect_size:
@@ -64,11 +65,7 @@ def measured_only(measured: ItemMeasurement, nodeid: str) -> ItemResult:
 def _result(
     measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, verdict: Verdict, served: str | None
 ) -> ItemResult:
-    """Return the result with a verdict.
-
-    `served` describes how the models that the server reports differ from the baseline's models (see `served_change`);
-    `None` if they do not differ.
-    """
+    """Return the result of an item with this verdict; `served` is the text that `served_change` returns."""
     item, entry, measurement = measured.item, compared.entry, measured.measurement
     effect = effect_in_words(item.audit.info, measurement)
     if measured.served:
@@ -96,10 +93,10 @@ def _result(
 
 
 def served_change(current: Sequence[str], baseline: Sequence[str]) -> str | None:
-    """Return the change of the models that the server reports for a target: `gpt-x-2026-05 → gpt-x-2026-09`.
+    """Return how the models that the server reports changed: `gpt-x-2026-05 → gpt-x-2026-09`.
 
-    The result is `None` if the models are unknown or the same. The text contains fingerprints only if nothing else
-    differs.
+    The result is `None` if the models are unknown or did not change. The text contains the models' fingerprints only if
+    the names are the same.
     """
     if not current or not baseline or set(current) == set(baseline):
         return None
@@ -110,7 +107,7 @@ def served_change(current: Sequence[str], baseline: Sequence[str]) -> str | None
 
 
 def _joined(models: Sequence[str]) -> str:
-    """Return the names of the first models, and the number of further ones, as one text."""
+    """Return the names of the first models, and the number of further models, as one text."""
     more = f" and {len(models) - SHOWN_MODELS} more" if len(models) > SHOWN_MODELS else ""
     return ", ".join(models[:SHOWN_MODELS]) + more
 

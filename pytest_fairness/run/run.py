@@ -1,4 +1,4 @@
-"""One run in one process."""
+"""Run in one process, without pytest."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from pytest_fairness.targets.base import Target
 
 
 class Run(Closing):
-    """One run in one process: targets, engines, answers, measurements and comparisons with baselines.
+    """Run in one process: it asks targets, measures the answers, and compares the measurements with baselines.
 
     Args:
         settings: the run's settings.
         started: start of the run, in seconds since the epoch; the same in all of its processes.
         addresses: addresses of the models that another process of the run serves on this machine, by target.
-        run: identifier of the whole run; default: a new one.
+        run: identifier of the whole run, the same in all of its processes; by default a new identifier.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Run(Closing):
 
     @property
     def store(self) -> Store:
-        """Return the store of recorded responses; the first call opens it."""
+        """Return the store of recorded responses; the first call opens the store."""
         return self.engines.store
 
     def load(self, path: Path) -> Probe:
@@ -64,51 +64,55 @@ class Run(Closing):
         return probes.load(path, kinds.schemas(), root=self.settings.root)
 
     def plan(self, target: Target, items: Iterable[ProbeItem]) -> None:
-        """Send the requests of these items and of their variants in the background, in order."""
+        """Send the requests of the items and of their variants in the background, in order."""
         own_first = self.settings.max_requests is not None
         self.engines.plan(target, variants.requests(items, own_first=own_first))
 
     def measure_and_compare(
         self, item: ProbeItem, target: Target | None, *, rebaseline: bool = False
     ) -> tuple[ItemMeasurement, BaselineComparison]:
-        """Measure an item and its variants, and compare it with its baseline.
+        """Return the measurement of an item with its variants, and its comparison with the baseline.
 
-        With growing trials, this is repeated at each interim analysis (look) until the item is decided.
+        With growing trials, the item is measured and compared at each interim analysis until its verdict is clear.
 
         Args:
             item: the item.
             target: the system under test; `None` if the answers are in the probe's `responses:` file.
-            rebaseline: whether to measure only the last look, and return the measurement as a new baseline.
+            rebaseline: whether to make only the final analysis, and to return its measurement as a new baseline.
 
         Raises:
             NotMeasurable: there are too few usable answers.
             FairnessError: answers are missing (see `ItemAnswers.of`), or the baseline cannot be read.
         """
-        measured, compared = self._last_look(item, target) if rebaseline else self._deciding_look(item, target)
+        measured, compared = (
+            self._new_baseline(item, target) if rebaseline else self._measured_and_compared(item, target)
+        )
         return variants.with_variants(self.measurer, measured, target), compared
 
     def measure(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
-        """Measure an item and its variants with all their trials; arguments and errors as in `measure_and_compare`."""
-        return variants.with_variants(self.measurer, self.measurer.measure(item.looks[-1], target), target)
+        """Return the measurement of an item with its variants, from all their trials; see `measure_and_compare`."""
+        return variants.with_variants(self.measurer, self.measurer.measure(item.analyses[-1], target), target)
 
-    def _last_look(self, item: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison]:
-        measured = self.measurer.measure(item.looks[-1], target)
+    def _new_baseline(self, item: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison]:
+        measured = self.measurer.measure(item.analyses[-1], target)
         return measured, self.baselines.new_baseline(measured)
 
-    def _deciding_look(self, item: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison]:
-        for look in item.looks[:-1]:
-            if (decided := self._decided(look, target)) is not None:
+    def _measured_and_compared(
+        self, item: ProbeItem, target: Target | None
+    ) -> tuple[ItemMeasurement, BaselineComparison]:
+        for analysis in item.analyses[:-1]:
+            if (decided := self._decided(analysis, target)) is not None:
                 return decided
-        measured = self.measurer.measure(item.looks[-1], target)
+        measured = self.measurer.measure(item.analyses[-1], target)
         return measured, self.baselines.compare(measured)
 
-    def _decided(self, look: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison] | None:
-        """Return the measurement and comparison if this look decides the item; otherwise `None`.
+    def _decided(self, analysis: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison] | None:
+        """Return the measurement and comparison of an interim analysis; `None` if its verdict is not clear.
 
-        The answers of an undecided look are freed on return, before those of the next look are read.
+        On return of `None`, the answers are freed, before the next analysis reads more answers.
         """
         try:
-            measured = self.measurer.measure(look, target)
+            measured = self.measurer.measure(analysis, target)
         except NotMeasurable as error:
             if error.hopeless:
                 raise

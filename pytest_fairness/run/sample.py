@@ -1,8 +1,7 @@
 """Balanced sample of recorded answers for fine-tuning: each group's prompts get equally many answers of all groups.
 
-Answers to prompts that differ only in the group should be exchangeable. Counterfactual data augmentation
-(Zhao et al. 2018; Lu et al. 2020; Zmigrod et al. 2019) trains on both versions of a text; here the recorded answers are
-reassigned among the prompts.
+The recorded answers are exchanged between prompts that differ only in the group. The idea is similar to counterfactual
+data augmentation (Zhao et al. 2018; Lu et al. 2020; Zmigrod et al. 2019), which trains on both versions of a text.
 """
 
 from __future__ import annotations
@@ -83,13 +82,13 @@ def balanced(probe: Probe, found: Sequence[tuple[Prompt, Response]]) -> Sample:
     lines = [
         _line(requests[name, group], text)
         for name, groups in sets.items()
-        for group, text in _dealt(groups, f"{probe.name}/sample/{name}")
+        for group, text in _exchanged(groups, f"{probe.name}/sample/{name}")
     ]
     if not lines:
         raise FairnessError(
-            f"{probe.path}: no set of prompts has, for each group, an answer that can be given to another group: of "
-            f"{seen} answers {excluded['unusable']} are refused or unreadable, {excluded['named']} name a group, "
-            f"{excluded['wrong']} are not the correct one. Record more answers, for instance with --fairness-trials."
+            f"{probe.path}: no set of prompts has an exchangeable answer for each group. Of {seen} answers, "
+            f"{excluded['unusable']} are refused or unreadable, {excluded['named']} name a group, and "
+            f"{excluded['wrong']} are wrong. Record more answers, for instance with --fairness-trials."
         )
     return Sample(lines, seen, **excluded)
 
@@ -99,18 +98,18 @@ def _names_a_group(answer: Answer, names: Anonymizer) -> bool:
     return names.masked(text, "\0") != unicodedata.normalize("NFKC", text)
 
 
-def _dealt(groups: dict[Hashable, list[str]], seed: str) -> list[tuple[Hashable, str]]:
+def _exchanged(groups: dict[Hashable, list[str]], seed: str) -> list[tuple[Hashable, str]]:
     """Return pairs of a group and an answer for it; each group gets as many answers as the smallest group has."""
     size = min(map(len, groups.values()))
     random = randomness.generator(seed)
     kept = {group: random.permutation(len(texts))[:size].tolist() for group, texts in groups.items()}
     order, shift = list(groups), int(random.integers(len(groups)))
-    dealt = []
+    pairs = []
     for place, source in enumerate(order):
         for number, index in enumerate(kept[source]):
-            # For each number, the source groups are shifted once around, so that each group gets one answer.
-            dealt.append((order[(place + number + shift) % len(order)], groups[source][index]))
-    return sorted(dealt, key=lambda pair: order.index(pair[0]))
+            # The answers with the same number go to different groups, so that each group gets one of them.
+            pairs.append((order[(place + number + shift) % len(order)], groups[source][index]))
+    return sorted(pairs, key=lambda pair: order.index(pair[0]))
 
 
 def _line(request: Request, text: str) -> dict[str, Json]:

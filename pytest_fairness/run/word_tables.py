@@ -25,7 +25,7 @@ from pytest_fairness.run.run import Run
 def words_of_run(document: Mapping[str, Json], settings: RunSettings) -> DataTable:
     """Return the table of words of all measured items of a run, made from the probe files and the recorded answers.
 
-    Items of Python tests are left out: they have no probe file.
+    Items of Python tests are left out, because they have no probe file.
 
     Args:
         document: the report document, with `trials` and each item's `target` if known; see `last_run`.

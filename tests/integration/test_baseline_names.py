@@ -32,7 +32,9 @@ def test_a_probe_of_the_same_name_in_another_folder_is_refused(project: Project,
     result = project.run(option, "b/gifts.yaml")
     result.assert_outcomes(errors=2)
     assert says(result, "b/gifts.yaml: ")
-    assert says(result, "baselines/gifts.json is the baseline of 'a/gifts.yaml'. Give one of the two another name")
+    assert says(
+        result, "baselines/gifts.json is already the baseline of 'a/gifts.yaml'. Rename the probe or test in one"
+    )
     assert not says(result, "without an item")
     assert state(project) == before
     project.run("--fairness", "a/gifts.yaml").assert_outcomes(passed=2)
@@ -73,7 +75,7 @@ def test_a_test_does_not_overwrite_the_baseline_of_a_probe_or_of_another_test(pr
     project.write("test_one.py", TEST.replace("NAME", "gifts"))
     result = project.run("--fairness-rebaseline", "test_one.py")
     result.assert_outcomes(failed=1)
-    assert says(result, "baselines/gifts.json is the baseline of 'probes/gifts.yaml'")
+    assert says(result, "baselines/gifts.json is already the baseline of 'probes/gifts.yaml'")
     project.write("test_one.py", TEST.replace("NAME", "letters"))
     project.run("--fairness-rebaseline", "test_one.py").assert_outcomes(passed=1)
     assert project.read("baselines/letters.json")["items"][KIM]["file"] == "test_one.py"
@@ -84,7 +86,7 @@ def test_a_test_does_not_overwrite_the_baseline_of_a_probe_or_of_another_test(pr
     result = project.run("--fairness-rebaseline", "test_three.py")
     result.assert_outcomes(failed=1)
     assert says(result, "test_three.py: ")
-    assert says(result, "baselines/letters.json is the baseline of 'test_one.py'")
+    assert says(result, "baselines/letters.json is already the baseline of 'test_one.py'")
 
 
 def test_names_that_differ_by_case_only_are_refused(project: Project) -> None:
@@ -97,7 +99,9 @@ def test_names_that_differ_by_case_only_are_refused(project: Project) -> None:
     before = state(project)
     result = project.run("--fairness-rebaseline", "other/Gifts.yaml")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert says(result, "baselines/gifts.json: holds the baseline of 'gifts', whose name differs from 'Gifts' by case")
+    assert says(
+        result, "baselines/gifts.json: holds the baseline of 'gifts'. This name differs from 'Gifts' only by case"
+    )
     assert state(project) == before
 
 

@@ -222,7 +222,7 @@ def test_todays_value_counts_where_another_version_measured_it(with_baseline: Pr
     edited(with_baseline, value=0.9, **changes)
     item = only(with_baseline.report(target="python:app:varied"))
     assert (item["verdict"], item["baseline"]["value"]) == ("pass", 0.0)
-    assert "The baseline's value was 0.9 when it was made" in item["reason"]
+    assert "The baseline's stored value 0.9 was measured by another version" in item["reason"]
 
 
 def test_a_value_that_no_audit_has_is_an_error(with_baseline: Project) -> None:

@@ -72,7 +72,7 @@ def test_corpus(corpus_generator):
         assert callable(getattr(corpus, audit))
     with pytest.raises(AttributeError, match="no audit 'loudness'. The audits are marked_words, svm"):
         corpus.loudness
-    with pytest.raises(Exception, match="no name 'Lou' to compare. This corpus has name: Kim .compared with Alex."):
+    with pytest.raises(Exception, match="no axis 'name' with the marked value 'Lou'. This corpus has name: Kim "):
         corpus.refusals("name", "Lou")
 """,
     )
@@ -228,9 +228,12 @@ def test_it(corpus_generator, llm_client, fairness_check, corpus):
         ("corpus.svm('name', 'Kim', features='words')", "corpus.svm: features: Input should be 'counts' or 'tfidf'."),
         (
             "corpus.jsd('name', 'Alex')",
-            "corpus.jsd: there is no name 'Alex' to compare. This corpus has name: Kim, Lou",
+            "corpus.jsd: there is no axis 'name' with the marked value 'Alex'. This corpus has name: Kim, Lou",
         ),
-        ("corpus.jsd('nme', 'Kim')", "corpus.jsd: there is no nme 'Kim' to compare. This corpus has name: Kim, Lou"),
+        (
+            "corpus.jsd('nme', 'Kim')",
+            "corpus.jsd: there is no axis 'nme' with the marked value 'Kim'. This corpus has name: Kim, Lou",
+        ),
         ("llm_client.complete()", "llm_client.complete: missing a required argument: 'prompt'. Write for example: "),
         ("llm_client.complete(['a', 'b'])", "llm_client.complete takes one prompt as a str, not list."),
         ("llm_client.complete('a', temprature=1)", "argument 'temprature'; did you mean 'temperature'?"),

@@ -50,7 +50,7 @@ def test_a_rewording_is_told_from_noise(worded: Project) -> None:
 
 def test_a_rebaseline_with_more_trials_records_the_spread(worded: Project) -> None:
     result = worded.run("--fairness-rebaseline", "--fairness-trials", "40", target="python:app:service")
-    assert says(result, "over 4 runs")
+    assert says(result, "(standard deviation between 4 runs ")
     entry = json.loads((worded.path / "baselines/gifts.json").read_text())["items"]["refusals[name=Kim]"]
     assert entry["run_to_run"]["runs"] == 4
     assert 0 <= entry["run_to_run"]["sd"] < 0.2
@@ -59,6 +59,6 @@ def test_a_rebaseline_with_more_trials_records_the_spread(worded: Project) -> No
 
 def test_one_run_has_no_spread(worded: Project) -> None:
     result = worded.run("--fairness-rebaseline", target="python:app:service")
-    assert not says(result, "run to run")
+    assert not says(result, "standard deviation between")
     entry = json.loads((worded.path / "baselines/gifts.json").read_text())["items"]["refusals[name=Kim]"]
     assert "run_to_run" not in entry

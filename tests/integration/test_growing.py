@@ -103,48 +103,48 @@ def test_a_worker_finds_the_same(growing: Project) -> None:
     assert (item["verdict"], asked(growing)) == ("pass", 2 * 28)
 
 
-def looks(folder: Path, text: str) -> list[ProbeItem]:
-    return items_of(probes.parse(text.encode(), folder / "probe.yaml", kinds.schemas()))[0].looks
+def analyses(folder: Path, text: str) -> list[ProbeItem]:
+    return items_of(probes.parse(text.encode(), folder / "probe.yaml", kinds.schemas()))[0].analyses
 
 
 def test_the_looks_share_the_level(tmp_path: Path) -> None:
-    found = looks(tmp_path, PROBE)
+    found = analyses(tmp_path, PROBE)
     sizes = [20, 28, 40, 57, 80, 113, 160]
     assert [part.draws for part in found] == sizes
     assert [len(list(part.prompts())) for part in found] == [2 * size for size in sizes]
     assert [part.alpha for part in found] == interim_analyses.alphas([size / 160 for size in sizes], 0.01)
     assert [part.beta for part in found] == interim_analyses.alphas([size / 160 for size in sizes], 0.05)
     assert {part.planned_alpha for part in found} == {0.01}, "what a run can see is told by one look of its size"
-    assert [part.last_look for part in found] == [False] * 6 + [True]
+    assert [part.final_analysis for part in found] == [False] * 6 + [True]
 
 
 def test_entities_grow_in_an_order_of_their_own(tmp_path: Path) -> None:
     names = [f"artist {number:02d}" for number in range(50)]
     (tmp_path / "artists.csv").write_text("\n".join(["name", *names]))
-    found = looks(tmp_path, LISTS)
+    found = analyses(tmp_path, LISTS)
     asked_about = [{prompt.labels["entity"] for prompt in part.prompts()} for part in found]
     assert [len(entities) for entities in asked_about] == [8, 12, 17, 24, 35, 50]
     assert all(fewer < more for fewer, more in pairwise(asked_about))
     assert asked_about[0] != set(names[:8])
     (tmp_path / "artists.csv").write_text("\n".join(["name", *reversed(names)]))
-    assert {prompt.labels["entity"] for prompt in looks(tmp_path, LISTS)[0].prompts()} == asked_about[0]
+    assert {prompt.labels["entity"] for prompt in analyses(tmp_path, LISTS)[0].prompts()} == asked_about[0]
 
 
 def test_start_is_below_max(tmp_path: Path) -> None:
     with pytest.raises(ProbeError, match="`trials`: `start` must be below `max`; for a fixed number write"):
-        looks(tmp_path, PROBE.replace("160", "20"))
+        analyses(tmp_path, PROBE.replace("160", "20"))
 
 
 @pytest.mark.parametrize("end", [2, 3, 10, 60, 400])
 def test_it_may_start_with_a_single_trial(tmp_path: Path, end: int) -> None:
-    found = looks(tmp_path, PROBE.replace("{start: 20, max: 160}", f"{{start: 1, max: {end}}}"))
+    found = analyses(tmp_path, PROBE.replace("{start: 20, max: 160}", f"{{start: 1, max: {end}}}"))
     sizes = [part.draws for part in found]
     assert sizes == sorted({*sizes})
     assert (sizes[0], sizes[-1]) == (1, end)
 
 
 def test_a_bare_estimate_is_looked_at_once(tmp_path: Path) -> None:
-    (found,) = looks(tmp_path, PROBE.replace("{tolerance: 0.1}", "{gate: point}"))
+    (found,) = analyses(tmp_path, PROBE.replace("{tolerance: 0.1}", "{gate: point}"))
     assert (found.draws, found.alpha) == (160, 0.01)
 
 
@@ -163,7 +163,7 @@ def test_nothing_more_is_asked_where_nothing_would_help(project: Project) -> Non
 def test_an_early_pass_excludes_what_a_limit_is_there_for() -> None:
     measurement = Measurement(0.05, (0, 0.1), 0.03, None, {}, {}, {})
     refusals = registry.get("generation", "refusals")
-    early = AuditItem("refusals", None, {}, AuditSettings(), beta=0.01, last_look=False)
+    early = AuditItem("refusals", None, {}, AuditSettings(), beta=0.01, final_analysis=False)
     assert refusals.rule.judge_value(refusals, early, measurement, 0.1, tolerance=0.1).outcome == "within"
     assert refusals.rule.judge_value(refusals, early, measurement, 0.1, tolerance=0.015).outcome == "within"
     assert refusals.rule.judge_value(refusals, early, measurement, 0.1, tolerance=0.0).outcome == "unclear"
@@ -175,7 +175,7 @@ def test_values_that_grow_with_the_answers_pass_a_limit_at_the_last_look_only() 
     for name in ("jsd", "svm"):
         audit = registry.get("generation", name)
         assert audit.rule.judge_value(audit, last, measurement, 1.0, tolerance=1.0).outcome == "within"
-        early = replace(last, last_look=False)
+        early = replace(last, final_analysis=False)
         assert audit.rule.judge_value(audit, early, measurement, 1.0, tolerance=1.0).outcome == "unclear"
 
 

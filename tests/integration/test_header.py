@@ -111,7 +111,7 @@ def test_a_fixture_that_says_who_is_asked_is_named(project: Project) -> None:
     result = project.run("--fairness-rebaseline", target=None)
     who = "1 probe, 2 items, 1 Python test"
     assert lines(result) == [
-        f"fairness: conftest.py::fairness_target · {who} · at most 30 requests to send, and what the tests ask"
+        f"fairness: conftest.py::fairness_target · {who} · at most 30 requests to send, plus the requests of the tests"
     ]
     assert result.ret == pytest.ExitCode.OK
     assert "demonstration" not in result.stdout.str()
@@ -120,7 +120,7 @@ def test_a_fixture_that_says_who_is_asked_is_named(project: Project) -> None:
 def test_what_asks_nobody_is_said_to(project: Project) -> None:
     filed(project)
     result = project.run("--fairness-rebaseline", target=None)
-    assert lines(result) == ["fairness: no target is asked · 1 probe, 1 item · answers are in files"]
+    assert lines(result) == ["fairness: no target · 1 probe, 1 item · answers are read from files"]
     assert result.ret == pytest.ExitCode.OK
     assert "demonstration" not in result.stdout.str()
 
@@ -195,7 +195,7 @@ def test_no_baseline_is_made_of_the_default_target(project: Project, workers: tu
     record_answers_of_the_default(project)
     result = project.run("--fairness-rebaseline", *workers, target=None)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    told = "--fairness-rebaseline: no `fairness_target` is set, and the baseline would be of the bundled"
+    told = "--fairness-rebaseline: no `fairness_target` is set, so the baseline would be made with the bundled"
     assert told in result.stderr.str()
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
     assert not Path(project.path / "baselines").exists()
@@ -214,11 +214,11 @@ def test_counting_holds_eight_bytes_a_request(project: Project) -> None:
     path = project.probe(text=PROBE.replace("trials: 10", "trials: 20000"))
     settings = RunSettings(root=project.path, store=project.path / "none.sqlite", target="python:app:polite")
     with Run(settings) as run:
-        looks = [part.looks[0] for part in items_of(run.load(path))]
+        analyses = [part.analyses[0] for part in items_of(run.load(path))]
         # Questions of this kind are made all at once, an item at a time.
-        made = most_memory(lambda: max(len(list(look.probe.prompts(look.draws))) for look in looks))
+        made = most_memory(lambda: max(len(list(look.probe.prompts(look.draws))) for look in analyses))
         counts: list[RequestCount] = []
-        counted = most_memory(lambda: counts.append(count_requests(run, run.targets.named(), looks)))
+        counted = most_memory(lambda: counts.append(count_requests(run, run.targets.named(), analyses)))
         assert counts[0].to_send == 60_000
     # The keys alone would take 113 bytes each, and a set of them as much again.
     assert counted - made < 60_000 * 50

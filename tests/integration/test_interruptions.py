@@ -127,7 +127,7 @@ def test_sigterm_ends_a_run_as_ctrl_c_does(project: Project, workers: tuple[str,
         assert process.returncode == pytest.ExitCode.INTERRUPTED, output
         stopped_at = server.count
         assert stopped_at < 330
-        lines = re.findall(r"^([\d,]+) answers kept; run again to go on\.$", output, re.MULTILINE)
+        lines = re.findall(r"^([\d,]+) answers recorded; run again to continue\.$", output, re.MULTILINE)
         assert len(lines) == 1, output
         assert stopped_at - 12 <= int(lines[0]) <= stopped_at
         assert re.search(r"pass +0 .*refusals\[name=Kim\]", output), "what was measured so far is summed up"
@@ -160,5 +160,5 @@ def test_what_the_next_run_does_not_take_is_not_promised(project: Project, worke
     output, _ = process.communicate(timeout=60)
     assert process.returncode == pytest.ExitCode.INTERRUPTED, output
     said = " ".join(output.split())
-    assert re.search(r"[\d,]+ answers kept, but none of them is reused by the next run: answers of", said)
-    assert "run again to go on" not in said.partition("kept, but")[2]
+    assert re.search(r"[\d,]+ answers recorded, but none of them is reused by the next run: answers of", said)
+    assert "run again to continue" not in said.partition("recorded, but")[2]

@@ -79,7 +79,7 @@ def test_wrong_arguments_are_said(probe: Path) -> None:
         audit(probe, polite, base_url=7)  # type: ignore[arg-type] # as above
     with pytest.raises(TypeError, match="audit takes the path of a probe file, not dict"):
         audit({}, polite)  # type: ignore[arg-type] # as above
-    with pytest.raises(ProbeError, match=f"audit takes one probe file, and {probe.parent} is a folder"):
+    with pytest.raises(ProbeError, match=f"audit takes one probe file, but {probe.parent} is a folder"):
         audit(probe.parent, polite)
     with pytest.raises(ProbeError, match=r"nowhere\.yaml:1:1: cannot be read"):
         audit("nowhere.yaml", target=polite)
@@ -115,7 +115,7 @@ def test_export_writes_recorded_answers_by_label_and_trial(
         (["export", "probes/none.yaml"], "probes/none.yaml:1:1: cannot be read"),
         (["export", "probes/gifts.yaml", "--target", "nobody"], "unknown target 'nobody'"),
         (["export", "probes/gifts.yaml", "--target", "openai:x"], "no answers of openai:x"),
-        (["export", "probes/gifts.yaml", "--store", "none.sqlite"], "nothing is recorded there"),
+        (["export", "probes/gifts.yaml", "--store", "none.sqlite"], "the store does not exist"),
         (
             ["export", "probes/gifts.yaml", "--target", "python:app:polite", "-o", "no/such/file"],
             "no/such/file: cannot",

@@ -158,7 +158,7 @@ def test_the_command_in_the_error_restores_a_damaged_baseline(project: Project, 
     assert baseline.read_bytes() == before
     # Its other cure: delete it, and make another.
     baseline.unlink()
-    [make] = commands(" ".join(result.stdout.str().split()).partition("That is: ")[2].partition(" ==")[0], "pytest")
+    [make] = commands(" ".join(result.stdout.str().split()).partition("Command: ")[2].partition(" ==")[0], "pytest")
     assert shell.run(make).ret == 0
     assert baseline.exists()
 

@@ -120,7 +120,7 @@ def test_an_item_that_crashes_its_worker_is_an_error_in_the_report(project: Proj
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     (item,) = project.read("report.json")["items"]
     assert (item["id"], item["verdict"]) == (KIM, "error")
-    assert item["reason"] == f"{KIM}: the worker that measured it crashed"
+    assert item["reason"] == f"{KIM}: the xdist worker that measured the item crashed"
 
 
 def test_answers_of_any_characters_travel(project: Project) -> None:

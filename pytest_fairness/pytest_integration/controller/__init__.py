@@ -1,1 +1,1 @@
-"""Work done once for a run, in the process that the user started: header, baselines, reports, summary."""
+"""Work that is done only once in a run, by the process that the user started: header, baselines, reports, summary."""

@@ -1,4 +1,4 @@
-"""Writer of new baselines at the end of a run, and of the summary's lines about them."""
+"""Writer of new baselines at the end of a run, and of the lines about them in the terminal summary."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pytest_fairness.reports.terminal.summary import Line
 from pytest_fairness.run import Run
 
 NOBODY = "none"
-"""Setting `accepted_by` that keeps no name."""
+"""Value of the setting `accepted_by` with which no name is stored."""
 CI_USERS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN", "BUILD_REQUESTEDFOR", "CIRCLE_USERNAME")
 """Environment variables with the name of the user who started a CI job."""
 
@@ -57,7 +57,7 @@ def write_baseline(
         rebaseline: whether the run makes new baselines (`--fairness-rebaseline`).
 
     Raises:
-        BaselineError: the old files are damaged, or the new ones cannot be written.
+        BaselineError: the old files are damaged, or the new files cannot be written.
     """
     folder = run.settings.baselines
     siblings: Mapping[str, bool] = next((record["siblings"] for record in records if record.get("siblings")), {})
@@ -99,7 +99,8 @@ def write_baseline(
 def accepted_by(settings: RunSettings, environment: Mapping[str, str] = os.environ) -> str | None:
     """Return the name of the person who accepts new baselines: from the settings, the CI job or git.
 
-    Git's user is the last choice, because in a CI job it is often a bot. With the setting `none`, no name is kept.
+    Git's user is the last choice, because the user in a CI job is often a bot. With the setting `none`, the result is
+    `None`.
     """
     if settings.accepted_by is not None:
         return None if settings.accepted_by == NOBODY else settings.accepted_by
@@ -122,7 +123,7 @@ def _rows(run: Run, records: Iterable[Record]) -> list[Row]:
 
 
 def _written(name: str, records: Mapping[str, Record], old: Baseline | None, new: Baseline | None) -> list[Line]:
-    """Return a line for each new entry with its old value, new value and variation, and a line with the reason.
+    """Return a line for each changed entry, with the old and the new value, and a line with the reason.
 
     Unchanged entries are only counted.
     """
@@ -141,7 +142,7 @@ def _written(name: str, records: Mapping[str, Record], old: Baseline | None, new
     if some.reason:
         lines.append(Line(f"  accepted{by}: {printable(some.reason)}"))
     elif changed.keys() & before:
-        lines.append(Line(f"  accepted{by} without a reason; to give one, add --fairness-reason TEXT"))
+        lines.append(Line(f"  accepted{by} without a reason; add --fairness-reason TEXT to state the reason"))
     elif by:
         lines.append(Line(f"  accepted{by}"))
     return [*lines, *(unchanged if len(changed) < len(after) else [])]
@@ -162,20 +163,26 @@ def _not_written(name: str, records: Sequence[Record]) -> list[Line]:
 
 
 def _spread(record: Record) -> str:
-    """Return a phrase with the standard deviation between runs, and whether the tolerance is too small for it.
+    """Return a phrase with the standard deviation between runs; an empty text if the standard deviation is unknown.
 
-    The text is empty if the standard deviation is unknown.
+    The phrase also suggests a larger tolerance if the tolerance is below two standard deviations.
     """
     spread = record["entry"].get("run_to_run")
     if spread is None:
         return ""
     least, tolerance = 2 * spread["sd"], record["result"]["tolerance"]
-    advice = "" if tolerance >= least else f"; a tolerance of {number(tolerance)} is too narrow, {number(least)} is not"
-    return f" (run to run {number(spread['sd'])}, over {spread['runs']} runs{advice})"
+    advice = "" if tolerance >= least else f"; tolerance {number(tolerance)} is too small, {number(least)} is enough"
+    return f" (standard deviation between {spread['runs']} runs {number(spread['sd'])}{advice})"
 
 
 def _without_item(name: str, entries: Sequence[str], command: Sequence[str] | None) -> list[Line]:
-    """Return lines about entries without an item: they were removed or, with `command`, the command removes them."""
+    """Return lines about entries whose item no longer exists.
+
+    Args:
+        name: name of the baseline.
+        entries: item ids of the entries.
+        command: command that removes the entries; `None` if they were removed.
+    """
     if not entries:
         return []
     text = f"baselines of {printable(name)} without an item: {', '.join(map(printable, entries))}"

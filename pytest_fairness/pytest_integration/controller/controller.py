@@ -1,4 +1,4 @@
-"""Hooks that run once for a whole run, in the process that the user started: baselines, reports, terminal summary."""
+"""Hooks that run only once in a run, in the process that the user started: baselines, reports, terminal summary."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 ANNOTATING_PLUGIN = "pytest_github_actions_annotate_failures"
-"""Plugin that annotates failures of all tests."""
+"""Other plugin that annotates the failures of all tests on GitHub."""
 
 
 class Controller:
@@ -77,15 +77,16 @@ class Controller:
             pytest.UsageError: the run makes new baselines, but no target is named.
         """
         self._header = header
-        if header.asks_default and self._config.getoption("fairness_rebaseline") and not self._only_collects:
+        if header.uses_default_target and self._config.getoption("fairness_rebaseline") and not self._only_collects:
             raise pytest.UsageError(
-                "--fairness-rebaseline: no `fairness_target` is set, and the baseline would be of the bundled "
-                "demonstration model. Name the target in the ini file or on the command line: --fairness-target "
-                f"{self._settings.target} for that model, or another such as --fairness-target openai:MODEL."
+                "--fairness-rebaseline: no `fairness_target` is set, so the baseline would be made with the bundled "
+                "demonstration model. Name the target in the ini file or on the command line, such as "
+                f"--fairness-target openai:MODEL, or --fairness-target {self._settings.target} for the demonstration "
+                "model."
             )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Move the records from a test report to the controller; the report may come from any process."""
+        """Collect the records of a test report, which may come from any process."""
         if self._settings.targets and hasattr(report, "fairness"):
             keep_name_in_junit(self._config, report)
         if (
@@ -208,7 +209,7 @@ class Controller:
 
     def _notes_on(self, session: pytest.Session, results: Sequence[ItemResult]) -> list[RunNote]:
         """Return the notes on the run; if a note makes the run fail and no test failed, set the exit code."""
-        asked_default = self._header.asks_default and bool(results or self._tests_ran)
+        asked_default = self._header.uses_default_target and bool(results or self._tests_ran)
         found = [RunNote("default-target", f"{DEFAULT.format('audited')}.")] if asked_default else []
         judged = [result for result in results if result.verdict.name.outcome != "error"]
         tests_without_result = self._tests_ran - {result.nodeid for result in results}
@@ -241,7 +242,7 @@ class Controller:
         settings, targets = self._settings, self._targets_of_items()
         asked = {(result.probe, result.id): targets[result.probe, result.id] for result in results}
         with suppress(FairnessError):  # the items that need the store have reported the error
-            # The current run counts, and is not in the history yet.
+            # The current run counts, too, but is not in the history yet.
             open_items = History(self._run.store).always_inconclusive(asked, settings.inconclusive_history - 1)
             return run_notes.on_inconclusive_runs(
                 [result for result in results if (result.probe, result.id) in open_items],
@@ -268,17 +269,23 @@ class Controller:
         }
 
     def _servers(self) -> dict[str, str]:
-        """Return the address of each target in the settings, unless the target's name contains the address."""
+        """Return the addresses of the targets in the settings, by target name.
+
+        Targets whose name contains the address are left out.
+        """
         targets = [self._run.targets.named(name) for name in self._settings.targets or (None,)]
         return {target.name: address for target in targets if (address := getattr(target, "address", None)) is not None}
 
     def _accept_options(self, *, replay: bool = False) -> list[str]:
-        return accept_options(self._config, self._settings, asks_default=self._header.asks_default, replay=replay)
+        return accept_options(
+            self._config, self._settings, uses_default_target=self._header.uses_default_target, replay=replay
+        )
 
     def _accept_needs_replay(self) -> bool:
-        """Return whether this run's answers are reused only with `--fairness-replay`, and suffice for new baselines.
+        """Return whether the command that accepts the failures needs `--fairness-replay`.
 
-        The command may name whole files, so all items of the files with failures count.
+        The option is needed if this run has all answers for new baselines, but another run would not reuse the answers.
+        All items of files with failures count, because the command may name whole files.
         """
         by_file: dict[str, list[Record]] = defaultdict(list)
         for (nodeid, _, _), record in self._records.items():
@@ -289,7 +296,7 @@ class Controller:
         return complete and any(record.get("needs_replay") for record in records)
 
     def _all_items(self) -> dict[str, list[str]]:
-        """Return the node ids of all items that are not skipped, by probe file; empty for several targets."""
+        """Return the node ids of all items that are not skipped, by probe file; an empty dict for several targets."""
         found: dict[str, list[str]] = {}
         if self._settings.targets:
             return found

@@ -13,16 +13,16 @@ import pytest
 
 from pytest_fairness.errors import StoreError, TargetError
 from pytest_fairness.plurals import counted
-from pytest_fairness.pytest_integration.configuration import last_look_only
-from pytest_fairness.pytest_integration.items.asked_targets import (
-    asked_by,
-    asks_default,
+from pytest_fairness.pytest_integration.configuration import without_interim_analyses
+from pytest_fairness.pytest_integration.items.item_targets import (
+    analyses_of,
     fixture_name,
     is_audit,
-    is_of_settings,
+    is_from_settings,
     is_skipped,
-    looks_of,
     probe_item_of,
+    target_source,
+    uses_default_target,
 )
 from pytest_fairness.reports.formatting import age, printable
 from pytest_fairness.reports.text_layout import wrap
@@ -30,11 +30,11 @@ from pytest_fairness.run import ProbeItem, Run
 from pytest_fairness.run.forecast import RequestCount, count_requests
 
 if TYPE_CHECKING:
-    from pytest_fairness.pytest_integration.items.asked_targets import Asked
+    from pytest_fairness.pytest_integration.items.item_targets import TargetSource
     from pytest_fairness.targets.base import Target
 
 DEFAULT = "no `fairness_target` is set: this run {} the bundled demonstration model"
-"""Line of the header (`audits`) and of the summary (`audited`)."""
+"""Text about the default target, to be filled with `audits` in the header and with `audited` in the summary."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class Header:
     Attributes:
         lines: lines for the terminal, one for each target.
         audits: number of selected audits, including skipped ones.
-        asks_default: whether any audit uses the default target because no target is named.
+        uses_default_target: whether any audit uses the default target because no target is named.
     """
 
     lines: Sequence[str] = ()
     audits: int = 0
-    asks_default: bool = False
+    uses_default_target: bool = False
 
     def wrapped(self, width: int) -> list[str]:
         """Return the lines for a terminal of `width` columns."""
@@ -74,22 +74,22 @@ class Header:
 
 
 def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Header:
-    """Return the header for the selected items: targets, numbers of items and requests; send nothing.
+    """Return the header for the selected items, with their targets, number and requests.
 
     Args:
         config: pytest's configuration.
         run: the run.
         items: all selected items, in their order.
     """
-    by_target: dict[Asked | None, list[pytest.Item]] = {}
+    by_target: dict[TargetSource | None, list[pytest.Item]] = {}
     for item in items:
-        asked = asked_by(item)
-        if (asked is not None or probe_item_of(item) is not None) and not is_skipped(item):
-            by_target.setdefault(asked, []).append(item)
+        source = target_source(item)
+        if (source is not None or probe_item_of(item) is not None) and not is_skipped(item):
+            by_target.setdefault(source, []).append(item)
     selected = [item for own in by_target.values() for item in own]
-    default = any(asks_default(item, run.settings) for item in selected)
+    default = any(uses_default_target(item, run.settings) for item in selected)
     sends = not any(config.getoption(name, False) for name in ("collectonly", "setuponly", "fairness_dry_run"))
-    lines = [_line(config, run, asked, own, sends=sends) for asked, own in by_target.items()]
+    lines = [_line(config, run, source, own, sends=sends) for source, own in by_target.items()]
     lines += _judge(run, selected)
     lines += _embedders(run, selected)
     if default:
@@ -97,39 +97,41 @@ def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Hea
     return Header([f"fairness: {line}" for line in lines], sum(map(is_audit, items)), default)
 
 
-def _line(config: pytest.Config, run: Run, asked: Asked | None, items: Sequence[pytest.Item], *, sends: bool) -> str:
-    """Return `openai:gpt-5 (https://api.openai.com/v1) · 2 probes, 5 items · 40 requests to send, 0 recorded`."""
+def _line(
+    config: pytest.Config, run: Run, source: TargetSource | None, items: Sequence[pytest.Item], *, sends: bool
+) -> str:
+    """Return a target's line: `openai:gpt-5 (https://api.openai.com/v1) · 2 probes, 5 items · 40 requests to send`."""
     own = [item for item in items if probe_item_of(item) is not None]
     tests = len(items) - len(own)
     selected = [counted(len({item.path for item in own}), "probe"), counted(len(own), "item")] if own else []
     selected += [counted(tests, "Python test")] if tests else []
-    if asked is None:
-        return f"no target is asked · {', '.join(selected)} · answers are in files"
+    if source is None:
+        return f"no target · {', '.join(selected)} · answers are read from files"
     target = None
-    if isinstance(asked, str):
-        target = run.targets.named(asked)
-        name = f"{asked}={_shown(target)}"
-    elif is_of_settings(asked):
+    if isinstance(source, str):
+        target = run.targets.named(source)
+        name = f"{source}={_shown(target)}"
+    elif is_from_settings(source):
         target = run.targets.named()
         name = _shown(target)
     else:
-        name = fixture_name(asked, config.rootpath)
+        name = fixture_name(source, config.rootpath)
     parts = [printable(name), ", ".join(selected)]
     if sends and own:
-        looks = list(looks_of(own, last_only=last_look_only(config)))
-        parts.append(_requests(run, target, looks) + (", and what the tests ask" if tests else ""))
+        analyses = list(analyses_of(own, last_only=without_interim_analyses(config)))
+        parts.append(_requests(run, target, analyses) + (", plus the requests of the tests" if tests else ""))
     return " · ".join(parts)
 
 
-def _requests(run: Run, target: Target | None, looks: Sequence[ProbeItem]) -> str:
+def _requests(run: Run, target: Target | None, analyses: Sequence[ProbeItem]) -> str:
     try:
-        count = count_requests(run, target, looks)
+        count = count_requests(run, target, analyses)
     except StoreError:  # the items that need the store report the error
-        target, count = None, count_requests(run, None, looks)
-    return _told(run, count, known=target is not None)
+        target, count = None, count_requests(run, None, analyses)
+    return _counts(run, count, known=target is not None)
 
 
-def _told(run: Run, count: RequestCount, *, known: bool) -> str:
+def _counts(run: Run, count: RequestCount, *, known: bool) -> str:
     oldest = "" if count.oldest is None else f" (oldest {age(run.started - count.oldest)})"
     if run.settings.replay:
         missing = f", {count.to_send:,} not recorded" if known and count.to_send else ""

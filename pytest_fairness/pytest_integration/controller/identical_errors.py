@@ -1,4 +1,7 @@
-"""Merging of identical errors in pytest's summary: an error of several items is shown once, with their number."""
+"""Merging of identical errors in pytest's summary: an error of several items is shown once, with their number.
+
+The counts in pytest's last line, JUnit files and other plugins still have one error for each item.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-# As in pytest's own doctest items: there is no public way to show an error without a traceback.
+# Private classes, as in pytest's own doctest items: no public class shows an error without a traceback.
 from _pytest._code.code import ReprFileLocation, TerminalRepr
 
 if TYPE_CHECKING:
@@ -17,10 +20,7 @@ if TYPE_CHECKING:
 
 
 class IdenticalErrors:
-    """Hook that merges identical errors in pytest's summary.
-
-    The counts in pytest's last line, JUnit files and other plugins still have one error for each item.
-    """
+    """Hook that merges identical errors in pytest's summary."""
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> Generator[None]:
@@ -37,7 +37,7 @@ class IdenticalErrors:
 
 
 def merged(reports: Iterable[pytest.TestReport]) -> list[pytest.TestReport]:
-    """Return the reports in their order; reports with the same error of this plugin become one with their number."""
+    """Return the reports, in which each group with the same error of this plugin is merged into one report."""
     found: dict[object, list[pytest.TestReport]] = {}
     for report in reports:
         found.setdefault(getattr(report, "fairness_error", None) or id(report), []).append(report)

@@ -21,7 +21,11 @@ class RequestTotals:
         self._planned: dict[str, bool] = {}
 
     def add_planned(self, planned: Mapping[str, bool]) -> None:
-        """Add planned requests: for each key, whether an answer was already recorded."""
+        """Add planned requests.
+
+        Args:
+            planned: for the key of each request, whether a response was already recorded.
+        """
         for key, recorded in planned.items():
             # A response that one worker records during the run looks recorded to workers that plan later. It was
             # recorded before the run only if all workers found it.
@@ -40,12 +44,12 @@ class RequestTotals:
 
     def at_the_end(self) -> dict[str, float | None]:
         """Return the final counts, summed over all processes, in the form of the report document."""
-        # Workers send what they have planned on their reports; without workers, this process has planned it.
+        # Workers send their planned requests on test reports; without workers, this process has planned all requests.
         self.add_planned(self._run.engines.newly_planned())
         total = self.so_far()
         planned, reused = len(self._planned), sum(self._planned.values())
         if total["planned"] > planned:
-            # An interrupted run ends before most of these reports.
+            # The run was interrupted before most of these reports arrived.
             planned, reused = int(total["planned"]), int(total["reused"])
         cost = total["cost"] if "cost" in total and not total["uncounted"] else None
         return {**total, "planned": planned, "reused": reused, "cost": cost}

@@ -57,7 +57,7 @@ class Workers:
             header = Header.receive(self._run)
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter:
-            if reporter._tw.width_of_current_line:  # the number of workers that are ready
+            if reporter._tw.width_of_current_line:  # pytest-xdist has shown how many workers are ready
                 reporter._tw.line()
             lines = header.wrapped(reporter._tw.fullwidth) if header else ["fairness: no audit is selected"]
             for line in lines:

@@ -1,12 +1,12 @@
-"""Service for probe items and fixtures, which measures, compares and judges in the run of this process."""
+"""Service that measures, compares and judges items and checks in the run of this process."""
 
 from __future__ import annotations
 
 import pytest
 
 from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable
-from pytest_fairness.pytest_integration.items.asked_targets import asks_default, probe_item_of
 from pytest_fairness.pytest_integration.items.item_results import Biased, Unfair, attach_result
+from pytest_fairness.pytest_integration.items.item_targets import probe_item_of, uses_default_target
 from pytest_fairness.pytest_integration.items.probe_files import ProbeFiles
 from pytest_fairness.pytest_integration.items.request_planner import RequestPlanner
 from pytest_fairness.pytest_integration.suggested_commands import accept_command, export_command
@@ -19,7 +19,7 @@ from pytest_fairness.run.comparing.baseline_rows import row_from
 from pytest_fairness.targets.base import Target
 
 FAILURES = pytest.StashKey[list[Unfair]]()
-"""Failed checks of a Python test in its present run."""
+"""Key of the failed checks in the stash of a Python test."""
 
 
 class AuditService:
@@ -41,7 +41,9 @@ class AuditService:
         self._checked: dict[tuple[str, str], str] = {}
 
     def measure(self, item: pytest.Item, probe_item: ProbeItem) -> tuple[ItemMeasurement, BaselineComparison]:
-        """Measure a probe item and compare it with its baseline; request missing answers and wait for them.
+        """Return the measurement of a probe item and its comparison with the baseline.
+
+        The call sends the requests that have no recorded answer, and waits for the answers.
 
         With `--fairness-measure`, the comparison is empty and no baseline is read.
 
@@ -60,11 +62,11 @@ class AuditService:
             if not error.unusable:
                 raise
             command = export_command(self._config, self.run.settings, item.path)
-            raise NotMeasurable(f"{error} To read them: {command}") from error
+            raise NotMeasurable(f"{error} To read the answers: {command}") from error
         except BaselineError as error:
             if not error.fixed_by_rebaseline:
                 raise
-            raise BaselineError(f"{error} That is: {self._accept(item, item.nodeid.partition('::')[0])}") from error
+            raise BaselineError(f"{error} Command: {self._accept(item, item.nodeid.partition('::')[0])}") from error
 
     def _measured(self, probe_item: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison]:
         if self._measure_only:
@@ -78,10 +80,17 @@ class AuditService:
         compared: BaselineComparison,
         siblings: dict[str, bool] | None = None,
     ) -> ItemResult:
-        """Return the result of an item, and attach it to the item; see `FairnessItem` for `siblings`."""
+        """Return the result of an item, and attach it to the item.
+
+        Args:
+            item: the pytest item.
+            measured: the measurement.
+            compared: the comparison with the baseline.
+            siblings: see `FairnessItem`; `None` for a Python test.
+        """
         item.ihook.pytest_fairness_measured(item=item, measurement=measured.measurement)
-        # A new baseline needs the trials of the last look, which a run that is decided earlier did not request.
-        complete, needs_replay = measured.item.last_look, self.run.engines.reuse_needs_replay
+        # A new baseline needs all trials. If an interim analysis gave the verdict, not all of them were requested.
+        complete, needs_replay = measured.item.final_analysis, self.run.engines.reuse_needs_replay
         if self._measure_only:
             result = measured_only(measured, item.nodeid)
         else:
@@ -105,7 +114,7 @@ class AuditService:
     def raise_on_failure(self, result: ItemResult) -> None:
         """Raise `Unfair` if the verdict fails the test.
 
-        The error is raised in this separate method, so that the frames of its traceback keep no answers in memory.
+        The error is raised here, and not where the item is measured, so that its traceback keeps no answers in memory.
         """
         if (failure := self._failure(result)) is not None:
             raise failure
@@ -123,18 +132,21 @@ class AuditService:
         )
 
     def check(self, item: pytest.Item, measured: ItemMeasurement) -> ItemResult:
-        """Return the result of a measurement in a Python test; a failing verdict fails the test only at its end.
+        """Return the result of a measurement in a Python test; a failing verdict fails the test when the test ends.
 
         Raises:
             FairnessError: the name is already used, or the baseline cannot be read.
         """
         item_id, name = measured.id, measured.item.probe.name
         if (path := self.probe_files.shown_path_of(name)) is not None:
-            raise FairnessError(f"fairness_check: {name!r} is the name of the probe {path}. Take another name.")
+            raise FairnessError(
+                f"fairness_check: {name!r} is the name of the probe {path}. Choose another name for the check."
+            )
         other = self._checked.setdefault((name, item_id), item.nodeid)
         if other != item.nodeid:
             raise FairnessError(
-                f"fairness_check: {item_id} of {name!r} is checked by {other}, too. Take another name in one of them."
+                f"fairness_check: {item_id} of {name!r} is checked by {other}, too. Choose another name in one of the "
+                "two tests."
             )
         result = self.judge(item, measured, self._compared(measured))
         if (failure := self._failure(result)) is not None:
@@ -164,5 +176,7 @@ class AuditService:
 
     def _accept(self, item: pytest.Item, nodeid: str, *, replay: bool = False, replaces: bool = True) -> str:
         settings = self.run.settings
-        default = asks_default(item, settings)
-        return accept_command(self._config, settings, nodeid, asks_default=default, replay=replay, replaces=replaces)
+        default = uses_default_target(item, settings)
+        return accept_command(
+            self._config, settings, nodeid, uses_default_target=default, replay=replay, replaces=replaces
+        )

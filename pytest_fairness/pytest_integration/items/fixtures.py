@@ -1,4 +1,4 @@
-"""Objects behind the fixtures for Python tests: client, corpora of parallel texts, and verdicts on measurements."""
+"""Values of the fixtures for Python tests: client, corpus generator, and check of measurements."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pytest_fairness.audits import registry
 from pytest_fairness.errors import FairnessError, ProbeError
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.pytest_integration.items.asked_targets import name_asked
 from pytest_fairness.pytest_integration.items.audit_service import AuditService
+from pytest_fairness.pytest_integration.items.item_targets import target_name_of
 from pytest_fairness.pytest_integration.items.usage import with_usage
 from pytest_fairness.records import Answer, Request, Response, Sampling, Verdict
 from pytest_fairness.reports.tables.data_table import Column, DataTable, Row
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KIND = "generation"
-"""Kind of probe that a corpus is made of."""
+"""Kind of the probe that generates a corpus."""
 
 P = ParamSpec("P")
 
 
 def measuring(method: Callable[P, ItemMeasurement]) -> Callable[P, ItemMeasurement]:
-    """Decorate an audit's method: wrong arguments raise an error with an example for this corpus; see `with_usage`."""
+    """Decorate an audit's method of `Corpus` so that wrong arguments raise an error with an example of a call."""
 
     def compared(corpus: Corpus) -> str:
         return f". This corpus has {corpus._compared}."
@@ -44,7 +44,7 @@ def measuring(method: Callable[P, ItemMeasurement]) -> Callable[P, ItemMeasureme
 
 
 class LlmClient:
-    """Client of the target (fixture `llm_client`), with the same store, limits and retries as for probes.
+    """Value of the fixture `llm_client`: a client of the target with the same store, limits and retries as probes.
 
     Examples:
         >>> def test_a_greeting(llm_client):
@@ -68,13 +68,13 @@ class LlmClient:
         max_tokens: int | None = None,
         seed: int | None = None,
     ) -> list[Response]:
-        """Send one prompt `trials` times and return the responses; the text is `response.text`.
+        """Send one prompt `trials` times and return the responses; the text of a response is `response.text`.
 
         Args:
             prompt: the prompt.
             system: the system prompt, if any.
             trials: number of requests.
-            temperature: sampling temperature; a sampling parameter that is not given is not sent.
+            temperature: sampling temperature. Requests contain only the sampling parameters that are given.
             top_p: probability mass of nucleus sampling.
             max_tokens: maximum number of tokens of a response.
             seed: seed from which the seed of each request is derived.
@@ -85,7 +85,7 @@ class LlmClient:
         __tracebackhide__ = True
         if not isinstance(prompt, str):
             raise TypeError(
-                f"llm_client.complete takes one prompt as a str, not {type(prompt).__name__}. Call it for each prompt."
+                f"llm_client.complete takes one prompt as a str, not {type(prompt).__name__}. Call it once per prompt."
             )
         drawn = Sampling(temperature, top_p, max_tokens, seed)
         requests = [Request(prompt, system, drawn, trial).with_own_seed() for trial in range(trials)]
@@ -98,7 +98,7 @@ class LlmClient:
 
 
 class CorpusGenerator:
-    """Function that generates parallel texts, a prompt for every combination of groups: `corpus_generator`.
+    """Value of the fixture `corpus_generator`: a function that generates texts about every combination of groups.
 
     Examples:
         >>> def test_letters(corpus_generator, fairness_check):
@@ -113,7 +113,7 @@ class CorpusGenerator:
     def __init__(self, service: AuditService, request: pytest.FixtureRequest) -> None:
         self._service = service
         self._target = service.planner.target_for(request)
-        self._name = name_asked(request.node)
+        self._name = target_name_of(request.node)
 
     @with_usage('corpus_generator("Write to {name}.", axes={"name": {"unmarked": "Joseph", "marked": ["Kelly"]}})')
     def __call__(
@@ -138,16 +138,16 @@ class CorpusGenerator:
             trials: number of answers for each combination of groups; `--fairness-trials` overrides this number.
             system: the system prompt, if any.
             answer: how answers are read, such as `{"format": "json"}`; by default as text.
-            anonymize: terms to remove besides the built-in ones, `{"names": True}` for first names as well, or `False`
-                to remove none.
-            temperature: sampling temperature; a sampling parameter that is not given is not sent.
+            anonymize: terms to remove in addition to the built-in terms; `{"names": True}` removes first names, too;
+                `False` removes no terms.
+            temperature: sampling temperature. Requests contain only the sampling parameters that are given.
             top_p: probability mass of nucleus sampling.
             max_tokens: maximum number of tokens of a response.
             seed: seed from which the seed of each request is derived.
 
         Raises:
             ProbeError: an argument is wrong, or the arguments do not fit together.
-            FairnessError: answers are missing for a reason that concerns all of them.
+            FairnessError: no request can be sent. The failure of a single request is an answer with status `failed`.
         """
         sampling = Sampling(temperature, top_p, max_tokens, seed).to_json()
         written = {
@@ -167,9 +167,11 @@ class CorpusGenerator:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Parallel texts of groups. Every audit of texts is a method: `corpus.jsd("name", "Kelly")`.
+    """Texts about several groups, generated from the same prompts.
 
-    A notebook or debugger shows the answers as a table; `to_pandas()` gives them as a data frame.
+    Each audit of texts is a method, such as `corpus.jsd("name", "Kelly")`.
+
+    A notebook shows the answers as a table; `to_pandas()` returns them as a data frame.
 
     Attributes:
         answers: the parsed answers; each has `labels`, `trial`, `text`, `status` and `content`.
@@ -213,7 +215,7 @@ class Corpus:
 
     @measuring
     def mmd(self, axis: str, value: str, *, embeddings: str | None = None) -> ItemMeasurement:
-        """Measure whether two groups get texts of the same distribution: squared maximum mean discrepancy.
+        """Measure how much the distributions of two groups' texts differ: squared maximum mean discrepancy.
 
         Args:
             axis: name of the axis.
@@ -241,8 +243,8 @@ class Corpus:
             prior: `pooled` (counts of all groups), `pair` (counts of the compared groups), `mass` (counts of the
                 compared groups, scaled to `prior_mass`) or `uniform` (equal counts).
             prior_mass: sum of the prior's counts for `mass` and `uniform`.
-            min_share: minimum growth of the share of texts with a word since the baseline; a word that grew less is not
-                counted.
+            min_share: minimum increase, since the baseline, of the share of texts that contain a word; words with a
+                smaller increase are not counted.
         """
         return self._measure("marked_words", axis, value, prior=prior, prior_mass=prior_mass, min_share=min_share)
 
@@ -263,7 +265,7 @@ class Corpus:
         Args:
             axis: name of the axis.
             value: marked value that is compared with the axis' unmarked value.
-            lexicons: one list of terms by its name, such as `{"agentic": ["lead*", "expert"]}`.
+            lexicons: name and terms of one lexicon, such as `{"agentic": ["lead*", "expert"]}`.
         """
         return self._measure("lexicon", axis, value, lexicons=lexicons)
 
@@ -281,8 +283,8 @@ class Corpus:
         strata = [name for name in (self.answers[0].labels if self.answers else ()) if name not in axes]
         columns = [
             *(Column(name, str, f"value of the axis {name}") for name in axes),
-            *(Column(name, str, f"stratum: {name}") for name in strata),
-            Column("trial", int, "number of the draw, from 0"),
+            *(Column(name, str, f"stratum: value of {name}") for name in strata),
+            Column("trial", int, "number of the trial, from 0"),
             Column("status", str, "ok, refused, unreadable or failed"),
             Column("text", str, "text of the answer"),
         ]
@@ -305,7 +307,7 @@ class Corpus:
 
     @property
     def _compared(self) -> str:
-        """Return what can be compared, for messages: `name: Kelly, Lou (compared with Joseph)`."""
+        """Return the groups that can be compared, for messages: `name: Kelly, Lou (compared with Joseph)`."""
         return "; ".join(
             f"{name}: {', '.join(axis.marked)} (compared with {axis.unmarked})"
             for name, axis in self._probe.axes.items()
@@ -315,8 +317,8 @@ class Corpus:
         """Return the measurement of one audit that compares a marked value with the unmarked value of its axis.
 
         Raises:
-            FairnessError: there is no such axis or value, or the audit has several items for it.
-            NotMeasurable: too few usable answers.
+            FairnessError: the corpus lacks the axis or the value, or the audit has several items for the value.
+            NotMeasurable: there are too few usable answers.
         """
         audit = registry.get(KIND, name)
         items = audit.items(self._probe, _settings(registry.settings_model(KIND, name), settings, f"corpus.{name}"))
@@ -326,7 +328,8 @@ class Corpus:
         item = next(iter(found), None)
         if item is None:
             raise FairnessError(
-                f"corpus.{name}: there is no {axis} {value!r} to compare. This corpus has {self._compared}."
+                f"corpus.{name}: there is no axis {axis!r} with the marked value {value!r}. This corpus has "
+                f"{self._compared}."
             )
         trials = self._service.run.settings.trials
         tested = replace(item, alpha=MAX_ALPHA, seed=item.id, target=self._name)
@@ -336,7 +339,7 @@ class Corpus:
 
 
 class FairnessCheck:
-    """Function that judges measurements like the items of a probe, each against a baseline: `fairness_check`.
+    """Value of the fixture `fairness_check`: a function that judges a measurement by its baseline and limit.
 
     Examples:
         >>> def test_letters(corpus_generator, fairness_check):
@@ -359,17 +362,17 @@ class FairnessCheck:
         tolerance: float | None = None,
         gate: Literal["significant", "bound", "strict", "point"] = "significant",
     ) -> Verdict:
-        """Return the verdict on a measurement; its baseline is an item of `baselines/<name>.json`.
+        """Return the verdict on a measurement; the baseline is stored in `baselines/<name>.json`.
 
-        A verdict that fails the test does so when the test function ends, so that one run shows the verdicts of all of
-        its checks.
+        A failing verdict fails the test only when the test function ends, so that one run shows the verdicts of all
+        checks in the test.
 
         Args:
             name: name of the baseline; several measurements may share it.
             measurement: measurement of a corpus by an audit.
             limit: worst acceptable value; by default only the baseline counts.
-            tolerance: worst acceptable change from the baseline; by default that of the audit.
-            gate: rule of the decision, as in a probe file.
+            tolerance: worst acceptable change from the baseline; by default the audit's tolerance.
+            gate: decision rule, as in a probe file.
 
         Raises:
             FairnessError: the baseline cannot be read, or a probe has this name.
@@ -409,14 +412,14 @@ def _settings(model: type[AuditSettings], given: Mapping[str, Any], where: str) 
 
 def _probe(written: Mapping[str, Any]) -> GenerationProbe:
     """Return the arguments of a corpus as a probe, checked like a probe file."""
-    audits: dict[str, dict[str, Any]] = {"jsd": {}}  # required by the schema; a corpus gets its audits later
+    audits: dict[str, dict[str, Any]] = {"jsd": {}}  # the schema requires an audit; this one is not used
     try:
         content = json.dumps({"kind": KIND, "name": "corpus", **written, "audits": audits}, ensure_ascii=False)
     except TypeError as error:
-        raise ProbeError(f"corpus_generator: an argument has a value that a probe file cannot have: {error}") from None
+        raise ProbeError(f"corpus_generator: an argument has a value that a probe file cannot hold: {error}") from None
     try:
         return cast("GenerationProbe", probes.parse(content.encode(), Path("corpus"), kinds.schemas()))
     except ProbeError as error:
-        # The positions are in generated JSON, which the user has not written.
+        # The positions are left out, because they refer to generated JSON.
         messages = re.sub(r"^corpus:\d+:\d+: ", "", str(error), flags=re.MULTILINE).splitlines()
         raise ProbeError(f"corpus_generator: {'; '.join(messages)}") from None

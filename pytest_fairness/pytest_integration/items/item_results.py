@@ -1,4 +1,4 @@
-"""Results on test reports: attached to an item, sent with its report between processes, shown without traceback."""
+"""Results of items on pytest's test reports, by which they travel from a worker to the controller."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-# As in pytest's own doctest items: there is no public way to show an error without a traceback.
+# Private classes, as in pytest's own doctest items: no public class shows an error without a traceback.
 from _pytest._code.code import ReprExceptionInfo, ReprFileLocation
 from _pytest.outcomes import Failed
 
 from pytest_fairness.pytest_integration.items import junit
-from pytest_fairness.pytest_integration.items.asked_targets import probe_item_of
+from pytest_fairness.pytest_integration.items.item_targets import probe_item_of
 from pytest_fairness.records import ItemResult, Json, VerdictName
 from pytest_fairness.run import ProbeItem
 
@@ -22,24 +22,26 @@ if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr
 
 RECORDS = pytest.StashKey[list[dict[str, Json]]]()
-"""Records of an item for its next report."""
+"""Key of the records for an item's next report, in the stash of the item."""
 
 _STRICT = "[XPASS(strict)] "
 """Start of pytest's text for a test that passes although its mark `xfail` is strict."""
 
 Record = dict[str, Json]
-"""Result and further data for the controller: `result`, `baseline` (its name), `target`; for a measured item also
-`complete` (whether it has all answers that a new baseline needs) and `needs_replay` (whether a later run reuses them
-only with `--fairness-replay`); for an item of a probe also `siblings` (ids of all items of the baseline, and whether
-each is skipped); for a new baseline also `entry` and `answers` (a key of the store). Plain JSON, as records are
-sent between processes."""
+"""Result of an item, with further data for the controller, as plain JSON that can be sent between processes.
+
+All records have `result`, `baseline` (name of the baseline) and `target` (name of the target). Measured items also have
+`complete` (whether the run has all answers that a new baseline needs) and `needs_replay` (whether a later run reuses
+the answers only with `--fairness-replay`). Items of a probe also have `siblings` (for the id of each item of the
+baseline, whether the item is skipped). New baselines also have `entry` and `answers` (key of the answers in the store).
+"""
 
 
 class Unfair(Failed):
     """Exception for a verdict that fails a test; it is shown without a traceback.
 
     Args:
-        finding: the finding on one line.
+        finding: the finding as one line, for pytest's short summary.
         text: reason and top contributors, for pytest's section FAILURES.
         without_baseline: whether the only reason for the failure is a missing baseline.
     """
@@ -59,7 +61,7 @@ class Biased(Unfair):
 def attach_result(
     item: pytest.Item, result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json
 ) -> None:
-    """Attach a result to a pytest item, for its report and its JUnit properties."""
+    """Attach a result to a pytest item, so that the item's report and its JUnit properties include the result."""
     result = replace(result, line=(item.location[1] or 0) + 1)
     item.stash.setdefault(RECORDS, []).append(record_of(result, probe_item, target, **more))
     # A Python test may have several checks, whose properties need different names.
@@ -68,9 +70,9 @@ def attach_result(
 
 
 def record_of(result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json) -> dict[str, Json]:
-    """Return the record of a result: plain JSON that travels on the test report."""
+    """Return the record of a result; see `Record`."""
     record = {"result": result.to_plain(), "baseline": probe_item.baseline_name, "target": target, **more}
-    # Encoded here once: text that JSON or UTF-8 cannot hold would end the run of an xdist worker.
+    # Text that JSON or UTF-8 cannot hold is replaced, because it would crash an xdist worker.
     text = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")
     sendable: dict[str, Json] = json.loads(text)
     return sendable
@@ -88,7 +90,7 @@ def records_on(report: pytest.TestReport) -> Iterator[Record]:
 
 
 def undecided(report: pytest.TestReport) -> VerdictName | None:
-    """Return the verdict `inconclusive`, or else `measured`, if a report carries one; otherwise `None`."""
+    """Return `inconclusive` if a result on the report has this verdict, else `measured` if one has it, else `None`."""
     verdicts = {record["result"]["verdict"]["name"] for record in records_on(report)}
     return next((name for name in (VerdictName.INCONCLUSIVE, VerdictName.MEASURED) if name in verdicts), None)
 
@@ -129,7 +131,7 @@ def record_expected_failures(report: pytest.TestReport, records: Iterable[dict[s
 
 
 def without_traceback(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> TerminalRepr:
-    """Return the text of one of the plugin's errors without the traceback, which would show only the plugin's code."""
+    """Return the text of an error of this plugin without its traceback, which would show only the plugin's code."""
     error = excinfo.value
     reason = error.finding if isinstance(error, Unfair) else " ".join(str(error).split())
     path, line, _ = item.location

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-# As in pytest's own doctest items: there is no public way for an item that is no function to use fixtures.
+# A private class, as in pytest's own doctest items: no public class gives fixtures to items that are not functions.
 from _pytest.fixtures import TopRequest
 
 from pytest_fairness.errors import FairnessError, ProbeError
 from pytest_fairness.pytest_integration.ini import registered_marks
-from pytest_fairness.pytest_integration.items.asked_targets import PROBE_ITEM
 from pytest_fairness.pytest_integration.items.audit_service import AuditService
 from pytest_fairness.pytest_integration.items.item_results import Biased, without_traceback
+from pytest_fairness.pytest_integration.items.item_targets import PROBE_ITEM
 from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem
 
 if TYPE_CHECKING:
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 _NO_REASON = "it needs a reason. Write the reason in the settings of the audit: `skip: reason` or `xfail: reason`."
 UNUSABLE_MARKS = {
-    "parametrize": "it marks functions only.",
+    "parametrize": "it can mark only functions.",
     **dict.fromkeys(("skip", "skipif", "xfail"), _NO_REASON),
-    **dict.fromkeys(("usefixtures", "filterwarnings", "timeout"), "it needs arguments, and a probe gives none."),
+    **dict.fromkeys(("usefixtures", "filterwarnings", "timeout"), "it needs arguments, which a probe cannot give."),
 }
-"""Marks that a probe cannot have, and why."""
+"""Marks that a probe cannot have, each with the reason."""
 
 
 class ProbeFile(pytest.File):
-    """Collector of one probe file, which yields an item for every audit of every group."""
+    """Collector of one probe file; it yields an item for each group (or other unit) of each audit."""
 
     def __init__(self, *, service: AuditService, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -52,7 +52,7 @@ class ProbeFile(pytest.File):
             yield FairnessItem.from_parent(
                 self,
                 name=probe_item.id,
-                # Given explicitly, as pytest from 9.2 on finds items again by a node id that it has parsed.
+                # Given explicitly, because pytest from 9.2 on parses the default id and finds items by the result.
                 nodeid=f"{self.nodeid}::{probe_item.id}",
                 probe_item=probe_item,
                 siblings=siblings[probe_item.baseline_name],
@@ -70,7 +70,7 @@ class FairnessItem(pytest.Item):
     """Test item of a probe: its set-up sends requests and measures, its call judges and may fail.
 
     Attributes:
-        siblings: all items of the same baseline, selected or not: for each id, whether the item is skipped.
+        siblings: for the id of each item of the same baseline (selected or not), whether the item is skipped.
     """
 
     def __init__(
@@ -152,8 +152,8 @@ class FairnessItem(pytest.Item):
         if mark in allowed:
             return None
         known = ", ".join(dict.fromkeys(allowed)) or "none"
-        return f"a probe can have only marks that the ini registers (`markers`) or allows (`fairness_marks`): {known}."
+        return f"the ini file neither registers it (`markers`) nor allows it (`fairness_marks`). Valid marks: {known}."
 
 
 def _asks(fairness_target: object) -> None:
-    """Declare, as parameters, the fixtures of an item that sends requests; the function is never called."""
+    """Declare by its parameter the fixture that an item with requests needs; the function is never called."""

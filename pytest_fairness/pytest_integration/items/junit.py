@@ -1,4 +1,4 @@
-"""JUnit report: properties of an item's test case; inconclusive items count as skipped."""
+"""Entries of items in pytest's JUnit report: properties of a test case, and test cases that count as skipped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_fairness.reports.findings import finding
 
 
 def skip(config: pytest.Config, report: pytest.TestReport, reason: str) -> None:
-    """Count a passed test case of the JUnit file as skipped."""
+    """Count a passed test case in the JUnit report as skipped, with `reason` as its message."""
     xml = config.stash.get(xml_key, None)
     if xml is not None:
         skipped = Element("skipped", type="fairness.inconclusive", message=bin_xml_escape(reason))
@@ -21,7 +21,7 @@ def skip(config: pytest.Config, report: pytest.TestReport, reason: str) -> None:
 
 
 def properties(result: ItemResult, target: str | None) -> list[tuple[str, str | float]]:
-    """Return the data of a result as flat (name, value) pairs, because pytest writes values with `str`.
+    """Return the JUnit properties of a result as (name, value) pairs; pytest writes values with `str`.
 
     Args:
         result: the result.

@@ -13,7 +13,7 @@ from pytest_fairness.probes import Probe
 from pytest_fairness.probes.audit_settings import ExpectedFailure
 from pytest_fairness.probes.diagnostics import nearest, quoted, suggestion
 from pytest_fairness.probes.file_names import name_key
-from pytest_fairness.pytest_integration.items.asked_targets import is_overridden, shown_path
+from pytest_fairness.pytest_integration.items.item_targets import is_overridden, shown_path
 from pytest_fairness.run import ProbeItem, Run, items_of
 
 PROBE_SUFFIXES = frozenset({".yaml", ".yml"})
@@ -22,7 +22,7 @@ SHOWN_IDS = 10
 
 
 class ProbeFiles:
-    """Collected probe files; the names of the probes must differ, because baselines are stored by name.
+    """Collected probe files; all probes must have different names, because baselines are stored by name.
 
     Attributes:
         faulty: whether a file could not be loaded.
@@ -38,7 +38,7 @@ class ProbeFiles:
 
         Args:
             path: the file.
-            file: the file's collector; a conftest in its folders may provide the target instead of the settings.
+            file: the file's collector, by which pytest finds the conftest files that may override the target.
 
         Raises:
             ProbeError: the file has errors, or another probe has the same name.
@@ -54,7 +54,7 @@ class ProbeFiles:
             )
             raise ProbeError(
                 f"{shown_path(path, self._root)}: {shown_path(other, self._root)} {same}. "
-                "Give one of the two probes another `name:`, as baselines are kept by name."
+                "Give one of the two probes another `name:`, because baselines are stored by name."
             )
         return self._items(probe, named=not is_overridden(file))
 
@@ -77,11 +77,11 @@ class ProbeFiles:
                 raise pytest.UsageError(f"{file} has no item {name!r}{_meant(name, ids)}")
 
     def items_of_id(self, path: Path, name: str) -> list[ProbeItem]:
-        """Return the items of a probe file that this id may name; the id may lack the target's name."""
+        """Return the items of a probe file that have this id, with or without a target's name in the id."""
         return [item for item in self._all_items(self._run.load(path)) if item.id == name]
 
     def shown_path_of(self, name: str) -> str | None:
-        """Return the path, for messages, of the file of the probe with this name; `None` if no probe has the name."""
+        """Return the path of the probe file with this probe name, for messages; `None` if no probe has the name."""
         _, path = self._paths.get(name_key(name), (name, None))
         return None if path is None else shown_path(path, self._root)
 
@@ -113,7 +113,7 @@ class ProbeFiles:
         targets = self._run.settings.targets
         if not targets or not named or probe.responses is not None:
             return items
-        # All targets for each item, so that all targets are busy from the start.
+        # The targets alternate from item to item, so that all targets are busy from the start.
         return [replace(item, target=name) for item in items for name in targets]
 
 

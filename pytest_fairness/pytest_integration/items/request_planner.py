@@ -11,15 +11,15 @@ import pytest
 
 from pytest_fairness.asking.timing import DEFAULT_TIMING
 from pytest_fairness.errors import FairnessError, TargetError
-from pytest_fairness.pytest_integration.configuration import last_look_only
-from pytest_fairness.pytest_integration.items.asked_targets import (
-    ASKING,
+from pytest_fairness.pytest_integration.configuration import without_interim_analyses
+from pytest_fairness.pytest_integration.items.item_targets import (
+    REQUEST_FIXTURES,
     TARGET_FIXTURE,
     active_target,
-    asked_by,
+    analyses_of,
     fixture_name,
-    looks_of,
-    name_asked,
+    target_name_of,
+    target_source,
 )
 from pytest_fairness.pytest_integration.progress import ProgressLine
 from pytest_fairness.records import Request, Response
@@ -28,7 +28,7 @@ from pytest_fairness.run import Run
 if TYPE_CHECKING:
     from _pytest.fixtures import FixtureDef
 
-    from pytest_fairness.pytest_integration.items.asked_targets import Asked
+    from pytest_fairness.pytest_integration.items.item_targets import TargetSource
     from pytest_fairness.targets.base import Target
 
 
@@ -36,16 +36,16 @@ class RequestPlanner:
     """Planner of one process's requests; all requests of a target are planned once, for all its items.
 
     Attributes:
-        stop_grace: seconds to wait at the end for requests in flight, whose answers other workers may need too.
+        stop_grace: seconds to wait at the end for requests in flight, because other workers may need their answers.
     """
 
     def __init__(self, config: pytest.Config, run: Run) -> None:
         self._config, self._run = config, run
         self.stop_grace = run.settings.timeout if hasattr(config, "workerinput") else DEFAULT_TIMING.stop_grace
-        self._last_look_only = last_look_only(config)
+        self._final_only = without_interim_analyses(config)
         self._progress = ProgressLine(config)
-        self._targets: dict[Asked, Target] = {}
-        self._planned: set[Asked] = set()
+        self._targets: dict[TargetSource, Target] = {}
+        self._planned: set[TargetSource] = set()
 
     def progress(self, target: Target) -> AbstractContextManager[None]:
         """Return a context in which the progress line shows the requests of this target."""
@@ -56,17 +56,17 @@ class RequestPlanner:
 
         The first call for a target plans the requests of all its items.
         """
-        asked = asked_by(item)
-        if asked is None:
+        source = target_source(item)
+        if source is None:
             return None
-        if asked not in self._planned:
-            self._plan(item, asked)
-        return self._targets[asked]
+        if source not in self._planned:
+            self._plan(item, source)
+        return self._targets[source]
 
     def target_for(self, request: pytest.FixtureRequest) -> Target:
         """Return the target of a Python test, which is the value of the fixture `fairness_target`."""
         definition, value = active_target(request)
-        name = name_asked(request.node)
+        name = target_name_of(request.node)
         if name is not None:
             return self._run.targets.named(name)
         return self._targets.get(definition) or self._adopt(definition, value)
@@ -86,8 +86,8 @@ class RequestPlanner:
         name = name if name in targets else None
         if targets and name is None:
             raise TargetError(
-                f"{TARGET_FIXTURE}: there are several targets ({', '.join(targets)}), and this test has no argument by "
-                f"which it is run for each of them. Add one of the fixtures {', '.join(sorted(ASKING))} as an argument."
+                f"{TARGET_FIXTURE}: there are several targets ({', '.join(targets)}), but the test is not repeated "
+                f"for each target. Add one of the fixtures {', '.join(sorted(REQUEST_FIXTURES))} as an argument."
             )
         return self._run.targets.named(name)
 
@@ -96,22 +96,23 @@ class RequestPlanner:
         with self.progress(target):
             return self._run.engines.ask(target, requests)
 
-    def _plan(self, item: pytest.Item, asked: Asked) -> None:
-        if isinstance(asked, str):
-            target = self._targets[asked] = self._run.targets.named(asked)
+    def _plan(self, item: pytest.Item, source: TargetSource) -> None:
+        if isinstance(source, str):
+            target = self._targets[source] = self._run.targets.named(source)
         else:
             values: dict[str, object] = getattr(item, "funcargs", {})
-            target = self._targets.get(asked) or self._adopt(asked, values[asked.argname])
-        others = (other for other in item.session.items if asked_by(other) == asked)
-        self._run.plan(target, looks_of(others, last_only=self._last_look_only))
-        self._planned.add(asked)
+            target = self._targets.get(source) or self._adopt(source, values[source.argname])
+        others = (other for other in item.session.items if target_source(other) == source)
+        self._run.plan(target, analyses_of(others, last_only=self._final_only))
+        self._planned.add(source)
 
     def _adopt(self, definition: FixtureDef[Any], value: object) -> Target:
         name = fixture_name(definition, self._config.rootpath)
         if definition.scope != "session":
             raise TargetError(
-                f"{name.rpartition('::')[0]}: the fixture fairness_target has scope={definition.scope!r}, but "
-                "requests are sent ahead for all tests. Give the fixture scope='session'."
+                f"{name.rpartition('::')[0]}: the fixture fairness_target has scope={definition.scope!r}, but all "
+                "tests need the same target, because their requests are sent together. Give the fixture "
+                "scope='session'."
             )
         target = self._run.targets.from_value(value, name)
         self._targets[definition] = target

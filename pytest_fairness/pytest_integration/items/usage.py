@@ -1,4 +1,4 @@
-"""Error messages for calls with wrong arguments, which say what is wrong and what to write."""
+"""Error messages for calls with wrong arguments; each message contains an example of a correct call."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 def with_usage(example: str, more: Callable[[Any], str] = lambda _: "") -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Decorate a method: wrong arguments raise an error with an example of a correct call. The signature is kept.
+    """Decorate a method so that wrong arguments raise an error with an example of a correct call.
 
     Args:
-        example: a correct call; the part before the bracket is the method's name for users.
+        example: a correct call; the text before the bracket names the method in the message.
         more: function that takes the method's object and returns text to add to the message.
     """
 

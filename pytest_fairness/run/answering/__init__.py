@@ -1,1 +1,1 @@
-"""Collection of the items' answers: targets, engines, and the models that classify, score or embed answers."""
+"""Answers of items: targets that give answers, and models that classify, score or embed answers."""

@@ -1,4 +1,4 @@
-"""Embeddings of answers' texts, for audits that measure embeddings."""
+"""Embeddings of the texts of answers, for audits that compare embeddings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytest_fairness.targets import embeddings
 from pytest_fairness.targets.base import Target
 
 TOGETHER = 1_000
-"""Maximum number of recorded embeddings in memory at a time; they are larger than the vectors converted from them."""
+"""Maximum number of embeddings in memory in their recorded form, which is larger than the resulting vector."""
 
 
 def embedded(item: ProbeItem, answers: Sequence[Answer], embedder: Target, engines: Engines) -> list[Answer]:

@@ -42,11 +42,11 @@ class Engines(Closing):
 
     @cached_property
     def store(self) -> Store:
-        """Return the store of recorded responses; the first call opens it."""
+        """Return the store of recorded responses; the first call opens the store."""
         return Store(self._settings.store)
 
     def engine(self, target: Target) -> Engine:
-        """Return the engine of this target; the first call makes it."""
+        """Return the engine of this target; the first call creates the engine."""
         if id(target) not in self._engines:
             oldest = self.freshness(target).oldest
             engine = Engine(self.store, target, self._settings, oldest=oldest, owner=self._owner, run=self._run)
@@ -70,11 +70,11 @@ class Engines(Closing):
         return self._settings.replay or not all(target.reusable for target in targets)
 
     def recorded(self, target: Target, keys: Sequence[str]) -> set[str]:
-        """Return those of the keys for which this run reuses a recorded response; do not create a missing store."""
+        """Return the keys for which this run reuses a recorded response; a missing store is not created."""
         return self.store.recorded(keys, self.freshness(target)) if self._settings.store.exists() else set()
 
     def oldest_of(self, keys: Iterable[str]) -> float | None:
-        """Return the date of the oldest of these responses (seconds since the epoch); `None` if none is recorded."""
+        """Return the date of the oldest recorded response (seconds since the epoch); `None` if there is no response."""
         rest, found = iter(keys), []
         while self._settings.store.exists() and (some := list(islice(rest, KEYS_AT_ONCE))):
             found.append(self.store.oldest_of(some))
@@ -89,13 +89,13 @@ class Engines(Closing):
         """Send these requests and wait for the responses; see `Engine.answers`.
 
         Raises:
-            TargetError: a request needs a likelihood, which the target cannot give.
+            TargetError: a request asks for a likelihood, but the target cannot compute likelihoods.
         """
         likelihood_support.require(target, requests)
         return self.engine(target).answers(requests)
 
     def newly_planned(self) -> dict[str, bool]:
-        """Return the requests planned since the last call: for each key, whether an answer was already recorded."""
+        """Return the keys of requests planned since the last call; the values are whether a response was recorded."""
         found: dict[str, bool] = {}
         for _, engine in self._engines.values():
             for key, recorded in engine.newly_planned().items():

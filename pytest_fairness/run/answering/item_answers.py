@@ -1,4 +1,4 @@
-"""Collection of an item's answers: send requests, parse responses, and classify, score or embed the answers."""
+"""Answers of an item: requested or read from a file, parsed, and classified, scored or embedded by models."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.targets.base import Target
 
 READ_AT_ONCE = 4_000
-"""Number of responses that are parsed at a time; freeing more of them at once would fragment the memory."""
+"""Number of responses that are parsed at a time; larger slices would fragment the memory when they are freed."""
 
 
 class ItemAnswers:
-    """Answers of the items of a run.
+    """Source of the answers of a run's items.
 
-    The answers of the last item are kept in memory; the next item reuses them if it has the same prompts.
+    The answers of the last item are kept in memory; the next item reuses these answers if it has the same prompts.
     """
 
     def __init__(self, targets: OpenTargets, engines: Engines) -> None:
@@ -36,13 +36,13 @@ class ItemAnswers:
         self._last: tuple[ProbeItem, Target, list[Answer]] | None = None
 
     def of(self, item: ProbeItem, target: Target | None) -> list[Answer]:
-        """Return the answers from which an item is measured; request missing responses and wait for them.
+        """Return the answers from which an item is measured; responses that are not recorded are requested.
 
         Raises:
-            ModelError: the model that scores answers cannot be used; no request is sent then.
-            TargetError: the embedding model does not exist; no request is sent then.
-            FairnessError: answers are missing for a reason that concerns all of them: they are not recorded, the run
-                gave up on the target, or every request failed.
+            ModelError: the model that scores answers cannot be used; no request was sent.
+            TargetError: the embedding model does not exist; no request was sent.
+            FairnessError: all answers are missing: replay found no record, the run gave up on the target, or every
+                request failed.
         """
         item.require_models()
         self._targets.embedder(item)
@@ -52,7 +52,7 @@ class ItemAnswers:
             other, asked, answers = self._last
             if asked is target and _have_same_prompts(item, other):
                 return answers
-            # Free these before the next answers are read: the memory may hold the answers of one item only.
+            # Freed before the next answers are read, so that only one item's answers are in memory.
             del answers
             self._last = None
         answers = self._first_answers(item, target)
@@ -63,11 +63,11 @@ class ItemAnswers:
         return answers
 
     def without_group(self, probe: Probe) -> RowsWithoutGroup | None:
-        """Return the rows of the probe's `responses:` file that name no group, and are left out of the answers."""
+        """Return the rows of the probe's `responses:` file that are not used as answers, because they name no group."""
         return None if probe.responses is None else self._read(probe)[2]
 
     def prepared(self, item: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
-        """Return the answers prepared for the item's audit: scored, embedded, or unchanged if it has no model.
+        """Return the answers prepared for the item's audit: scored, embedded, or unchanged if the audit has no model.
 
         Raises:
             ModelError: the model that scores answers cannot be loaded.
@@ -90,7 +90,7 @@ class ItemAnswers:
         return self._recorded[id(probe)]
 
     def _first_answers(self, item: ProbeItem, target: Target) -> list[Answer]:
-        """Return the answers to all prompts except follow-ups; responses are parsed in slices to save memory."""
+        """Return the answers to all prompts except follow-up prompts; responses are parsed in slices to save memory."""
         answers: list[Answer] = []
         failures: list[FairnessError] = []
         rest = item.prompts()
@@ -107,7 +107,7 @@ class ItemAnswers:
         return answers
 
     def _judged(self, item: ProbeItem, answers: list[Answer]) -> list[Answer]:
-        """Return the answers with the choices that the judge model found; unchanged if the probe has no judge model."""
+        """Return the answers with the choices that the judge model found; unchanged if the probe uses no judge."""
         judging = item.probe.judging
         if judging is None:
             return answers
@@ -116,17 +116,17 @@ class ItemAnswers:
 
 
 def _have_same_prompts(item: ProbeItem, other: ProbeItem) -> bool:
-    """Return whether two items have the same prompts, so that they can share the answers."""
+    """Return whether two items have the same prompts, so that they can share answers."""
     if item.probe is not other.probe or (item.draws, item.stage) != (other.draws, other.stage):
         return False
     return all(item.uses(prompt.labels) == other.uses(prompt.labels) for prompt in item.probe.prompts(item.draws))
 
 
 def read_all(prompts: Sequence[Prompt], responses: Sequence[Response | FairnessError]) -> list[Answer]:
-    """Return the answers in these responses; a failure of a single request becomes a missing answer.
+    """Return the answers parsed from responses; the failure of a single request becomes a missing answer.
 
     Raises:
-        FairnessError: a failure concerns all requests.
+        FairnessError: an error concerns all requests, not only one.
     """
     for response in responses:
         if isinstance(response, FairnessError) and not isinstance(response, RequestFailed):

@@ -1,4 +1,4 @@
-"""Opening of the judge model, which classifies free-text answers, and collection of its votes."""
+"""Judge model, which classifies free-text answers: its target, and its votes on answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_fairness.targets.base import Target
 
 
 def open_judge(settings: RunSettings, addresses: Mapping[str, str] | None = None) -> Target | None:
-    """Return the judge model that the settings name, without sending anything; `None` if they name none.
+    """Return the judge model that the settings name, or `None`; no request is sent.
 
     Args:
         settings: settings of the run.
@@ -27,7 +27,7 @@ def open_judge(settings: RunSettings, addresses: Mapping[str, str] | None = None
     judge = settings.judge
     if judge is None:
         return None
-    # `target_version` is the version of the target, not of the judge: the judge's votes on equal answers are reused.
+    # `target_version` is not the version of the judge model: a new version of the target does not make votes obsolete.
     settings = replace(settings, base_url=settings.judge_base_url or settings.base_url, target_version=None)
     try:
         return open_target(judge, settings, (addresses or {}).get(judge))
@@ -36,18 +36,18 @@ def open_judge(settings: RunSettings, addresses: Mapping[str, str] | None = None
 
 
 def judged(answers: Sequence[Answer], judging: Judging, judge: Target, engines: Engines) -> list[Answer]:
-    """Return the answers with the choices that the judge model found; request missing votes and wait for them.
+    """Return the answers with the choices that the judge model found; votes that are not recorded are requested.
 
     Raises:
-        FairnessError: votes are missing for a reason that concerns all of them: they are not recorded, the run gave up
-            on the judge model, or every request failed.
+        FairnessError: all votes are missing: replay found no record, the run gave up on the judge model, or every
+            request failed.
     """
     asked = reading.requests(judging, answers)
     votes = engines.ask(judge, [request for requests in asked for request in requests])
     errors = [vote for vote in votes if isinstance(vote, FairnessError)]
     for error in errors:
         if not isinstance(error, RequestFailed) or len(errors) == len(votes):
-            raise AnswersMissing(f"the judge {judge.name} (fairness_judge) did not answer: {error}") from error
+            raise AnswersMissing(f"the judge model {judge.name} (fairness_judge) did not answer: {error}") from error
     named = iter([reading.vote(judging, None if isinstance(vote, FairnessError) else vote) for vote in votes])
     return [
         reading.decided(answer, Judged(judge.name, tuple(next(named) for _ in requests))) if requests else answer

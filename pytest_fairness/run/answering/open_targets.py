@@ -19,7 +19,7 @@ from pytest_fairness.targets.python_callable import Application, CallableTarget
 
 
 class OpenTargets:
-    """Targets of a run; each target object is made at first use, and nothing is sent to the target.
+    """Targets of a run; each target object is created at its first use, and no request is sent.
 
     Args:
         settings: the run's settings.
@@ -33,9 +33,9 @@ class OpenTargets:
         self._embedders: dict[tuple[str, Path], Target] = {}
 
     def named(self, name: str | None = None) -> Target:
-        """Return the target that the settings name; with several targets, the one called `name`.
+        """Return the target that the settings name; if they name several targets, the target called `name`.
 
-        Two names of the same target share one object.
+        Two names of the same target share one target object.
         """
         spec = self._settings.target if name is None else self._settings.targets[name]
         if spec not in self._opened:
@@ -43,7 +43,7 @@ class OpenTargets:
         return self._opened[spec]
 
     def from_value(self, value: object, name: str) -> Target:
-        """Return the target for a user's value: the name of a target, a callable, or a target.
+        """Return the target that a value stands for: the name of a target, a callable, or a target.
 
         Raises:
             TargetError: the value is neither a valid name, nor a callable, nor a target.
@@ -62,19 +62,19 @@ class OpenTargets:
 
     @cached_property
     def judge(self) -> Target | None:
-        """Return the judge model that the settings name; `None` if they name none."""
+        """Return the judge model that the settings name, or `None`."""
         return open_judge(self._settings, self._addresses)
 
     def require_judge(self, probe: Probe) -> None:
         """Raise `ProbeError` if the probe needs a judge model, but the settings name none."""
         if probe.judging is not None and self._settings.judge is None:
             raise ProbeError(
-                f"{shown(probe.path, probe.root)}: a judge model reads the answers (`answer: {{judge: true}}`), and "
-                "none is set. Set `fairness_judge` in the ini file, for instance `fairness_judge = openai:MODEL`."
+                f"{shown(probe.path, probe.root)}: a judge model must read the answers (`answer: {{judge: true}}`), "
+                "but none is set. Set `fairness_judge` in the ini file, such as `fairness_judge = openai:MODEL`."
             )
 
     def embedder(self, item: ProbeItem) -> Target | None:
-        """Return the embedding model for the answers of an item; `None` if its audit has none.
+        """Return the embedding model for the answers of an item; `None` if the item's audit has no embedding model.
 
         Raises:
             TargetError: the model does not exist.
@@ -84,7 +84,7 @@ class OpenTargets:
             return None
         folder = item.probe.path.parent
         if (name, folder) not in self._embedders:
-            # Imported here, as few probes have an embedder.
+            # Imported here, because few probes need it.
             from pytest_fairness.targets.embedders import open_embedder
 
             self._embedders[name, folder] = open_embedder(name, self._settings, folder)

@@ -14,12 +14,12 @@ from pytest_fairness.scorers.registry import Scorer
 
 
 def scored(item: ProbeItem, answers: Sequence[Answer], store: Store | None) -> Sequence[Answer]:
-    """Return the answers with their scores as `content` if the item's audit has a classifier, otherwise unchanged.
+    """Return the answers with their scores as `content`; unchanged if the item's audit has no classifier.
 
     Args:
         item: the item.
         answers: answers as they were parsed from the responses.
-        store: store that keeps the scores, so that no text is scored twice; if `None`, scores are not kept.
+        store: store in which scores are kept, so that no text is scored twice; `None` to keep no scores.
 
     Raises:
         ModelError: the model cannot be loaded.

@@ -26,10 +26,13 @@ from pytest_fairness.run.probe_items import ProbeItem
 
 @dataclass(frozen=True)
 class BaselineComparison:
-    """Baseline of an item, answers of the baseline, and the item's change since then; empty without a baseline.
+    """Comparison of an item with its baseline; empty if the item has no baseline.
 
     Attributes:
-        stale_parts: names of inputs that changed since the baseline was made; if there are any, there is no comparison.
+        entry: the item's entry in the baseline.
+        stale_parts: names of inputs that changed since the baseline was made; a stale baseline has no comparison.
+        comparison: change of the item since the baseline.
+        answers: the item's answers in the baseline.
         note: sentence about the baseline that is added to the verdict's reason.
         new: whether the current run becomes the baseline.
     """
@@ -49,7 +52,7 @@ class BaselineComparer:
         settings: the run's settings; the folder of the baselines and the root are used.
         started: start of the run, in seconds since the epoch; it becomes the date of new baselines.
         measurer: measurer that measures the answers of baselines.
-        most_kept: maximum number of answers of a baseline that stays in memory for the next item of its probe.
+        most_kept: maximum number of answers in a baseline that is kept in memory for the next item of its probe.
     """
 
     def __init__(self, settings: RunSettings, started: float, measurer: Measurer, most_kept: int = 100_000) -> None:
@@ -77,7 +80,7 @@ class BaselineComparer:
         try:
             rows = baseline.answers(entry.answer_set)
             answers = _answers(item, rows)
-            # One list of answers at a time, to save memory.
+            # Lists of answers are deleted as soon as possible, to save memory.
             all_answers = answers if item.stage == item.for_baseline.stage else _answers(item.for_baseline, rows)
             del rows
             entry, note = self._checked(item.for_baseline, baseline, entry, all_answers)
@@ -123,7 +126,7 @@ class BaselineComparer:
         self._kept = None
 
     def _read(self, item: ProbeItem) -> Baseline | None:
-        """Return the baseline that holds the item; use the one in memory if its files have not changed."""
+        """Return the item's baseline: the baseline in memory, unless its files have changed."""
         baseline = read_baseline(self._folder, item.baseline_name)
         require_own(baseline, item.id, item.file, self._root)
         return self._kept if baseline == self._kept else baseline
@@ -131,10 +134,7 @@ class BaselineComparer:
     def _checked(
         self, item: ProbeItem, baseline: Baseline, entry: Entry, answers: Sequence[Answer]
     ) -> tuple[Entry, str | None]:
-        """Return the entry with its value checked against the baseline's answers, if it has any.
-
-        See `stored_values.checked`.
-        """
+        """Return the entry, whose value is checked against its answers, and a note; see `stored_values.checked`."""
         if not answers:
             return entry, None
 
@@ -152,9 +152,9 @@ class BaselineComparer:
         return stored_values.checked(item, baseline, entry, own)
 
     def _change(self, measured: ItemMeasurement, entry: Entry, answers: Sequence[Answer]) -> Comparison:
-        """Return the change since the baseline, from its answers or, if it has too few, from its stored value."""
+        """Return the change since the baseline; if it has too few answers, only the stored value is compared."""
         item = measured.item
-        # Rounded as in the baseline: otherwise a run would differ from itself.
+        # The value is rounded as in the baseline; otherwise a run would differ from its own baseline.
         measurement = replace(measured.measurement, value=rounded(measured.value))
         by_value = partial(item.audit.compare_values, measurement, entry.value, entry.standard_error, paired=False)
         if not answers:
@@ -172,7 +172,7 @@ class BaselineComparer:
 
 
 def _answers(item: ProbeItem, rows: Iterable[Row]) -> list[Answer]:
-    """Return the answers of the item among the rows of a baseline."""
+    """Return the answers in those rows of a baseline that the item measures."""
     return [answer_from(row, item.probe) for row in rows if item.uses(row.labels)]
 
 

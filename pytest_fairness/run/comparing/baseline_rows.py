@@ -23,9 +23,9 @@ def row_from(answer: Answer, probe: Probe) -> Row:
     """Return an answer as a row of a baseline; `answer_from` converts it back to an answer with the same status."""
     judged = answer.judged.to_json() if answer.judged else None
     row = Row(dict(answer.labels), answer.trial, answer.text, judged)
-    # A usable text is read alike without its finish reason, which the row does not hold.
+    # The row does not hold the finish reason. A usable text is parsed in the same way without it.
     if answer.status is Status.OK or answer_from(row, probe).status is answer.status:
         return row
-    # The target may have reported a refusal that its text does not show.
+    # The target may have reported a refusal that cannot be recognised from the text.
     refused = answer.status is Status.REFUSED
     return replace(row, text=answer.text if refused else None, judged=None, refused=refused)

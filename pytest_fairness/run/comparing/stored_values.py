@@ -1,7 +1,4 @@
-"""Checks of a baseline's stored value against the baseline's answers.
-
-They ensure that an edited value cannot make an item pass.
-"""
+"""Checks of a baseline's stored values against its answers, so that an edited value cannot make an item pass."""
 
 from __future__ import annotations
 
@@ -15,14 +12,11 @@ from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.version import __version__
 
 ALLOWED_ERRORS = 0.1
-"""Accepted difference in standard errors: other versions of the numerical libraries may cause it."""
+"""Accepted difference, in standard errors: different versions of numerical libraries may cause such a difference."""
 
 
 def measured_by(item: ProbeItem) -> MeasuredBy:
-    """Return the audit's version and the item's alpha.
-
-    The value of an item depends on them, in addition to the answers and the fingerprint.
-    """
+    """Return the audit's version and the item's alpha; see `MeasuredBy`."""
     return MeasuredBy(item.audit.version, rounded(item.alpha))
 
 
@@ -33,7 +27,7 @@ def require_possible(item: ProbeItem, baseline: Baseline, entry: Entry) -> None:
         bounds = f"between {least:g} and {most:g}" if math.isfinite(least + most) else _bound(least, most)
         raise BaselineError(
             f"{baseline.summary_path}: the value of {item.id} is {entry.value:g}, but values of "
-            f"{item.audit.info.name} are {bounds}. Take the file from version control, or make a new one with "
+            f"{item.audit.info.name} are {bounds}. Restore the file from version control, or make a new baseline with "
             "--fairness-rebaseline.",
             fixed_by_rebaseline=True,
         )
@@ -45,7 +39,7 @@ def checked(item: ProbeItem, baseline: Baseline, entry: Entry, own: float) -> tu
     A difference is accepted only if another version, or another alpha, measured the stored value.
 
     Args:
-        item: the item at its last interim analysis, at which baselines are measured; see `ProbeItem.for_baseline`.
+        item: the item as `ProbeItem.for_baseline` returns it.
         baseline: the baseline that holds the entry.
         entry: the item's entry.
         own: value that the audit now measures from the entry's answers.
@@ -61,20 +55,20 @@ def checked(item: ProbeItem, baseline: Baseline, entry: Entry, own: float) -> tu
     if _measured_alike(item, entry):
         raise BaselineError(
             f"{baseline.summary_path}: the value of {item.id} is {entry.value:g}, but the baseline's own answers give "
-            f"{own:.6g}. One of the two files was edited, or the files are from different commits: take both from "
-            "version control, or make new ones with --fairness-rebaseline.",
+            f"{own:.6g}. One of the two files was edited, or the files are from different commits. Restore both files "
+            "from version control, or make new ones with --fairness-rebaseline.",
             fixed_by_rebaseline=True,
         )
     return current, (
-        f"The baseline's value was {entry.value:g} when it was made, by another version or with another alpha; "
-        f"measured again from its answers it is {own:.3g}, and this value is compared"
+        f"The baseline's stored value {entry.value:g} was measured by another version or with another alpha; measured "
+        f"again from the baseline's answers, the value is {own:.3g}, with which this run is compared"
     )
 
 
 def _measured_alike(item: ProbeItem, entry: Entry) -> bool:
-    """Return whether this version of the package and of the audit measured the entry, with the same alpha."""
+    """Return whether the entry was measured by this version of the package and the audit, with the same alpha."""
     if entry.tool_version != __version__:
-        return False  # the reading of answers may have changed too
+        return False  # the parsing of answers may have changed, too
     return entry.measured_by is None or entry.measured_by == measured_by(item)
 
 

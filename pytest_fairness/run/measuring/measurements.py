@@ -15,7 +15,7 @@ from pytest_fairness.run.item_view import ItemView
 from pytest_fairness.run.probe_items import ProbeItem
 
 NOT_MEASURED = {"audits", "description", "intersections", "marks", "variants", "compare_sampling"}
-"""Keys of a probe on which no measurement depends."""
+"""Keys of a probe that influence no measurement."""
 
 _encode = json.JSONEncoder(sort_keys=True).encode
 
@@ -24,8 +24,8 @@ _encode = json.JSONEncoder(sort_keys=True).encode
 class ItemMeasurement(ItemView):
     """Measurement of one item, with its answers and the name of the target that gave them.
 
-    A notebook shows the value and a chart. `to_pandas()` gives all numbers, `words()` every word of the answers, and
-    `plots` the charts.
+    A notebook shows the value and a chart. `to_pandas()` returns all numbers, `words()` returns a table of all words in
+    the answers, and `plots` holds the charts.
 
     Attributes:
         item: the item with its probe and audit.
@@ -52,7 +52,7 @@ class ItemMeasurement(ItemView):
 
     @cached_property
     def about(self) -> Sequence[Answer]:
-        """Return the answers to which the value refers, without answers for comparison; see `Audit.about`."""
+        """Return the answers that the value describes, without the answers for comparison; see `Audit.about`."""
         return self.item.audit.about(self.item.probe, self.item, self.answers)
 
 
@@ -83,7 +83,7 @@ def digest(answers: Iterable[Answer]) -> str:
     for answer in answers:
         judged = (answer.judged.to_json(),) if answer.judged else ()
         line = _encode([dict(answer.labels), answer.trial, answer.status, answer.text, *judged])
-        # A sum does not depend on the order, and sorting would keep all lines in memory.
+        # A sum does not depend on the order; sorting would need all lines in memory.
         total += int.from_bytes(sha256(line.encode()).digest(), "big")
     return f"{total:x}"
 

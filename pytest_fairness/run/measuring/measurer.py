@@ -1,4 +1,4 @@
-"""Measurer of items; results that an earlier run kept in the store are not computed again."""
+"""Measurer of items; results that the store holds from earlier runs are not computed again."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Measurer:
         self._targets, self._engines, self.answers = targets, engines, answers
 
     def measure(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
-        """Return the measurement of an item; send requests without a recorded response, and wait for the responses.
+        """Return the measurement of an item; responses that are not recorded are requested.
 
         Args:
             item: the item.
-            target: `None` if the answers are in the probe's `responses:` file.
+            target: the system under test; `None` if the answers are in the probe's `responses:` file.
 
         Raises:
-            NotMeasurable: too few usable answers.
+            NotMeasurable: there are too few usable answers.
             FairnessError: answers are missing; see `ItemAnswers.of`.
         """
         answers = self.answers.of(item, target)
@@ -60,10 +60,10 @@ class Measurer:
         return measured if left_out is None else _with_rows_without_group(measured, left_out)
 
     def measure_answers(self, item: ProbeItem, answers: Sequence[Answer], target: str) -> ItemMeasurement:
-        """Return the measurement of these answers.
+        """Return the measurement of an item from these answers of a target.
 
         Raises:
-            NotMeasurable: too few usable answers.
+            NotMeasurable: there are too few usable answers.
         """
         found = self.stored("measure", item, [answers], Measurement.from_json, lambda: self._measured(item, answers))
         return ItemMeasurement(item, target, answers, found)
@@ -76,7 +76,7 @@ class Measurer:
         from_json: Callable[[Json], FoundT],
         compute: Callable[[], FoundT],
     ) -> FoundT:
-        """Return the stored result of a computation; without one, compute and store it.
+        """Return the stored result of a computation; if there is no stored result, compute it and store it.
 
         Args:
             what: name of the computation.
@@ -114,9 +114,9 @@ class Measurer:
 
 
 def _with_rows_without_group(measured: ItemMeasurement, left_out: RowsWithoutGroup) -> ItemMeasurement:
-    """Return the measurement with the number of rows that name no group, and with a concern if these are many.
+    """Return the measurement with the rows without a group in its details, and with a concern if there are many.
 
-    Both are no part of the stored measurement, which depends on the answers alone.
+    The stored measurement contains neither of the two, because it depends only on the answers.
     """
     found, concern = measured.measurement, answer_checks.rows_without_group(left_out)
     details = {**found.details, "rows_without_group": {**asdict(left_out), "columns": list(left_out.columns)}}

@@ -16,10 +16,11 @@ def paraphrases(item: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] |
     """Return the variation of an item's value between the paraphrases of its prompt.
 
     Returns:
-        `values` by number of the prompt; their standard deviation `sd`; `noise`, the sampling error of these values
-        (root mean square of their standard errors, `None` if unknown); and `floor`, the standard deviation that remains
-        without the sampling error, sqrt(sd² - noise²). With a tolerance below `floor`, a rewording looks like a change
-        of the model. `None` if fewer than two prompts can be measured alone.
+        A dictionary with `values` (value by number of the prompt), `sd` (standard deviation of the values), `noise`
+        (sampling error of the values: root mean square of their standard errors, `None` if unknown) and `floor`
+        (standard deviation without the sampling error: sqrt(sd² - noise²)). With a tolerance below `floor`, another
+        wording of a prompt can look like a change of the model. The result is `None` if fewer than two prompts can be
+        measured separately.
     """
     names = sorted({answer.labels.get("prompt", "") for answer in answers} - {""})
     found = {
@@ -55,7 +56,7 @@ def run_to_run(item: ProbeItem, answers: Sequence[Answer]) -> RunToRun | None:
 
 
 def _alone(item: ProbeItem, answers: Sequence[Answer]) -> Measurement | None:
-    """Return the measurement of the item from only these answers; `None` if there are too few."""
+    """Return the measurement of the item from only these answers; `None` if there are too few answers."""
     try:
         return item.audit.measure(item.probe, item, answers)
     except NotMeasurable:

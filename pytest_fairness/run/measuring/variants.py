@@ -1,7 +1,8 @@
-"""Measurement of a probe's variants (other wordings).
+"""Measurement of a probe's variants, which are alternative prompts or system prompts.
 
-The results show which variant lowers bias, and at what cost. A variant has no verdict. Its results are added to the
-details of its item. An error of a variant does not change the item's verdict or baseline.
+The results show which variant lowers bias, and what it costs in usable and correct answers. They are added to the
+details of the item. A variant has no verdict, and an error of a variant changes neither the item's verdict nor its
+baseline.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Effect = Literal["lower", "higher", "unclear"]
 
 
 def variants_of(item: ProbeItem) -> dict[str, ProbeItem]:
-    """Return the item in each variant of its probe, by the variant's name.
+    """Return the item with the wording of each variant of its probe, by the variant's name.
 
     Variants that do not change the requests of the item are left out.
     """
@@ -51,12 +52,12 @@ def variants_of(item: ProbeItem) -> dict[str, ProbeItem]:
 def requests(items: Iterable[ProbeItem], *, own_first: bool = False) -> Iterator[Request]:
     """Yield the requests of items and their variants one by one, because there may be millions.
 
-    For each probe, the requests with its own wording come first.
+    For each probe, the requests of its items come first.
 
     Args:
-        items: the items, each at the look that is planned.
-        own_first: whether the requests with the probes' own wordings come before those of all variants; for runs with a
-            limited number of requests.
+        items: the items, each at the interim or final analysis whose requests are yielded.
+        own_first: whether the requests of all items come before the requests of all variants, as in runs with a
+            maximum number of requests.
     """
     later: list[ProbeItem] = []
     for _, group in groupby(items, key=lambda item: id(item.probe)):
@@ -73,9 +74,9 @@ def requests(items: Iterable[ProbeItem], *, own_first: bool = False) -> Iterator
 
 
 def with_variants(measurer: Measurer, measured: ItemMeasurement, target: Target | None) -> ItemMeasurement:
-    """Return the measurement with results of the probe's variants under `variants` in its details.
+    """Return the measurement with the results of the probe's variants in its details, under `variants`.
 
-    Requests of the variants are sent if they are not recorded.
+    Requests of the variants are sent if their responses are not recorded.
 
     A measured variant has `value`, `interval`, `effect` (`lower`, `higher` or `unclear`), `n`, `missing`, `unusable`
     (shares of answers) and `quality`. Its `change` is the change of the loss from the probe's own wording (negative is
@@ -130,13 +131,13 @@ class _Change:
 def _change(measurer: Measurer, own: ItemMeasurement, variant: ItemMeasurement) -> _Change:
     """Return the change of the loss, computed by the item's comparison of two runs.
 
-    The probe's own wording takes the place of the current run, and the variant that of the baseline.
+    In this comparison, the probe's own wording is the current run, and the variant is the baseline.
     """
     own_answers, variant_answers = _with_common_labels(own.answers, variant.answers)
     gain = _comparison(measurer, own, variant, own_answers, variant_answers)
     untested = any(concern.withholds == "test" for each in (own, variant) for concern in each.measurement.concerns)
     if gain.interval is None:
-        # Without an interval, the tests in both directions decide.
+        # Without an interval, one-sided tests in both directions decide.
         loss = _comparison(measurer, variant, own, variant_answers, own_answers)
         less, more = (
             each.p_value is not None and each.p_value <= own.item.alpha and not untested for each in (gain, loss)
@@ -179,7 +180,7 @@ def _comparison(
 
 
 def _with_common_labels(own: Sequence[Answer], other: Sequence[Answer]) -> tuple[Sequence[Answer], Sequence[Answer]]:
-    """Return both runs' answers; remove the label `prompt` (number of the prompt) if the numbers of prompts differ."""
+    """Return the answers of both runs, without the label `prompt` if the runs have different numbers of prompts."""
     runs = (own, other)
     names = [{answer.labels.get("prompt") for answer in run} for run in runs]
     if names[0] == names[1]:
@@ -195,7 +196,7 @@ def _with_common_labels(own: Sequence[Answer], other: Sequence[Answer]) -> tuple
 
 
 def _unusable(own: Sequence[Answer], other: Sequence[Answer]) -> dict[str, Json]:
-    """Return the shares of unusable answers, and their difference with its confidence interval (Newcombe 1998)."""
+    """Return both shares of unusable answers, and their difference with its confidence interval (Newcombe 1998)."""
     counts = [(sum(not answer.usable for answer in run), len(run)) for run in (other, own)]
     shares = [lost / asked if asked else 0.0 for lost, asked in counts]
     return {
@@ -207,7 +208,7 @@ def _unusable(own: Sequence[Answer], other: Sequence[Answer]) -> dict[str, Json]
 
 
 def _quality(own: ItemMeasurement, other: ItemMeasurement) -> dict[str, Json] | None:
-    """Return the quality of both runs' answers, for units in both runs; `None` if the probe does not define quality."""
+    """Return the quality of both runs' answers, over the units in both runs; `None` without a definition of quality."""
     probe = own.item.probe
     ours, theirs = kinds.quality(probe, own.answers), kinds.quality(probe, other.answers)
     shared = sorted({*ours.scores} & {*theirs.scores}) if ours and theirs else []
@@ -216,7 +217,7 @@ def _quality(own: ItemMeasurement, other: ItemMeasurement) -> dict[str, Json] | 
     before, after = (np.array([each.scores[unit] for unit in shared]) for each in (ours, theirs))
     differences = after - before
     change, n = float(differences.mean()), len(differences)
-    # One unit does not show how units vary.
+    # A single unit gives no standard error.
     interval = None if n < 2 else normal.interval(change, mean_error(differences), degrees_of_freedom=n - 1)
     return {
         "measure": ours.measure,

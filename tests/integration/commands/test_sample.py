@@ -112,9 +112,7 @@ def test_only_correct_answers_about_records_are_used(project: Project, capsys: p
     with ChatServer(lambda messages, _: "Yes." if "sex is a" in messages[-1]["content"] else "No.") as server:
         project.run("--fairness", "--fairness-base-url", server.url, target="openai:decider")
     assert main(["sample", "probes/gifts.yaml"]) == 2
-    assert (
-        "of 8 answers 0 are refused or unreadable, 0 name a group, 4 are not the correct one" in capsys.readouterr().err
-    )
+    assert "Of 8 answers, 0 are refused or unreadable, 0 name a group, and 4 are wrong" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

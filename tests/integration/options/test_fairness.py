@@ -190,7 +190,7 @@ def test_a_mark_that_cannot_be_is_a_collection_error(project: Project, mark: str
     result.assert_outcomes(errors=1)
     assert shows(result, f"probes/gifts.yaml: `marks:` cannot hold '{mark}': ")
     if mark in ("unheard_of", "_private", "tryfirst"):
-        assert says(result, "(`markers`) or allows (`fairness_marks`): nightly, timeout.")
+        assert says(result, "(`markers`) nor allows it (`fairness_marks`). Valid marks: nightly, timeout.")
     result.stdout.no_fnmatch_line("*Traceback*")
     assert not project.calls()
 

@@ -62,7 +62,7 @@ def test_the_same_answers_change_no_byte_unless_there_is_a_new_reason(gifts: Pro
 def test_a_changed_value_without_a_reason_is_noted(gifts: Project) -> None:
     gifts.run("--fairness-rebaseline")
     result = gifts.run("--fairness-rebaseline", target="python:app:biased")
-    assert shows(result, "  accepted without a reason; to give one, add --fairness-reason TEXT")
+    assert shows(result, "  accepted without a reason; add --fairness-reason TEXT to state the reason")
     assert "reason" not in entry(gifts)
 
 

@@ -280,7 +280,7 @@ def test_several_lines_of_the_ini_and_of_the_environment(project: Project, monke
 @pytest.mark.parametrize(
     ("targets", "said"),
     [
-        (["python:app:polite", "a=local"], "'python:app:polite' is one of 2 targets and has no name; write each as"),
+        (["python:app:polite", "a=local"], "'python:app:polite' is one of 2 targets and has no name. Write each"),
         (["local", "local"], "'local' is one of 2 targets and has no name"),
         (["a=local", "a=python:app:polite"], "two targets are named 'a'"),
         (["a=local", "b=opnai:gpt"], "unknown target 'opnai:gpt'"),
@@ -371,7 +371,7 @@ def test_who_asks_without_an_argument_is_told_why_not(project: Project) -> None:
     project.write("test_own.py", "def test_a(request):\n    request.getfixturevalue('llm_client')\n")
     result = project.run("--fairness", *BOTH, target=None)
     result.assert_outcomes(failed=1)
-    assert shows(result, "there are several targets (kind, rude), and this test has no argument by which it is run")
+    assert shows(result, "there are several targets (kind, rude), but the test is not repeated for each target")
 
 
 def test_runs_of_several_targets_are_compared_and_remembered(

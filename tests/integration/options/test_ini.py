@@ -20,7 +20,7 @@ def test_a_run_without_any_probe_says_where_they_are_looked_for(project: Project
     project.probe("audits/one.yaml")
     result = project.run("--fairness", "audits")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
-    assert says(result, "fairness: no probes in probes (ini fairness_probes). Name a file that is elsewhere on the")
+    assert says(result, "fairness: no probes in probes (ini fairness_probes). Name a probe file on the")
     assert says(result, "or write a first probe with `python -m pytest_fairness init`")
     assert "no probes" not in project.run("--fairness", "audits/one.yaml", "-k", "nothing").stdout.str()
     assert "no probes" not in project.run("--fairness", "audits/on.yaml").stdout.str()
@@ -30,7 +30,7 @@ def test_a_folder_that_was_named_must_be_there(project: Project) -> None:
     project.write("pytest.ini", ini(fairness_probes="audits"))
     result = project.run("--fairness")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: pytest.ini:2: fairness_probes: there is no */audits; *"])
+    result.stderr.fnmatch_lines(["ERROR: pytest.ini:2: fairness_probes: */audits does not exist; *"])
 
 
 def test_baselines_and_store_can_be_elsewhere(project: Project) -> None:
@@ -195,7 +195,7 @@ def test_settings_that_a_conftest_declares_are_known(project: Project) -> None:
     ("name", "hint"),
     [
         ("PYTEST_FAIRNESS_TRAGET", ": did you mean 'PYTEST_FAIRNESS_TARGET'?"),
-        ("PYTEST_FAIRNESS_CONCURRENCY", "; fairness_concurrency belongs in the ini file"),
+        ("PYTEST_FAIRNESS_CONCURRENCY", "; set fairness_concurrency in the ini file instead"),
     ],
 )
 def test_an_unknown_environment_variable_is_refused(

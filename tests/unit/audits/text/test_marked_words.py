@@ -157,7 +157,7 @@ def test_a_decision_takes_a_paired_run_that_is_large_enough() -> None:
     assert AUDIT.rule.judge_value(AUDIT, item(), replace(measured, value=1), 0, 0).outcome == "beyond"
     unseen = replace(measured, details={**measured.details, "smallest_share": 0.9})
     assert AUDIT.rule.judge_value(AUDIT, item(), unseen, 0, 0).outcome == "unclear"
-    assert AUDIT.rule.judge_value(AUDIT, replace(item(), last_look=False), measured, 0, 0).outcome == "unclear"
+    assert AUDIT.rule.judge_value(AUDIT, replace(item(), final_analysis=False), measured, 0, 0).outcome == "unclear"
 
 
 def test_runs_that_share_no_stratum_are_not_compared() -> None:

@@ -1,4 +1,4 @@
-"""Target of a test item: the settings name the target, or the fixture `fairness_target` provides it.
+"""Target of a test item; the settings name the target, or the fixture `fairness_target` provides it.
 
 This module uses pytest's private fixture API, because there is no public one for items that are not functions. pytest's
 own doctest items do the same.
@@ -19,15 +19,15 @@ from pytest_fairness.run import ProbeItem
 if TYPE_CHECKING:
     from _pytest.fixtures import FixtureDef
 
-    Asked: TypeAlias = FixtureDef[Any] | str
-    """Fixture that gives the target, or the name of one of several targets."""
+    TargetSource: TypeAlias = FixtureDef[Any] | str
+    """Source of a target: the fixture that provides it, or its name in the settings if there are several targets."""
 
 PROBE_ITEM = pytest.StashKey[ProbeItem]()
-"""The probe item of a pytest item that is made from a probe file."""
+"""Key of the probe item in the stash of a pytest item."""
 TARGET_FIXTURE = "fairness_target"
 OWN_MODULE = "pytest_fairness.plugin"
 """Module of the plugin's own fixture `fairness_target`."""
-ASKING = frozenset({"llm_client", "corpus_generator", TARGET_FIXTURE})
+REQUEST_FIXTURES = frozenset({"llm_client", "corpus_generator", TARGET_FIXTURE})
 """Fixtures with which Python tests send requests."""
 CHECK_FIXTURE = "fairness_check"
 
@@ -38,14 +38,11 @@ def probe_item_of(item: pytest.Item) -> ProbeItem | None:
 
 
 def is_audit(item: pytest.Item) -> bool:
-    """Return whether an item is an audit.
-
-    It is an audit if it belongs to a probe, is marked `fairness`, or uses a fixture of this plugin.
-    """
+    """Return whether an item belongs to a probe, is marked `fairness`, or uses a fixture of this plugin."""
     return (
         probe_item_of(item) is not None
         or item.get_closest_marker("fairness") is not None
-        or not (ASKING | {CHECK_FIXTURE}).isdisjoint(getattr(item, "fixturenames", ()))
+        or not (REQUEST_FIXTURES | {CHECK_FIXTURE}).isdisjoint(getattr(item, "fixturenames", ()))
     )
 
 
@@ -54,15 +51,15 @@ def is_skipped(item: pytest.Item) -> bool:
     return item.get_closest_marker("skip") is not None
 
 
-def asked_by(item: pytest.Item) -> Asked | None:
+def target_source(item: pytest.Item) -> TargetSource | None:
     """Return the name or the fixture of an item's target; `None` if the item sends no request."""
     probe_item = probe_item_of(item)
-    if not (probe_item.asks if probe_item else not ASKING.isdisjoint(getattr(item, "fixturenames", ()))):
+    if not (probe_item.asks if probe_item else not REQUEST_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))):
         return None
-    return name_asked(item) or _definition(item)
+    return target_name_of(item) or _definition(item)
 
 
-def name_asked(item: pytest.Item) -> str | None:
+def target_name_of(item: pytest.Item) -> str | None:
     """Return the name of an item's target; `None` if the target has no name, or a fixture provides it."""
     if (probe_item := probe_item_of(item)) is not None:
         return probe_item.target
@@ -71,20 +68,20 @@ def name_asked(item: pytest.Item) -> str | None:
     return name if isinstance(name, str) and not is_overridden(item) else None
 
 
-def is_of_settings(asked: Asked | None) -> bool:
-    """Return whether the settings name the target, rather than a fixture of the user."""
-    return asked is None or isinstance(asked, str) or inspect.unwrap(asked.func).__module__ == OWN_MODULE
+def is_from_settings(source: TargetSource | None) -> bool:
+    """Return whether a target comes from the settings; `False` if a fixture of the user provides the target."""
+    return source is None or isinstance(source, str) or inspect.unwrap(source.func).__module__ == OWN_MODULE
 
 
 def is_overridden(node: pytest.Item | pytest.Collector) -> bool:
     """Return whether a conftest overrides the fixture `fairness_target` for a node."""
-    return not is_of_settings(_definition(node))
+    return not is_from_settings(_definition(node))
 
 
-def asks_default(item: pytest.Item, settings: RunSettings) -> bool:
+def uses_default_target(item: pytest.Item, settings: RunSettings) -> bool:
     """Return whether an item uses the default target because no target is named."""
-    asked = asked_by(item) if settings.target_is_default else None
-    return asked is not None and not isinstance(asked, str) and is_of_settings(asked)
+    source = target_source(item) if settings.target_is_default else None
+    return source is not None and not isinstance(source, str) and is_from_settings(source)
 
 
 def active_target(request: pytest.FixtureRequest) -> tuple[FixtureDef[Any], object]:
@@ -93,12 +90,15 @@ def active_target(request: pytest.FixtureRequest) -> tuple[FixtureDef[Any], obje
     return request._get_active_fixturedef(TARGET_FIXTURE), value
 
 
-def looks_of(items: Iterable[pytest.Item], *, last_only: bool) -> Iterator[ProbeItem]:
-    """Yield the first interim analysis (look) of each probe item that is not skipped; if `last_only`, the last."""
+def analyses_of(items: Iterable[pytest.Item], *, last_only: bool) -> Iterator[ProbeItem]:
+    """Yield each probe item that is not skipped, with the trials of its first interim analysis.
+
+    If `last_only` is set, the items have all their trials.
+    """
     for item in items:
         probe_item = probe_item_of(item)
         if probe_item is not None and not is_skipped(item) and probe_item.measurable:
-            yield probe_item.looks[-1 if last_only else 0]
+            yield probe_item.analyses[-1 if last_only else 0]
 
 
 def fixture_name(definition: FixtureDef[Any], root: Path) -> str:
