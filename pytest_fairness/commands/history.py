@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_fairness.commands.output import write
@@ -11,6 +12,8 @@ from pytest_fairness.commands.recorded import add_store_argument
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.option_types import in_folder
 from pytest_fairness.options import DEFAULT_STORE
+
+SHOWN_NAMES = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,16 +40,22 @@ def run(arguments: argparse.Namespace) -> None:
             "`fairness_store`)."
         )
     with Store(path) as store:
-        points = [
-            point
-            for point in History(store).points()
-            if arguments.probe in (None, point["probe"]) and arguments.item in (None, point["id"])
-        ]
-    if not points:
-        raise FairnessError(
-            f"{path}: no recorded run has an item that matches --probe/--item. Run `pytest --fairness` to record one."
-        )
+        recorded = list(History(store).points())
+    if not recorded:
+        raise FairnessError(f"{path}: no run is recorded yet. Run `pytest --fairness` to record one.")
+    points = recorded
+    for option, name in (("probe", "probe"), ("item", "id")):
+        wanted = getattr(arguments, option)
+        known = sorted({point[name] for point in points})
+        points = [point for point in points if wanted in (None, point[name])]
+        if not points:
+            raise FairnessError(f"--{option} {wanted}: not in the recorded runs of {path}. Recorded: {_listed(known)}.")
     write([without_commands(history(points, arguments.last, shutil.get_terminal_size((120, 24)).columns))], None)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
+    return ", ".join(names[:SHOWN_NAMES]) + more
 
 
 def _positive(text: str) -> int:

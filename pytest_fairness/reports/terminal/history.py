@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.formatting import number, printable
-from pytest_fairness.reports.text_layout import table
+from pytest_fairness.reports.report_items import WORDS
+from pytest_fairness.reports.text_layout import cut_middle, pad, table, width_of
+
+VALUES = "values, newest first"
+VALUES_WIDTH = 20
+"""Columns that are kept for the values."""
+LEAST_NAME = 20
+"""Minimum width of an item's name in columns."""
+_GAP = "  "
 
 Point = Mapping[str, Json]
 """One item in one run: `probe`, `id`, `started`, `target`, `value`, `interval`, `verdict`."""
@@ -25,34 +33,56 @@ def history(points: Sequence[Point], last: int, width: int = 100) -> str:
         items.setdefault((point["probe"], point["id"], point["target"]), []).append(point)
     if len({key[:2] for key in items}) == 1:
         return _runs(points[-last:], width)
-    several = len({target for _, _, target in items}) > 1
-    rows = [
-        (
-            f"{probe} {item}" + (f", {target}" if several else ""),
-            str(len(own)),
-            own[-1]["started"][:10],
-            own[-1]["verdict"],
-            "  ".join(number(point["value"]) for point in reversed(own[-last:])),
-        )
-        for (probe, item, target), own in sorted(items.items())
-    ]
-    head = ("item", "runs", "last run", "verdict", "values, newest first")
-    return "\n".join(table([head, *_printable(rows)], width, right=(1,))) + "\n"
+    several_probes, targets = len({probe for probe, _, _ in items}) > 1, sorted({target for _, _, target in items})
+    lines: list[str] = []
+    for target in targets:
+        rows = [
+            (
+                WORDS[own[-1]["verdict"]],
+                str(len(own)),
+                own[-1]["started"][:10],
+                printable(f"{probe} {item}" if several_probes else item),
+                [number(point["value"]) for point in reversed(own[-last:])],
+            )
+            for (probe, item, of), own in sorted(items.items())
+            if of == target
+        ]
+        heading = [*([""] if lines else []), printable(target)] if len(targets) > 1 else []
+        lines += [*heading, *_fitting(rows, width)]
+    return "\n".join(lines) + "\n"
+
+
+def _fitting(rows: Sequence[tuple[str, str, str, str, Sequence[str]]], width: int) -> list[str]:
+    """Return the rows as lines that fit the width: names are cut in the middle, and the oldest values left out."""
+    start = table([("verdict", "runs", "last run"), *(row[:3] for row in rows)], width, right=(1,))
+    first = max(map(width_of, start))
+    size = max(LEAST_NAME, width - first - 2 * len(_GAP) - VALUES_WIDTH)
+    names = [cut_middle(name, size) for name in ("item", *(row[3] for row in rows))]
+    size = max(map(width_of, names))
+    lines = []
+    for begin, name, values in zip(start, names, ([VALUES], *(row[4] for row in rows)), strict=True):
+        line = f"{pad(begin, first)}{_GAP}{pad(name, size)}"
+        for value in values:
+            if width_of(line) + len(_GAP) + len(value) > width:
+                break
+            line += _GAP + value
+        lines.append(line)
+    return lines
 
 
 def _runs(points: Sequence[Point], width: int) -> str:
     rows = [
         (
+            WORDS[point["verdict"]],
             point["started"].replace("T", " ").rstrip("Z"),
-            point["target"],
             number(point["value"]),
             f"[{number(point['interval'][0])}, {number(point['interval'][1])}]" if point["interval"] else "",
-            point["verdict"],
+            point["target"],
         )
         for point in points
     ]
     first = points[0]
-    head = ("run (UTC)", "target", "value", "95 % interval", "verdict")
+    head = ("verdict", "run (UTC)", "value", "95 % interval", "target")
     title = printable(f"{first['probe']} {first['id']}")
     return "\n".join([title, *table([head, *_printable(rows)], width, right=(2,))]) + "\n"
 

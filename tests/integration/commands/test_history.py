@@ -93,30 +93,53 @@ def test_an_empty_store_has_no_history(tmp_path: Path) -> None:
 def test_each_item_has_a_row(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "--store", str(store), "--last", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["item", "runs", "last", "run", "verdict", "values,", "newest", "first"]
-    assert [line.split("  ")[0] for line in lines[1:]] == [
-        "products jsd[race=Asian], openai:model",
-        "products jsd[race=Black], local",
-        "products jsd[race=Black], openai:model",
+    heading = "verdict       runs  last run    item             values, newest first"
+    assert lines == [
+        "local",
+        heading,
+        "✗ regression     1  2026-01-04  jsd[race=Black]  0.0612",
+        "",
+        "openai:model",
+        heading.replace("verdict       ", "verdict  "),
+        "✓ pass      4  2026-01-04  jsd[race=Asian]  0.0612  0.0612",
+        "✓ pass      3  2026-01-03  jsd[race=Black]  0.0612  0.0612",
     ]
-    assert lines[1].endswith("0.0612 0.0612")
+
+
+def test_a_narrow_terminal_cuts_names_and_old_values_but_no_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    path = tmp_path / "responses.sqlite"
+    names = [f"{group} person with a long description" for group in ("a", "another")]
+    with Store(path) as opened:
+        for day in range(1, 6):
+            document = report(*(result(VerdictName.INCONCLUSIVE, value=name) for name in names), reused=0)
+            History(opened).add({**document, "started": f"2026-01-0{day}T00:00:00Z"}, {})
+    assert main(["history", "--store", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "verdict         runs  last run    item                      values, newest first",
+        "? inconclusive     5  2026-01-05  jsd[race=a …description]  0.0612  0.0612",
+        "? inconclusive     5  2026-01-05  jsd[race=a …description]  0.0612  0.0612",
+    ]
 
 
 def test_each_run_of_a_single_item_has_a_row(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "--store", str(store), "--item", "jsd[race=Black]", "--last", "3"]) == 0
     title, head, *rows = capsys.readouterr().out.splitlines()
     assert title == "products jsd[race=Black]"
-    assert head.startswith("run (UTC)")
-    assert [row.split()[0] for row in rows] == ["2026-01-02", "2026-01-03", "2026-01-04"]
-    assert rows[-1].split("  ")[-1] == "regression"
+    assert head.startswith("verdict       run (UTC)")
+    assert [row.split()[2] for row in rows] == ["2026-01-02", "2026-01-03", "2026-01-04"]
+    assert rows[-1].startswith("✗ regression  ")
     assert "[0.048, 0.0741]" in rows[0]
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--probe", "letters"], "no recorded run has an item that matches --probe/--item."),
-        (["--item", "jsd"], "no recorded run has an item that matches --probe/--item."),
+        (["--probe", "letters"], "--probe letters: not in the recorded runs of "),
+        (["--probe", "letters"], "Recorded: products."),
+        (["--item", "jsd"], "Recorded: jsd[race=Asian], jsd[race=Black]."),
         (["--store", "none.sqlite"], "none.sqlite: the store does not exist."),
     ],
 )
