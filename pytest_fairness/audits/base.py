@@ -278,7 +278,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         if not comparison.value:
             return "unchanged"
         if comparison.reversal is not None:
-            return f"moved by {abs(comparison.value):.3g} to the other side"
+            return f"the advantage changed sides, by {abs(comparison.value):.3g}"
         return f"{'worse' if comparison.value > 0 else 'better'} by {abs(comparison.value):.3g}"
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:

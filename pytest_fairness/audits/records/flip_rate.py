@@ -111,7 +111,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic: share of answers that change with the flip, minus share that change when repeated."""
+        """Return the statistic: share of answers that change with the flip, minus share that change on repetition."""
         return ShareDifference()
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:

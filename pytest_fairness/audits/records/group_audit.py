@@ -128,7 +128,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         half = rows.shape[1] // 2
         cells = rows[:, half:].argmax(axis=1).astype(np.int64)
         strata = cells // (half // len(self.rates))
-        null = gaps.exchanged(rows[:, :half].sum(axis=1), cells, strata, PERMUTATIONS, random)
+        null = gaps.permuted_sums(rows[:, :half].sum(axis=1), cells, strata, PERMUTATIONS, random)
         sizes = rows[:, half:].sum(axis=0)
         padded = np.pad(null, ((0, 0), (0, half - null.shape[1])))
         drawn = statistic.value(np.hstack([padded, np.tile(sizes, (len(padded), 1))]))

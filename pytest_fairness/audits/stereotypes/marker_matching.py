@@ -43,8 +43,8 @@ class Markers:
         return Found(first, second)
 
 
-def holding(found: Iterable[Found], side: str) -> dict[str, int]:
-    """Return the number of texts with each marker of a side (`stereotype`, `anti_stereotype`), the largest first."""
+def texts_by_marker(found: Iterable[Found], side: str) -> dict[str, int]:
+    """Return how many texts contain each marker of one `side` (list of markers), the most frequent marker first."""
     counts: dict[str, int] = {}
     for each in found:
         for marker in getattr(each, side):

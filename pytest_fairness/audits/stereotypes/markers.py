@@ -16,7 +16,7 @@ from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.stereotypes import marker_suggestions
 from pytest_fairness.audits.stereotypes.case_audit import CaseAudit
 from pytest_fairness.audits.stereotypes.marker_examples import marker_examples
-from pytest_fairness.audits.stereotypes.marker_matching import Found, Markers, holding
+from pytest_fairness.audits.stereotypes.marker_matching import Found, Markers, texts_by_marker
 from pytest_fairness.audits.stereotypes.scores import Scores
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.stereotype.cases import Case
@@ -100,7 +100,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
             "ratio": {column[0]: float(mean) for column, mean in zip(scores.columns, scores.means(), strict=True)},
             "counts": counts,
             "markers": {
-                case: {side: holding(own, side) for side in ("stereotype", "anti_stereotype")}
+                case: {side: texts_by_marker(own, side) for side in ("stereotype", "anti_stereotype")}
                 for case, own in found.items()
             },
             "share_without": share,

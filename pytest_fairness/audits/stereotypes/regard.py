@@ -153,7 +153,7 @@ class Regard(CaseAudit[RegardSettings]):
         """Return the mean probability, or the gap with the two groups that differ most, as a phrase."""
         groups = measurement.details.get("groups")
         if groups is None:
-            return f"{measurement.value:.3g} mean probability"
+            return f"mean probability {measurement.value:.3g}"
         order = sorted(groups, key=lambda name: (-groups[name], name))
         ends = ", ".join(f"{groups[name]:.2f} for {name}" for name in (order[0], order[-1]))
         return f"groups differ by {measurement.value:.3g} ({ends})"

@@ -177,7 +177,7 @@ def gap_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
         details={
             "moved": _moved(groups, *means),
             "along_pattern": [float((current - baseline) @ gradient), along_error or error],
-            "either_side": spreads.either_side(2 * float(spread.size(pattern)), along_error or error),
+            "either_side": spreads.direction_unknown(2 * float(spread.size(pattern)), along_error or error),
         },
         reversal=_reversal(groups, current, baseline, swapped[0] - swapped[1]),
     )
@@ -186,8 +186,8 @@ def gap_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
 def _reversal(groups: Sequence[str], current: Floats, baseline: Floats, swapped: Floats) -> Reversal | None:
     """Return a gap that changed sides; `None` if no gap did.
 
-    The gap is that between the two groups whose means differ most in the current run. It changed sides if it had the
-    opposite sign in the baseline.
+    The gap is that between the two groups whose means differ most in the current run. The gap changed sides if it had
+    the opposite sign in the baseline.
 
     Args:
         groups: names of the groups.

@@ -138,7 +138,7 @@ def count_words(documents: Sequence[Sequence[str]], minimum_documents: int = 1) 
     return words, csr_array(counts[:, np.array(order, dtype=np.int32)])
 
 
-def holding_documents(counts: csr_array) -> NDArray[np.int64]:
+def documents_by_word(counts: csr_array) -> NDArray[np.int64]:
     """Return the number of documents that contain each word; shape (words,)."""
     return np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.int64)
 

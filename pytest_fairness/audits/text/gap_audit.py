@@ -19,7 +19,7 @@ from pytest_fairness.audits.text.text_audit import TextAudit
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Json, Reversal
 from pytest_fairness.stats.arrays import Floats
-from pytest_fairness.stats.groups.spreads import either_side
+from pytest_fairness.stats.groups.spreads import direction_unknown
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.resampling import randomness, significance
 
@@ -68,7 +68,7 @@ class GapChange:
             )
             if current * baseline < 0
             else None,
-            details={**self.details, "either_side": either_side(current + baseline, error)},
+            details={**self.details, "either_side": direction_unknown(current + baseline, error)},
         )
 
 

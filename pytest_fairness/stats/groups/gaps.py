@@ -120,7 +120,7 @@ def spread_bounds(
     return bound(1 - alpha), max(bound(beta), spread)
 
 
-def exchanged(numbers: Floats, cells: Ints, strata: Ints, count: int, random: np.random.Generator) -> Floats:
+def permuted_sums(numbers: Floats, cells: Ints, strata: Ints, count: int, random: np.random.Generator) -> Floats:
     """Return the sum of each cell after random permutation of the numbers within strata.
 
     The draws are the null distribution: they show which sums occur if the groups do not differ.

@@ -150,7 +150,7 @@ def furthest(numbers: Floats, pairs: Pairs) -> tuple[int, int]:
     return (first, second) if differences[place] >= 0 else (second, first)
 
 
-def either_side(both_gaps: float, error: float) -> bool:
+def direction_unknown(both_gaps: float, error: float) -> bool:
     """Return whether the direction of a gap is unknown: the sum of both runs' gaps is not clearly different from 0.
 
     Args:

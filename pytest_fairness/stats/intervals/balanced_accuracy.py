@@ -71,7 +71,7 @@ class Accuracy:
 
     @property
     def above_chance_error(self) -> float:
-        """Return the standard error of `above_chance`; for values near 0, it is smaller than that of `log_odds`."""
+        """Return the standard error of `above_chance`; near 0, it is smaller than `log_odds_error`."""
         error = self.log_odds_error
         return error * _floored_sd(max(0.0, self.log_odds / error - SHRINKAGE))
 
@@ -90,7 +90,7 @@ def logistic(log_odds: float) -> float:
 class Change:
     """The change of an accuracy between two runs, computed on the log-odds scale, which has no ceiling.
 
-    The change in log-odds is then converted into the equally large change of an accuracy that was 0.5 before.
+    The result expresses the change in log-odds as the change of an accuracy that was 0.5 before.
 
     Attributes:
         value: change of the accuracy, −0.5..0.5; above 0 if the first run's accuracy is higher. An accuracy below

@@ -18,9 +18,9 @@ NUMBERS_AT_ONCE = 2**20
 
 
 def permuted_means(rows: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
-    """Return column means after random permutation of the columns within each entity: their null distribution.
+    """Return column means after random permutation of each entity's columns (null hypothesis: equal groups).
 
-    The null hypothesis is that the columns of an entity are exchangeable, as they are if all groups are treated alike.
+    If all groups are treated alike, the columns of an entity are exchangeable.
 
     Args:
         rows: (entities, columns) numbers without NaN.

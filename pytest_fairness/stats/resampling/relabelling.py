@@ -12,7 +12,7 @@ from pytest_fairness.stats.arrays import Bools, Ints
 
 
 def relabellings(labels: Bools, strata: Ints, count: int, random: np.random.Generator) -> tuple[Bools, bool]:
-    """Return group labels after permutation within strata: the null distribution of groups that do not differ.
+    """Return group labels after permutation within strata (null hypothesis: the groups do not differ).
 
     Args:
         labels: (units,) the observed labels, true for one group and false for the other.

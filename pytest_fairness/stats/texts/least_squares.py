@@ -197,7 +197,7 @@ def _marked_share(marked: Bools, strata: Ints, used: Bools) -> Floats:
 
 @dataclass(frozen=True)
 class Separation:
-    """Measures of how well the classifier separates the two groups, one of each for each labelling.
+    """Accuracy and effect size with which the classifier separates the two groups, for each labelling.
 
     Attributes:
         accuracies: (labellings,) balanced accuracy: mean of both groups' shares of correctly classified units, 0..1,

@@ -15,7 +15,7 @@ import numpy as np
 
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.groups import spreads
-from pytest_fairness.stats.groups.spreads import either_side, furthest
+from pytest_fairness.stats.groups.spreads import direction_unknown, furthest
 from pytest_fairness.stats.intervals.mean_errors import mean_error
 from pytest_fairness.stats.resampling import column_means, paired_tests, randomness, significance
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
@@ -98,7 +98,7 @@ class UnitChange:
             along_error=error,
             degrees_of_freedom=statistic.degrees_of_freedom(current),
             either_side=statistic.distance is not None
-            and either_side(2 * float(statistic.distance.size(statistic.groups(joint))), error),
+            and direction_unknown(2 * float(statistic.distance.size(statistic.groups(joint))), error),
             side_change=_side_change(statistic, current, baseline, randomness.generator(f"{seed}/reversal")),
         )
 

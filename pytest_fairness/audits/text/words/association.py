@@ -20,7 +20,7 @@ from pytest_fairness.audits.text.documents import (
     Documents,
     anonymizer,
     count_words,
-    holding_documents,
+    documents_by_word,
     require_words,
     text_of,
 )
@@ -105,8 +105,8 @@ class Corpus:
         # An answer that is compared on several axes counts once.
         once = np.unique(compared, return_index=True)[1]
         own, rest = counts[once], counts[len(compared) :]
-        holding = holding_documents(own)
-        columns = np.flatnonzero((holding > 0) & (holding + holding_documents(rest) >= MINIMUM_DOCUMENTS_OF_A_WORD))
+        holding = documents_by_word(own)
+        columns = np.flatnonzero((holding > 0) & (holding + documents_by_word(rest) >= MINIMUM_DOCUMENTS_OF_A_WORD))
         require_words(len(columns))
         marked = np.concatenate([each.marked for each in documents])[once]
         sides = [own[np.flatnonzero(marked == side)] for side in (False, True)]
@@ -119,7 +119,7 @@ class Corpus:
             tested_words=[vocabulary[index] for index in columns],
             holding=holding[columns],
             uses=np.stack([each.sum(axis=0)[columns] for each in sides]),
-            shares=np.stack([holding_documents(each)[columns] / each.shape[0] for each in sides]),
+            shares=np.stack([documents_by_word(each)[columns] / each.shape[0] for each in sides]),
         )
 
 

@@ -16,7 +16,7 @@ from pytest_fairness.audits.text.documents import (
     MINIMUM_DOCUMENTS_OF_A_WORD,
     Documents,
     count_words,
-    holding_documents,
+    documents_by_word,
     join_runs,
     require_words,
 )
@@ -64,7 +64,7 @@ class Growth:
         """
         both, is_current = join_runs(current, baseline)
         words, counts = count_words(both.words)
-        columns = np.flatnonzero(holding_documents(counts) >= MINIMUM_DOCUMENTS_OF_A_WORD)
+        columns = np.flatnonzero(documents_by_word(counts) >= MINIMUM_DOCUMENTS_OF_A_WORD)
         require_words(len(columns))
         present = counts[:, columns]
         present.data[:] = 1
@@ -152,7 +152,7 @@ def describe_growth(details: Mapping[str, Json]) -> str:
         f"{len(own)} {word_or_words(len(own))} grew for {names[side]}: {_listed(own)}"
         for side, own in grown.items()
         if own
-    ] or [f"no word grew by {100 * details['min_share']:.3g} points or more"]
+    ] or [f"no word grew by {100 * details['min_share']:.3g} percentage points or more"]
     if less := details["grown_by_less"]:
         phrases.append(f"significantly, but by less: {_listed(less)}")
     return "; ".join(phrases)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import re
 from typing import Any
 
 import numpy as np
@@ -329,5 +328,5 @@ def test_a_gap_that_changes_sides_is_a_regression(name: str) -> None:
     made = favours if name == "accuracy" else prefers
     moved = verdict(item, made("Male"), made("Female"))
     assert moved.name == "regression"
-    assert re.search("changed sides|to the other side", moved.reason)
+    assert "changed sides" in moved.reason
     assert verdict(item, made("Male"), made("Male")).name != "regression"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -162,7 +161,7 @@ def test_a_preference_that_changes_sides_is_a_regression() -> None:
     item = of(PEOPLE, trials=3)
     worse = verdict(item, unsteady(1, -0.3), unsteady(2, 0.3))
     assert worse.name == "regression"
-    assert re.search("changed sides|to the other side", worse.reason)
+    assert "changed sides" in worse.reason
 
 
 @pytest.mark.parametrize("favoured", GROUPS)

@@ -116,7 +116,9 @@ def test_a_word_that_grew_by_little_is_a_note() -> None:
     assert [word["word"] for word in comparison.details["grown_by_less"]] == ["hysterical"]
     verdict = judge(now, then, strict)
     assert verdict.name != "regression"
-    assert "no word grew by 60 points or more; significantly, but by less: hysterical (0% → " in verdict.reason
+    assert (
+        "no word grew by 60 percentage points or more; significantly, but by less: hysterical (0% → " in verdict.reason
+    )
     # At the very share it counts.
     growth = comparison.details["grown_by_less"][0]["growth"]
     assert compare(now, then, item(min_share=growth)).value == 1

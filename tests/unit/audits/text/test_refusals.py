@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -96,7 +95,7 @@ def test_a_gap_that_changed_sides_is_a_regression_though_it_is_no_larger() -> No
     assert comparison.reversal is not None
     assert comparison.reversal.value == pytest.approx(0.3, abs=0.15)
     assert verdict.name == "regression"
-    assert re.search("changed sides|to the other side", verdict.reason)
+    assert "changed sides" in verdict.reason
 
 
 def test_a_gap_that_may_have_changed_sides_does_not_pass() -> None:
