@@ -26,7 +26,7 @@ class GiveUpTimer:
         self._last_error = ""
 
     def restart(self) -> None:
-        """Restart the timer at the first request in flight; without a request, the target had nothing to answer."""
+        """Restart the timer, because no request was in flight and the target had nothing to answer."""
         self._started = time.monotonic()
 
     def record_answer(self) -> None:

@@ -41,7 +41,7 @@ class Preflight:
         return rephrased or isinstance(outcome, TargetError) or self.rejects(request, outcome)
 
     def judged(self, key: str, request: Request, outcome: Response | FairnessError) -> Response | FairnessError:
-        """Return the outcome of an attempt, or a `TargetError` if the target has rejected several first requests."""
+        """Return the outcome of an attempt; after `MAX_REJECTIONS` rejected requests, return a `TargetError`."""
         if key != self.key or not self.rejects(request, outcome):
             return outcome
         self._rejections += 1

@@ -49,7 +49,7 @@ class RateLimit:
                 again.
             now: the current time.
             retry_after: seconds that the target asks to wait, or `None`.
-            timing: pauses for targets that do not ask for one.
+            timing: pauses for targets that ask for no pause.
         """
         limit = self
         if sent_at >= self.reduced_at:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 
-from pytest_fairness.targets.web.api_keys import hiding
+from pytest_fairness.targets.web.api_keys import secret_remover
 
 SHORTEST = 8
 """Minimum number of characters of a secret: shorter values also occur in ordinary text."""
@@ -24,7 +24,7 @@ class Secrets:
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         environment = os.environ if environment is None else environment
         values = {value.strip() for name, value in environment.items() if _NAME.search(name)}
-        self._hide = hiding(filter(_is_secret, values))
+        self._hide = secret_remover(filter(_is_secret, values))
 
     def hidden(self, text: str) -> str:
         """Return the text with every secret replaced by `[key]`."""

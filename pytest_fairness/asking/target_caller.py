@@ -21,7 +21,7 @@ class TargetCaller:
     Args:
         target: the system under test; it is not opened or closed here.
         settings: settings of the run; `timeout` and `max_answer_bytes` are used.
-        timer: give-up timer, which is told of every answer and failure.
+        timer: give-up timer, in which every answer and failure is recorded.
     """
 
     def __init__(self, target: Target, settings: RunSettings, timer: GiveUpTimer) -> None:

@@ -16,7 +16,7 @@ _ARTICLE = re.compile(r"an?\s+(?=\S)", re.IGNORECASE)
 
 
 class ValueSettings(ProbeModel):
-    """Attribute value written as a mapping: its name, its words in the prompt, and optional indirect words."""
+    """Attribute value written as a mapping: its name, its words in the prompt, and optional words for a follow-up."""
 
     label: Line = Field(description="The value's name in reports and baselines.")
     text: Line = Field(description="The words that replace {value}.")
@@ -28,7 +28,7 @@ class ValueSettings(ProbeModel):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value of an attribute: its name, its words in a prompt, and optional indirect words."""
+    """One value of an attribute: its name, its words in a prompt, and optional words for a prompt after a refusal."""
 
     label: str
     text: str

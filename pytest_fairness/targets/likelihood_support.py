@@ -14,7 +14,7 @@ def can_answer(target: Target, request: Request) -> bool:
     return request.answer_format != "likelihood" or bool(getattr(target, "likelihoods", False))
 
 
-def require(target: Target, requests: Sequence[Request]) -> None:
+def require_support(target: Target, requests: Sequence[Request]) -> None:
     """Raise `TargetError` if a request is for a likelihood and the target gives no likelihoods."""
     if all(can_answer(target, request) for request in requests):
         return

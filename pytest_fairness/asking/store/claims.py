@@ -32,8 +32,8 @@ class Claim(NamedTuple):
     """Result of `Claims.claim`.
 
     Attributes:
-        claimed: keys that the owner may now send, in the order given.
-        answered: keys that need not be sent, as their answers are recorded.
+        claimed: keys of requests that the owner may now send, in the order of sending.
+        answered: keys of requests that need not be sent, because their answers are recorded.
         stop_reason: why the run may never claim anything again, or `None`.
         resume_at: time until which the target's rate limit allows no request (seconds since the epoch).
         preflight: whether `claimed` is only the run's first request to the target, which is sent alone.
@@ -153,7 +153,7 @@ class Claims:
 
     @in_transaction
     def back_off(self, key: str, owner: str) -> None:
-        """Keep a claim, but do not count its request as in flight while it waits for its next attempt."""
+        """Keep the claim of a request that waits for its next attempt, but do not count the request as in flight."""
         self.database.execute("UPDATE claims SET flying = 0 WHERE key = ? AND owner = ?", (key, owner))
 
     @in_transaction

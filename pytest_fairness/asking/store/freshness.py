@@ -17,7 +17,7 @@ class Freshness(NamedTuple):
     Attributes:
         run: name of the run; see `RunId`.
         oldest: earliest date of an answer of another run, in seconds since the epoch; answers dated in the future are
-            not accepted. `inf` accepts no answer of another run, `-inf` all of them, whatever their date.
+            not accepted. `inf` accepts no answer of another run, `-inf` accepts all answers, whatever their date.
     """
 
     run: str = ""

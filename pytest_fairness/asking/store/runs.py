@@ -41,7 +41,7 @@ class RunId(NamedTuple):
 
 
 class Runs:
-    """Tables through which a run's processes share its budget, its counts, its unusable targets and its stop."""
+    """Tables of the state that a run's processes share: budget, request counts, unusable targets, and its end."""
 
     def __init__(self, database: Database) -> None:
         self.database = database

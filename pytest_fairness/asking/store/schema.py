@@ -105,7 +105,7 @@ DROP TABLE old_responses;
     4: "",
     5: f"{_DROP_COORDINATION} {_COORDINATION} {_HISTORY}",
 }
-"""By version, the statements that upgrade the tables from the previous version to this one."""
+"""Statements that upgrade the tables from the previous version, by version."""
 
 
 def upgrade(version: int) -> str:

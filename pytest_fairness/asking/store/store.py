@@ -85,7 +85,7 @@ class Store(Closing):
         address: path of a SQLite file, which is created if it does not exist, or the address of a PostgreSQL database.
 
     Attributes:
-        database: the database, for other tables.
+        database: the database, for the statements of other tables.
         claims: reservations of requests.
         runs: budgets, stops and request counts of runs.
         rate_limits: rate limits of targets.
@@ -112,7 +112,7 @@ class Store(Closing):
         return self.database.write(function)
 
     def get(self, keys: Iterable[str], fresh: Freshness) -> dict[str, Response]:
-        """Return the recorded answers that the run reuses, by key. The run's own answer precedes the newest one."""
+        """Return the recorded answers that the run reuses, by key: its own, or else the newest answer."""
         rows = self.database.execute(_ANSWERS, (*fresh.parameters, _encode(list(keys)), fresh.run))
         with self.database.readable():
             return {key: _response(response, created) for key, response, created in rows}
@@ -155,7 +155,7 @@ class Store(Closing):
             request: the request.
             target_identity: the target that answered.
             response: the answer.
-            fresh: rule of the run that sent the request.
+            fresh: rule for reuse of the run that sent the request.
         """
         row = (
             key,
@@ -182,7 +182,7 @@ class Store(Closing):
             key: the request's key.
             target_identity: the target that gave no answer.
             message: message of the error.
-            fresh: rule of the run that sent the request.
+            fresh: rule for reuse of the run that sent the request.
         """
         now = self.database.now()
         self.database.execute("DELETE FROM claims WHERE key = ? AND scope = ?", (key, fresh.scope))
@@ -197,7 +197,7 @@ class Store(Closing):
         return self.database.has_changed()
 
     def position(self) -> tuple[int, int]:
-        """Return the current position; for this position, `changes` returns all that is written from now on."""
+        """Return the current position, from which `changes` can later read what was written in between."""
         query = "SELECT (SELECT max(sequence) FROM responses), (SELECT max(sequence) FROM failures)"
         answers, failures = self.database.execute(query)[0]
         return answers or 0, failures or 0
@@ -205,7 +205,7 @@ class Store(Closing):
     def changes(self, position: tuple[int, int], target_identity: str, fresh: Freshness) -> Changes:
         """Return the answers and failures that were written after a position.
 
-        Only answers that the run may reuse and failures of the one target are included.
+        Only answers that the run may reuse, and failures of this target, are included.
         """
         answers = self.database.execute(
             f"SELECT sequence, key FROM responses WHERE {CONDITION} AND sequence > ? ORDER BY 1",  # noqa: S608 - `CONDITION` is a constant

@@ -84,7 +84,7 @@ class AmbiguousSentence(ProbeModel):
     @classmethod
     def _differs_from_masculine(cls, name: str, info: ValidationInfo) -> str:
         if checks.folded(name) == checks.folded(info.data.get("masculine", "")):
-            raise_diagnostics([Diagnostic((), f"both occupations are {quoted(name)}: name two different ones")])
+            raise_diagnostics([Diagnostic((), f"both occupations are {quoted(name)}: name two different occupations")])
         return name
 
     @property
@@ -165,7 +165,7 @@ class CoreferenceProbe(Probe):
         for place, item in enumerate(items if isinstance(items, tuple) else ()):
             if (name := checks.folded(item.name)) in seen:
                 location: Location = (place,) if item.id is None else (place, "id")
-                cure = "give this one an `id` of its own" if item.id is None else "each item occurs once"
+                cure = "give this item an `id`" if item.id is None else "each item occurs once"
                 found.append(Diagnostic(location, f"{quoted(item.name)} is repeated: {cure}"))
             seen.add(name)
         raise_diagnostics(found)

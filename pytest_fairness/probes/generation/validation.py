@@ -41,7 +41,7 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
 
 
 def _axes(axes: Content) -> Iterator[Diagnostic]:
-    """Yield diagnostics for axes whose names are reserved, and of repeated values."""
+    """Yield diagnostics for axes whose names are reserved, and for repeated values."""
     for name in axes:
         if name in OTHER_COLUMNS:
             message = f"an axis cannot be called {quoted(name)}: answers have a label of that name"
@@ -60,7 +60,7 @@ def _axes(axes: Content) -> Iterator[Diagnostic]:
 
 
 def _intersections(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for repeated intersections, and of intersections without two different axes."""
+    """Yield diagnostics for repeated intersections, and for intersections without two different axes."""
     seen: set[frozenset[str]] = set()
     for i, crossed in checks.items(intersections):
         if not isinstance(crossed, list) or not all(isinstance(name, str) for name in crossed):

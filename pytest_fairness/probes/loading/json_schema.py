@@ -42,7 +42,7 @@ def json_schema(kinds: Kinds) -> dict[str, Json]:
 
 
 def schema_text(kinds: Kinds) -> str:
-    """Return the schema as the text of a file."""
+    """Return the JSON Schema as indented text."""
     return json.dumps(json_schema(kinds), indent=2, ensure_ascii=False) + "\n"
 
 

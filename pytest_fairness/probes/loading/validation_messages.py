@@ -143,9 +143,9 @@ def _constraint(kind: str, context: Mapping[str, Any], error: ErrorDetails) -> s
         return PATTERNS.get(context["pattern"], f"must match {context['pattern']}")
     if kind in ("string_too_short", "too_short"):
         least = context.get("min_length", 1)
-        return "must not be empty" if least == 1 else f"must have at least {least}"
+        return "must not be empty" if least == 1 else f"must have at least {least} entries"
     if kind in ("string_too_long", "too_long"):
-        return f"must have at most {context.get('max_length')}"
+        return f"must have at most {context.get('max_length')} entries"
     if kind == "value_error":
         return str(context.get("error", error["msg"]))
     if kind in ("finite_number", "json_invalid"):

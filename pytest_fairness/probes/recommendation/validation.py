@@ -64,7 +64,7 @@ def _prompts(location: Location, wording: Content) -> Iterator[Diagnostic]:
 
 
 def _attributes(attributes: Content) -> Iterator[Diagnostic]:
-    """Yield diagnostics for reserved attribute names, and of repeated values."""
+    """Yield diagnostics for reserved attribute names, and for repeated values."""
     for name, written in attributes.items():
         if name.casefold() == "neutral":
             message = "an attribute cannot be called 'neutral', the name of the neutral lists"

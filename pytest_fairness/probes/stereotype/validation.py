@@ -36,7 +36,7 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
 
 
 def lacking(data: Content) -> dict[str, str]:
-    """Return the types of cases that the plain content lacks, each with its remedy; empty if it has no valid cases."""
+    """Return the types of cases that a probe lacks, each with its remedy; nothing if no case of the probe is valid."""
     named = [case for _, case in checks.items(data.get("cases")) if isinstance(case, Mapping)]
     opened = [case for case in named if is_open(case, recorded=checks.is_recorded(data))]
     if not named:
@@ -125,7 +125,7 @@ def _open_case(case: Content) -> Iterator[Diagnostic]:
 
 
 def _groups(case: Content) -> Iterator[Diagnostic]:
-    """Yield diagnostics for the groups of a case, and of the placeholder {group} in its prompt."""
+    """Yield diagnostics for the groups of a case, and for the placeholder {group} in its prompt."""
     groups = [(("groups", place), group) for place, group in checks.items(case.get("groups"))]
     yield from checks.repeats(groups, "each group occurs once", search_terms.folded)
     prompt, names = case.get("prompt"), ["group"] if "groups" in case else []

@@ -91,7 +91,7 @@ class Engines(Closing):
         Raises:
             TargetError: a request asks for a likelihood, but the target cannot compute likelihoods.
         """
-        likelihood_support.require(target, requests)
+        likelihood_support.require_support(target, requests)
         return self.engine(target).answers(requests)
 
     def newly_planned(self) -> dict[str, bool]:

@@ -16,7 +16,7 @@ from pytest_fairness.records import AnswerFormat, Json, Request, Response
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.http.json_template import JsonTemplate
 from pytest_fairness.targets.web.address import REFERENCE, is_web_address, public_target, public_url
-from pytest_fairness.targets.web.api_keys import hiding, is_distinct, secrets_of
+from pytest_fairness.targets.web.api_keys import is_distinct, secret_remover, secrets_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -278,11 +278,11 @@ class HttpTarget:
     # Secrets
 
     def _hidden(self, text: str) -> str:
-        """Return the text without the values of environment variables and of the address' query; short words stay."""
-        return hiding([*self._secrets.values(), *filter(is_distinct, secrets_of(self._url))])(text)
+        """Return the text without the values of environment variables and of the address's query; short words stay."""
+        return secret_remover([*self._secrets.values(), *filter(is_distinct, secrets_of(self._url))])(text)
 
     def _without_secrets(self, text: str) -> str:
-        return hiding(filter(is_distinct, self._secrets.values()))(text)
+        return secret_remover(filter(is_distinct, self._secrets.values()))(text)
 
 
 def _is_answer(value: Json, answer_format: AnswerFormat) -> bool:

@@ -19,7 +19,7 @@ FEWEST_ENTRIES = 3
 """Minimum number of entries, if `max_tokens` allows so many."""
 NAME_LENGTH = 40
 DESCRIPTION_LENGTH = 160
-"""Maximum number of characters of an entry's description; without a limit, a small model may never end it."""
+"""Maximum number of characters of an entry's description; without a limit, a small model may never end one."""
 
 _ENTRY = re.compile(r'\{"name": "(?P<name>[^"]*)", "description": "(?P<description>[^"]*)("\})?')
 

@@ -77,7 +77,7 @@ def _remove_leftovers(folder: Path) -> None:
 
 
 def place(fetched: Path, path: Path) -> None:
-    """Move a downloaded model to its final path.
+    """Check the SHA-256 of a downloaded model and move the file to its final path.
 
     Raises:
         TargetError: the file's SHA-256 is not that of the embedded model.

@@ -78,7 +78,7 @@ def _spans(tokens: list[str], text: str) -> list[tuple[int, int]]:
         elif place == len(tokens) - 1 and 0 < len(text) - at <= _WIDEST * split:
             break
         else:
-            raise ValueError("its tokens are not those of the text")
+            raise ValueError("its tokens do not match the text")
     spans += [(at, len(text))] * split
     added = len(tokens) - len(spans)
     if at + _WIDEST * split < len(text):

@@ -175,7 +175,7 @@ class LanguageModel(LoadedModel):
     def _likelihood(self, scores: Any, tokens: list[int], before: int, pieces: list[str]) -> Response:
         """Return the likelihood response for one text.
 
-        Row t of `scores` (tokens, vocabulary) scores the token after t.
+        `scores` has the shape (tokens, vocabulary); row t has the scores of the token after t.
         """
         logs: list[float | None] = []
         if before == 0 and pieces:

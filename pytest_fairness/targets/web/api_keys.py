@@ -55,7 +55,7 @@ def forms_of(value: str) -> list[str]:
     return list({value, *written, *quoted, *lower, *encoded})
 
 
-def hiding(values: Iterable[str]) -> Callable[[str], str]:
+def secret_remover(values: Iterable[str]) -> Callable[[str], str]:
     """Return a function that replaces these values, in all of their encoded forms, by `[key]` in a text."""
     forms = {form for value in values if value for form in forms_of(value)}
     if not forms:

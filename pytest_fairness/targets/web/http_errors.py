@@ -29,7 +29,7 @@ class HttpErrors:
         endpoint: the server's address, without secrets.
         where: names of the settings for the address and the key.
         hidden: function that removes secrets from a text.
-        no_key: whether the variable of the key, which `where` names last, is not set.
+        no_key: whether the environment variable of the key is not set; `where` names this variable last.
     """
 
     name: str
@@ -49,7 +49,7 @@ class HttpErrors:
     def disconnected(self, cause: BaseException) -> RequestFailed | TargetError:
         """Return the error for a failed or broken connection, or for a redirect to another host.
 
-        `cause` is the exception.
+        `cause` is the exception of the HTTP client.
         """
         why = self.quoted(str(cause))
         if isinstance(cause, RedirectedElsewhere):

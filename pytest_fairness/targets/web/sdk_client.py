@@ -13,7 +13,7 @@ import httpx2
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Json, Response
 from pytest_fairness.targets.web.address import public_url
-from pytest_fairness.targets.web.api_keys import hiding, is_distinct, secrets_of
+from pytest_fairness.targets.web.api_keys import is_distinct, secret_remover, secrets_of
 from pytest_fairness.targets.web.endpoint import Endpoint
 from pytest_fairness.targets.web.http_client import BoundedClient, is_too_long, parsed, too_long
 from pytest_fairness.targets.web.http_errors import HttpErrors
@@ -32,7 +32,7 @@ class Connection(TypedDict):
 
 
 class SdkClient(ABC):
-    """Client of one server for all requests of a target; it never repeats a request, because `Sender` repeats requests.
+    """Client of one server for all requests of a target; it sends each request once, because `Sender` repeats requests.
 
     Args:
         sdk: the module `openai` or `anthropic`.
@@ -46,9 +46,9 @@ class SdkClient(ABC):
         # A login in the address takes the place of the key.
         self._unset_key = None if any(secrets) else endpoint.key_name
         self._errors = HttpErrors(
-            self._name, self._endpoint, self._where, hiding(secrets), no_key=self._unset_key is not None
+            self._name, self._endpoint, self._where, secret_remover(secrets), no_key=self._unset_key is not None
         )
-        self._hidden_in_answers = hiding(filter(is_distinct, secrets))
+        self._hidden_in_answers = secret_remover(filter(is_distinct, secrets))
         self._http_client = BoundedClient(
             max_bytes=endpoint.max_bytes,
             timeout=endpoint.timeout,

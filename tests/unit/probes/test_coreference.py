@@ -100,7 +100,7 @@ def test_another_wording_has_other_labels_and_other_items_the_same_shape() -> No
         (
             "masculine: doctor ",
             "masculine: Nurse ",
-            ["6:15: both occupations are 'nurse': name two different ones"],
+            ["6:15: both occupations are 'nurse': name two different occupations"],
         ),
         ('"who was', '"who did {pronoun} say was', [
             "4:24: a question is the same in all four prompts, without {pronoun}: ask `who …`"
@@ -113,7 +113,7 @@ def test_another_wording_has_other_labels_and_other_items_the_same_shape() -> No
         (
             "nurse\n",
             "nurse\n  - {sentence: '{first} {second} {pronoun}', question: who, masculine: Doctor, feminine: nurse}\n",
-            ["7:5: 'Doctor/nurse' is repeated: give this one an `id` of its own"],
+            ["7:5: 'Doctor/nurse' is repeated: give this item an `id`"],
         ),
         (
             "feminine: nurse\n",
@@ -208,8 +208,8 @@ def test_winobias_files_lie_in_the_probes_folder_and_are_two(tmp_path: Path) -> 
     (tmp_path.parent / "out.txt").write_text("1 x")
     for files, message in (
         ("pro.txt, ../out.txt", "lies outside the probe's folder"),
-        ("pro.txt", "must have at least 2"),
-        ("pro.txt, anti.txt, pro.txt", "must have at most 2"),
+        ("pro.txt", "must have at least 2 entries"),
+        ("pro.txt, anti.txt, pro.txt", "must have at most 2 entries"),
         ("pro.txt, none.txt", "there is no file 'none.txt'"),
     ):
         text = f"kind: coreference\nitems: {{winobias: [{files}]}}\naudits: {{accuracy_gap: }}\n"

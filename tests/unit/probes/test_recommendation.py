@@ -300,7 +300,7 @@ def test_errors_of_entities(folder: Path, entities: str, message: str) -> None:
             "7:42: unknown key 'txt' in `attributes.religion[1]`: did you mean 'text'?",
         ]),
         ("personality]]", "persnality]]", ["9:15: unknown attribute 'persnality': did you mean 'personality'?"]),
-        ("[age, personality]", "[age]", ["9:9: `cross[0]` must have at least 2"]),
+        ("[age, personality]", "[age]", ["9:9: `cross[0]` must have at least 2 entries"]),
         ("[age, personality]", "[age, age]", ["9:15: 'age' is repeated: name different attributes"]),
         (
             "[[age, personality]]",

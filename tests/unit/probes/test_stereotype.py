@@ -104,7 +104,7 @@ def test_shape_is_that_of_the_items_cases_alone() -> None:
         ("typical nurse", "'{group}'", "5:25: {group} stands for one of the case's groups, but the case has none: add"),
         ("typical nurse", "'{x}'", "5:25: unknown placeholder '{x}': the only placeholder is {group}, with `groups`"),
         ("groups: [women, men]", "groups: [men, Men]", "16:19: 'Men' is repeated: each group occurs once"),
-        ("groups: [women, men]", "groups: [men]", "16:13: `cases[2].groups` must have at least 2"),
+        ("groups: [women, men]", "groups: [men]", "16:13: `cases[2].groups` must have at least 2 entries"),
         ("    anti_stereotype: He is a scientist.\n", "", "17:5: `anti_stereotype` is missing: two sentences"),
         ("stereotype: He cannot read.", "stereotype: [he]", "19:5: `context` belongs to cases of sentences"),
         ("target: African", "groups: [a, b]", "23:5: `groups` belongs to cases with a `prompt`: leave it out here"),

@@ -16,7 +16,7 @@ from pytest_fairness.asking.secrets import Secrets
 from pytest_fairness.errors import RequestFailed
 from pytest_fairness.records import Request, Response
 from pytest_fairness.targets import open_target
-from pytest_fairness.targets.web.api_keys import hiding, is_distinct, secrets_of
+from pytest_fairness.targets.web.api_keys import is_distinct, secret_remover, secrets_of
 from tests.support.asking import settings_in
 from tests.support.messages_server import MessagesServer
 from tests.support.servers import ChatServer, Reply
@@ -76,7 +76,7 @@ def test_a_short_word_stays_in_answers_and_not_in_messages(monkeypatch: pytest.M
     assert not is_distinct("none")
     assert not is_distinct("ollama")
     assert is_distinct("lm-studio")
-    assert hiding(["none"])("none of these") == "[key] of these"
+    assert secret_remover(["none"])("none of these") == "[key] of these"
 
 
 def test_user_password_and_query_of_an_address_are_secret() -> None:
@@ -92,5 +92,5 @@ def test_keys_of_the_environment_in_other_forms() -> None:
 
 @given(st.text(min_size=1, max_size=30), st.text(max_size=50))
 def test_hiding_takes_any_text(key: str, text: str) -> None:
-    hidden = hiding([key])(text + key + text)
+    hidden = secret_remover([key])(text + key + text)
     assert "[key]" in hidden
