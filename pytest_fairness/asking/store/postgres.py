@@ -211,7 +211,7 @@ class PostgresDatabase(Database):
 
     def _explained(self, error: psycopg.Error) -> StoreError:
         """Return the error that says what happened and what to do."""
-        text = one_line(error, 300)
+        text = one_line(error, 300).rstrip(" .?")
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
             return StoreError(
                 f"{self.name}: {text}. Give the user the right to create a schema in this database: "
