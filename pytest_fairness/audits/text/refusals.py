@@ -123,9 +123,6 @@ def measured(groups: Groups) -> Measurement:
     Raises:
         NotMeasurable: a group has too few answers, or all answers are refused or unreadable.
     """
-    # Deferred, as scipy.stats takes half a second to import and only measuring needs it.
-    from scipy.stats import fisher_exact
-
     n = groups.count(*REFUSED, Status.OK)
     short = min(n.values())
     if short < MINIMUM_DOCUMENTS:
@@ -145,7 +142,7 @@ def measured(groups: Groups) -> Measurement:
             refused[marked], n[marked], refused[unmarked], n[unmarked], normal.quantile(0.975)
         ),
         standard_error=proportions.difference_error(refused[marked], n[marked], refused[unmarked], n[unmarked]),
-        p_value=float(fisher_exact(np.array(table)).pvalue),
+        p_value=_fisher_p(table),
         n=n,
         missing=groups.count(Status.FAILED),
         details={
@@ -154,6 +151,16 @@ def measured(groups: Groups) -> Measurement:
             "shares": {name: refused[name] / n[name] for name in (marked, unmarked)},
         },
     )
+
+
+def _fisher_p(table: list[list[int]]) -> float:
+    """Return the p-value of Fisher's exact test of a table with a row (refused, answered) for each group."""
+    if not any(refused for refused, _ in table):
+        return 1.0
+    # Deferred, as scipy.stats takes half a second to import and most runs have no refusals.
+    from scipy.stats import fisher_exact
+
+    return float(fisher_exact(np.array(table)).pvalue)
 
 
 def share_change(current: Groups, baseline: Groups) -> ShareChange:
