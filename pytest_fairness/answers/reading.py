@@ -10,6 +10,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from pytest_fairness.answers import choices, json_in_text, list_items, titles
 from pytest_fairness.answers.refusals import is_refusal
@@ -65,10 +66,17 @@ def read(response: Response | None, answer_format: AnswerFormat, allowed: Sequen
     text = whole_characters(response.text).strip()
     if not text:
         return Status.UNREADABLE, None
-    content, refused = _choice(text, allowed) if allowed else _READERS[answer_format](text)
+    content, refused = _parsed(text, answer_format, tuple(allowed))
     if refused:
         return Status.REFUSED, None
     return (Status.OK, content) if content else (Status.UNREADABLE, None)
+
+
+# The items of a probe read the same responses, and a baseline often holds the responses of the run.
+@lru_cache(maxsize=8_192)
+def _parsed(text: str, answer_format: AnswerFormat, allowed: tuple[str, ...]) -> tuple[Json, bool]:
+    """Return the content of a text (empty if it is unreadable), and whether the text is a refusal."""
+    return _choice(text, allowed) if allowed else _READERS[answer_format](text)
 
 
 def whole_characters(text: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 
 from pytest_fairness.probes.generation import first_names
 
@@ -101,7 +102,7 @@ class Anonymizer:
 
     def __init__(self, declared: Iterable[str], *, names: Collection[str] = (), enabled: bool = True) -> None:
         self._names = frozenset(names)
-        self._pattern = _pattern(declared) if enabled else None
+        self._pattern = _pattern(tuple(declared)) if enabled else None
         # This pattern is for texts as they were written, with curly apostrophes and capitals.
         written = self._pattern and self._pattern.pattern.replace("'", "['\N{RIGHT SINGLE QUOTATION MARK}]")
         self._written = re.compile(written, re.IGNORECASE) if written else None
@@ -157,7 +158,8 @@ def _mask(term: str, mask: str) -> str:
     return f"{mask}'s" if possessive else mask
 
 
-def _pattern(declared: Iterable[str]) -> re.Pattern[str]:
+@lru_cache(maxsize=8)  # the items of a probe have the same terms, and compiling takes milliseconds
+def _pattern(declared: tuple[str, ...]) -> re.Pattern[str]:
     """Return a regular expression that finds built-in and declared identity terms in a normalised text."""
     terms = {normalise(term) for term in IDENTITY_TERMS}
     for term in map(normalise, declared):

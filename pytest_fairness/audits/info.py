@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from pytest_fairness.audits.effects import EffectSize
@@ -98,6 +99,10 @@ class AuditInfo:
 
     def to_json(self) -> Mapping[str, Json]:
         """Return the description for the report document."""
+        return self._json
+
+    @cached_property
+    def _json(self) -> Mapping[str, Json]:
         plain = asdict(replace(self, effect=None))
         described: dict[str, Json] = without_nonfinite({**plain, "effect": self.effect and self.effect.to_json()})
         return described

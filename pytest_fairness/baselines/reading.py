@@ -23,6 +23,8 @@ from pytest_fairness.probes.file_names import name_key, name_problem
 from pytest_fairness.records import Json
 from pytest_fairness.version import __version__
 
+Stamp = tuple[int, int]
+
 
 @dataclass(frozen=True)
 class Baseline:
@@ -31,13 +33,13 @@ class Baseline:
     Attributes:
         items: entries of the summary, by item id.
         summary_path, answers_path: paths of the two files; the file of answers may be absent.
-        stamp: modification time (ns) and size (bytes) of the file of answers; `None` if there is no such file.
+        stamps: modification time (ns) and size (bytes) of each file; `None` for a file that does not exist.
     """
 
     items: Mapping[str, Entry]
     summary_path: Path
     answers_path: Path
-    stamp: tuple[int, int] | None
+    stamps: tuple[Stamp | None, Stamp | None]
 
     def answers(self, answer_set: str | None) -> list[Row]:
         """Return the answers of one answer set, sorted by labels and trial; an empty list if no answers were kept.
@@ -70,13 +72,21 @@ class Baseline:
         return read_answers(self.answers_path)
 
 
-def read_baseline(folder: Path, name: str) -> Baseline | None:
+def read_baseline(folder: Path, name: str, known: Baseline | None = None) -> Baseline | None:
     """Return the baseline of the probe `name`, or `None` if there is none.
+
+    Args:
+        folder: folder of the baselines.
+        name: name of the probe.
+        known: a baseline that was read before; it is returned if it is this one, and its files have not changed.
 
     Raises:
         BaselineError: the summary cannot be read, or is not valid.
     """
     summary_path, answers_path = paths(folder, name)
+    stamps = _stamp(summary_path), _stamp(answers_path)
+    if known is not None and (known.summary_path, known.stamps) == (summary_path, stamps):
+        return known
     try:
         text = summary_path.read_text("utf-8-sig")
     except FileNotFoundError:
@@ -90,7 +100,7 @@ def read_baseline(folder: Path, name: str) -> Baseline | None:
     stored, items = _content(summary_path, text)
     if stored != name and name_key(stored) == name_key(name):
         raise _case_only(summary_path, stored, name)
-    return Baseline(items, summary_path, answers_path, _stamp(answers_path))
+    return Baseline(items, summary_path, answers_path, stamps)
 
 
 def require_own(baseline: Baseline | None, item: str, file: Path, root: Path) -> None:
@@ -145,10 +155,10 @@ def paths(folder: Path, name: str) -> tuple[Path, Path]:
     return folder / f"{name}.json", folder / f"{name}.responses.jsonl.gz"
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
+def _stamp(path: Path) -> Stamp | None:
     try:
         found = path.stat()
-    except OSError:  # the reader of the answers reports the error
+    except OSError:  # the reader of the file reports the error
         return None
     return found.st_mtime_ns, found.st_size
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Literal, Self
 
-from pytest_fairness.records.plain_json import Json
+from pytest_fairness.records.plain_json import Json, fields_of
 
 Interval = tuple[float, float]
 
@@ -61,7 +61,7 @@ class Measurement:
 
     def to_json(self) -> dict[str, Json]:
         """Return the measurement as plain JSON, from which `from_json` makes an equal measurement."""
-        return asdict(self)
+        return {**fields_of(self), "concerns": [fields_of(concern) for concern in self.concerns]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:
@@ -121,7 +121,7 @@ class Comparison:
 
     def to_json(self) -> dict[str, Json]:
         """Return the comparison as plain JSON, from which `from_json` makes an equal comparison."""
-        return asdict(self)
+        return {**fields_of(self), "reversal": None if self.reversal is None else fields_of(self.reversal)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:

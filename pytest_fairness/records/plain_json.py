@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 Json = Any
@@ -12,6 +13,11 @@ Json = Any
 MAX_LINE = 32 * 1024**2
 """Maximum number of bytes of a line in a file of answers or data. The longest answer that is accepted by default fits,
 even if every character is escaped."""
+
+
+def fields_of(record: Any) -> dict[str, Json]:
+    """Return the fields of a dataclass by name; other than in `dataclasses.asdict`, the values are not copied."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def without_nonfinite(value: Json) -> Json:

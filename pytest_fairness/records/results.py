@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Literal, Self
 
 from pytest_fairness.records.measurements import Comparison, Measurement
-from pytest_fairness.records.plain_json import Json, without_nonfinite
+from pytest_fairness.records.plain_json import Json, fields_of, without_nonfinite
 
 
 class VerdictName(StrEnum):
@@ -127,7 +127,13 @@ class ItemResult:
 
     def to_plain(self) -> dict[str, Json]:
         """Return the result as plain JSON with all fields, from which `from_plain` makes an equal result."""
-        return asdict(self)
+        measurement, comparison = self.measurement, self.comparison
+        return {
+            **fields_of(self),
+            "verdict": fields_of(self.verdict),
+            "measurement": None if measurement is None else measurement.to_json(),
+            "comparison": None if comparison is None else comparison.to_json(),
+        }
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Json]) -> Self:

@@ -20,7 +20,7 @@ from pytest_fairness.probes import Probe
 from pytest_fairness.records import Json, Prompt, Request, Response
 from pytest_fairness.run.answering.item_answers import read_all
 from pytest_fairness.run.measuring import variants
-from pytest_fairness.run.probe_items import ProbeItem
+from pytest_fairness.run.probe_items import RECENT, ProbeItem
 from pytest_fairness.run.run import Run
 from pytest_fairness.targets import likelihood_support
 from pytest_fairness.targets.base import Target
@@ -259,7 +259,7 @@ def _requests(analyses: Iterable[ProbeItem]) -> Iterator[Request]:
             alike[id(item.probe), item.draws, item.stage].append(item)
     for items in alike.values():
         with suppress(FairnessError):  # the set-up of the item reports the error in its prompts
-            for prompt in items[0].probe.prompts(items[0].draws):
+            for prompt in RECENT.of(items[0].probe, items[0].draws):
                 if any(item.uses(prompt.labels) for item in items):
                     yield prompt.request
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,37 @@ EVERYTHING = Stage()
 
 MAX_ALPHA = 0.01
 """Maximum one-sided significance level of an item, even if few items share the probe's `alpha`."""
+
+
+KEPT_PROMPTS = 2_000
+"""Maximum number of prompts of a probe that are kept for its next item; there may be millions."""
+
+
+class RecentPrompts:
+    """Prompts of the probes that were used last: each item of a probe selects its own from the same prompts."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[Probe, int, list[Prompt]]] = []
+
+    def of(self, probe: Probe, draws: int) -> Iterable[Prompt]:
+        """Return all prompts of a probe, with this number of trials each.
+
+        Raises:
+            FairnessError: the prompts cannot be made.
+        """
+        for known, number, prompts in self._kept:
+            if known is probe and number == draws:
+                return prompts
+        rest = iter(probe.prompts(draws))
+        first = list(islice(rest, KEPT_PROMPTS + 1))
+        if len(first) > KEPT_PROMPTS:
+            return chain(first, rest)
+        # Four: a probe and its variant, each at two interim analyses.
+        self._kept = [(probe, draws, first), *self._kept[:3]]
+        return first
+
+
+RECENT = RecentPrompts()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +103,7 @@ class ProbeItem(AuditItem[Any]):
 
     def prompts(self) -> Iterator[Prompt]:
         """Yield the prompts of the item one by one, because there may be millions."""
-        return (prompt for prompt in self.probe.prompts(self.draws) if self.uses(prompt.labels))
+        return (prompt for prompt in RECENT.of(self.probe, self.draws) if self.uses(prompt.labels))
 
     def requests(self) -> Iterator[Request]:
         """Yield the requests of the item; no request if its prompts have errors, which the item's set-up reports."""

@@ -17,7 +17,7 @@ from pytest_fairness.run.answering.engines import Engines
 from pytest_fairness.run.answering.judging import judged
 from pytest_fairness.run.answering.open_targets import OpenTargets
 from pytest_fairness.run.answering.scoring import scored
-from pytest_fairness.run.probe_items import ProbeItem
+from pytest_fairness.run.probe_items import RECENT, ProbeItem
 from pytest_fairness.targets.base import Target
 
 READ_AT_ONCE = 4_000
@@ -119,7 +119,7 @@ def _have_same_prompts(item: ProbeItem, other: ProbeItem) -> bool:
     """Return whether two items have the same prompts, so that they can share answers."""
     if item.probe is not other.probe or (item.draws, item.stage) != (other.draws, other.stage):
         return False
-    return all(item.uses(prompt.labels) == other.uses(prompt.labels) for prompt in item.probe.prompts(item.draws))
+    return all(item.uses(prompt.labels) == other.uses(prompt.labels) for prompt in RECENT.of(item.probe, item.draws))
 
 
 def read_all(prompts: Sequence[Prompt], responses: Sequence[Response | FairnessError]) -> list[Answer]:

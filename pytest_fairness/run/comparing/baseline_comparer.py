@@ -127,9 +127,9 @@ class BaselineComparer:
 
     def _read(self, item: ProbeItem) -> Baseline | None:
         """Return the item's baseline: the baseline in memory, unless its files have changed."""
-        baseline = read_baseline(self._folder, item.baseline_name)
+        baseline = read_baseline(self._folder, item.baseline_name, self._kept)
         require_own(baseline, item.id, item.file, self._root)
-        return self._kept if baseline == self._kept else baseline
+        return baseline
 
     def _checked(
         self, item: ProbeItem, baseline: Baseline, entry: Entry, answers: Sequence[Answer]
