@@ -14,6 +14,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pytest_fairness.audits import language
 from pytest_fairness.audits.base import AnyAudit, AnyItem
 from pytest_fairness.errors import short_message
+from pytest_fairness.plurals import counted
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Concern, Measurement, RowsWithoutGroup, Status
 
@@ -171,7 +172,7 @@ def failed_requests(answers: Sequence[Answer]) -> Concern | None:
         return None
     text, count = min(errors.items(), key=lambda pair: (-pair[1], pair[0]))
     total = errors.total()
-    several = "" if len(errors) == 1 else f" ({count} times, and {len(errors) - 1} other errors)"
+    several = "" if len(errors) == 1 else f" ({counted(count, 'time')}, and {counted(len(errors) - 1, 'other error')})"
     return Concern(
         "failed_requests", f"{total} of {len(answers)} requests failed: {text}{several}", withholds="nothing"
     )

@@ -69,6 +69,7 @@ def run(arguments: argparse.Namespace) -> None:
     For each audit, print the estimate with its 95 % confidence interval, the p-value, and the effect size as a number
     and in words.
     """
+    from pytest_fairness.plurals import counted
     from pytest_fairness.reports import files
     from pytest_fairness.reports.document import report_document
     from pytest_fairness.reports.run_notes import on_rows_without_group
@@ -109,7 +110,13 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"wrote {arguments.write_probe}, which gives the same numbers:")
         print(shlex.join(["pytest", "--fairness-measure", str(arguments.write_probe)]))
     if failed := sum(result.measurement is None for result in results):
-        raise FairnessError(f"{failed} of {len(results)} items could not be measured; the reasons are above.")
+        used = {arguments.group, arguments.text, *arguments.strata}
+        others = ", ".join(repr(column) for column in found.columns if column not in used)
+        raise FairnessError(
+            f"{failed} of {counted(len(results), 'item')} could not be measured; the reasons are above. The answers "
+            f"are read from the column {arguments.text!r} (--text)"
+            f"{f'; the other columns are {others}' if others else ''}."
+        )
 
 
 def _results(probe: Probe, file: str) -> Iterator[ItemResult]:

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_fairness.asking.request_counts import total_counts
 from pytest_fairness.errors import FairnessError
+from pytest_fairness.plurals import counted
 from pytest_fairness.reports.text_layout import wrap
 from pytest_fairness.run import Run
 
@@ -64,7 +65,7 @@ class Interruption:
         recorded = int(total.get("reused", 0) + total.get("answered", 0))
         if not total.get("planned"):
             return None
-        text = f"{recorded:,} answer{'' if recorded == 1 else 's'} recorded"
+        text = f"{counted(recorded, 'answer')} recorded"
         again = int(total.get("asked_again", 0))
         if not again:
             return f"{text}; run again to continue."

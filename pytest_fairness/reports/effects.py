@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
+from pytest_fairness.plurals import counted
 from pytest_fairness.records import Size
 from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.report_items import Item
@@ -39,3 +41,18 @@ def p_text(item: Item) -> str:
     """Return the p-value; empty for an item without a test."""
     p_value = item["p_value"]
     return "" if p_value is None else "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
+
+
+def sizes(items: Sequence[Item]) -> str:
+    """Return the number of measured items by size of effect: `3 measurements, without verdicts: 1 large difference, …`.
+
+    Args:
+        items: items that were measured without verdicts, or could not be measured.
+    """
+    found = Counter(size_of(item) for item in items if item["value"] is not None)
+    parts = [counted(found[size], f"{size} difference") for size in FOUND if found[size]]
+    rest = {Size.NONE: "without a difference", UNKNOWN: "of unknown size", "": "without an effect size"}
+    parts += [f"{found[size]:,} {phrase}" for size, phrase in rest.items() if found[size]]
+    lost = len(items) - found.total()
+    more = f"; {counted(lost, 'item')} could not be measured" if lost else ""
+    return f"{counted(found.total(), 'measurement')}, without verdicts: {', '.join(parts)}{more}"

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json
 from pytest_fairness.reports import run_notes, target_table, variant_results
 from pytest_fairness.reports.document import reused_age
@@ -209,7 +210,11 @@ def _headline(document: Mapping[str, Json]) -> list[str]:
         "known": "known",
         "passed": "passed",
     }
-    counted = ", ".join(f"{SIGNS[kind]} {counts[name]} {kind}" for name, kind in parts.items() if counts.get(name))
+    by_outcome = ", ".join(
+        f"{SIGNS[kind]} {counts[name]} {kind}{'s' if kind == 'error' and counts[name] > 1 else ''}"
+        for name, kind in parts.items()
+        if counts.get(name)
+    )
     bad = counts["failed"] + counts["errors"]
     if counts.get("measured"):
         lost = f", {counts['errors']} could not be measured" if counts["errors"] else ""
@@ -222,7 +227,7 @@ def _headline(document: Mapping[str, Json]) -> list[str]:
     return [
         f"## Fairness: {escaped(title)}",
         "",
-        f"{counted}. Target: {escaped(document['target'])}.",
+        f"{by_outcome}. Target: {escaped(document['target'])}.",
         *_notes(document),
         *changes,
     ]
@@ -263,7 +268,7 @@ def _contributors(item: Item, several: bool) -> list[str]:
 
 def _failures(document: Mapping[str, Json]) -> list[str]:
     found = document["requests"].get("failures", [])[:SHOWN_MESSAGES]
-    lines = [f"- {failure['count']:,} requests failed: {escaped(failure['message'])}" for failure in found]
+    lines = [f"- {counted(failure['count'], 'request')} failed: {escaped(failure['message'])}" for failure in found]
     return [*lines, ""] if lines else []
 
 

@@ -74,6 +74,11 @@ def outcome(item: Item) -> str:
     return outcome_of(VerdictName(item["verdict"]), item.get("expected_failure"))
 
 
+def is_measured_only(items: Sequence[Item]) -> bool:
+    """Return whether the run measured without verdicts: an item was measured, and no item was judged."""
+    return {outcome(item) for item in items} in ({"measured"}, {"measured", "error"})
+
+
 def reason(item: Item) -> str:
     """Return the verdict's reason without the item id that may precede it."""
     text: str = item["reason"]

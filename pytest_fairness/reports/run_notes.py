@@ -58,8 +58,7 @@ def on_number_of_audits(
         skipped = selected - errors
         parts = [f"{errors:,} could not be measured"] if errors else []
         parts += [f"{skipped:,} {'was' if skipped == 1 else 'were'} skipped or not reached"] if skipped > 0 else []
-        why = f"of {counted(selected, 'audit')} that {'was' if selected == 1 else 'were'} selected "
-        why += " and ".join(parts)
+        why = f"of {counted(selected, 'selected audit')}, {' and '.join(parts)}"
     elif ended_early:
         why = "pytest stopped before the first audit"
     else:

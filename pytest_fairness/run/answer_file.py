@@ -34,10 +34,12 @@ class FileProbe:
     Attributes:
         probe: the probe.
         text: the probe as the text of a probe file.
+        columns: columns of the file of answers.
     """
 
     probe: Probe
     text: str
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +110,7 @@ class AnswerFile:
             )
         text = self._probe_text(file, marked)
         probe = probes.parse(text.encode(), path, kinds.schemas(), root=Path.cwd())
-        return FileProbe(probe, text)
+        return FileProbe(probe, text, content.columns)
 
     def _probe_text(self, file: str, marked: Sequence[str]) -> str:
         """Return the text of the probe file; `file` is the path of the answers, relative to the probe file's folder."""

@@ -8,11 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_fairness.plurals import counted
-from pytest_fairness.records import Json, Size, VerdictName
-from pytest_fairness.reports.effects import FOUND, UNKNOWN, size_of
+from pytest_fairness.records import Json, VerdictName
+from pytest_fairness.reports.effects import sizes
 from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.html import text_diff
-from pytest_fairness.reports.report_items import NO_LONGER_FAILS, UNEXPECTED_PASS, Item, known_failures, outcome, status
+from pytest_fairness.reports.report_items import (
+    NO_LONGER_FAILS,
+    UNEXPECTED_PASS,
+    Item,
+    is_measured_only,
+    known_failures,
+    outcome,
+    status,
+)
 
 WORSE = (VerdictName.REGRESSION, VerdictName.OVER_LIMIT)
 """Verdicts on items that are known to be worse than allowed."""
@@ -56,7 +64,7 @@ def verdict(items: Sequence[Item]) -> str:
     """Return the verdict on the run: `4 of 62 checks got worse, 3 are inconclusive; 55 passed`."""
     total, counts = counted(len(items), "check"), Counter(map(status, items))
     if is_measured_only(items):
-        return _measured(items)
+        return sizes(items)
     found = [(counts[name], phrases[counts[name] > 1]) for name, phrases in PHRASES.items() if counts[name]]
     passed = counts[VerdictName.PASS] + counts[NO_LONGER_FAILS]
     known = known_failures(items)
@@ -71,20 +79,6 @@ def verdict(items: Sequence[Item]) -> str:
     elif not any(counts[name] for name in WORSE):
         parts.insert(0, "No check is known to be worse")
     return f"{', '.join(parts)}; {passed:,} passed"
-
-
-def is_measured_only(items: Sequence[Item]) -> bool:
-    """Return whether the run measured without verdicts: an item was measured, and no item was judged."""
-    return {outcome(item) for item in items} in ({"measured"}, {"measured", "error"})
-
-
-def _measured(items: Sequence[Item]) -> str:
-    """Return the number of checks by size of effect: `5 checks measured, without verdicts: 1 large, 2 none`."""
-    sizes = Counter(size_of(item) or "without effect size" for item in items if item["value"] is not None)
-    found = [f"{sizes[size]:,} {size}" for size in (*FOUND, UNKNOWN, Size.NONE, "without effect size") if sizes[size]]
-    lost = len(items) - sizes.total()
-    more = f"; {lost:,} could not be measured" if lost else ""
-    return f"{counted(sizes.total(), 'check')} measured, without verdicts: {', '.join(found)}{more}"
 
 
 def tone(item: Item) -> str:

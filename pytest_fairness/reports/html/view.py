@@ -14,7 +14,16 @@ from pytest_fairness.reports.charts.vega import svg
 from pytest_fairness.reports.effects import largest_first
 from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.html import filters, headline, text_diff
-from pytest_fairness.reports.report_items import Item, acceptances, mappings_in, outcome, reason, severity, verdict_word
+from pytest_fairness.reports.report_items import (
+    Item,
+    acceptances,
+    is_measured_only,
+    mappings_in,
+    outcome,
+    reason,
+    severity,
+    verdict_word,
+)
 from pytest_fairness.reports.top_contributors import top_contributors
 
 MAX_ROWS = 200
@@ -201,7 +210,7 @@ class View:
     @property
     def measured_only(self) -> bool:
         """Return whether the run measured without verdicts."""
-        return headline.is_measured_only(self.document["items"])
+        return is_measured_only(self.document["items"])
 
     @property
     def tone(self) -> str:

@@ -6,20 +6,21 @@ A line has the names of pytest's markup; the plugin passes them to pytest's term
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports import run_notes, target_table, variant_results
+from pytest_fairness.reports import effects, run_notes, target_table, variant_results
 from pytest_fairness.reports.document import reused_age
 from pytest_fairness.reports.findings import expectation, finding
 from pytest_fairness.reports.formatting import escaped, number, printable, signed, with_interval
 from pytest_fairness.reports.report_items import (
     Item,
     acceptances,
+    is_measured_only,
     is_tolerated_worsening,
     outcome,
     reason,
@@ -45,6 +46,8 @@ LEAST_NAME = 20
 """Minimum width of an item's name in columns; other cells are left out to keep it."""
 LEAST_PROBE = 4
 """Minimum width of a probe's name in columns; if this is not enough, the item's name is cut too."""
+NOUNS = ("error", "regression")
+"""Words for verdicts that have a plural."""
 SHOWN_VARIANTS = 12
 SHOWN_ACCEPTANCES = 10
 SHOWN_MESSAGES = 3
@@ -90,7 +93,7 @@ def summary(
     items: list[Item] = sorted(document["items"], key=severity)
     if not items:
         return _notes(document, width)
-    if {outcome(item) for item in items} in ({"measured"}, {"measured", "error"}):
+    if is_measured_only(items):
         return measured_summary(document, width, retried=retried)
     shown = items if verbose or len(items) <= MOST_ROWS else items[:WORST_ROWS]
     lines = _heading(document, items, width)
@@ -107,7 +110,7 @@ def summary(
         lines += _suggestions(items, width) + _acceptances(items, width)
     elif len(shown) < len(items) or any(map(_is_remarkable, items)):
         lines += _paragraph("All rows, reasons, examples and suggested next steps: run with -v.", width)
-    lines += _counts(document, width, retried)
+    lines += _counts(document, width, retried, lines)
     lines += _notes(document, width)
     return lines + _next_steps(items, partial(accept_command, options=options, root=root, all_items=all_items), width)
 
@@ -133,7 +136,7 @@ def measured_summary(document: Mapping[str, Json], width: int, *, retried: float
         lines += _paragraph(f"{names[0]}{more}: {text}", width, {"red": True})
     lines += _variants(items, width)
     # Answers in files need no requests.
-    counts = _counts(document, width, retried) if document["requests"]["planned"] else []
+    counts = _counts(document, width, retried, lines) if document["requests"]["planned"] else []
     return [*lines, *counts, *_notes(document, width)]
 
 
@@ -155,12 +158,21 @@ def _markup(item: Item) -> dict[str, bool]:
 def _heading(document: Mapping[str, Json], items: Sequence[Item], width: int) -> list[Line]:
     """Return who was audited, by which probes, and the number of items by verdict."""
     files = {item["probe"]: _file(item) for item in items}
-    probes = f"{files.popitem()[1]}" if len(files) == 1 else counted(len(files), "probe")
-    counts = ", ".join(f"{word[:1]} {count:,} {word[2:]}" for word, count in verdict_counts(items).items())
-    lines = _paragraph(
-        f"{printable(document['target'])} · {printable(probes)} · {counted(len(items), 'item')}", width, {"bold": True}
-    )
+    probes = next(iter(files.values())) if len(files) == 1 else counted(len(files), "probe")
+    counts = effects.sizes(items) if is_measured_only(items) else _verdict_counts(items)
+    # The command `measure` has the file of answers for both.
+    audited = " · ".join(dict.fromkeys([printable(document["target"]), printable(probes)]))
+    lines = _paragraph(f"{audited} · {counted(len(items), 'item')}", width, {"bold": True})
     return [*lines, *_paragraph(counts, width, {"bold": True, **_markup(items[0])}), Line("")]
+
+
+def _verdict_counts(items: Iterable[Item]) -> str:
+    """Return the number of items by verdict, the worst first: `✗ 2 regressions, ✓ 5 pass`."""
+    found = []
+    for word, count in verdict_counts(items).items():
+        symbol, _, name = word.partition(" ")
+        found.append(f"{symbol} {counted(count, name)}" if name in NOUNS else f"{symbol} {count:,} {name}")
+    return ", ".join(found)
 
 
 def _rows(items: Sequence[Item], document: Mapping[str, Json], width: int, *, verbose: bool) -> list[Line]:
@@ -268,10 +280,9 @@ def _remainder(items: Sequence[Item], hidden: int, width: int) -> list[Line]:
     if len(by_probe) == 1:
         return lines
     for probe, own in list(by_probe.items())[:WORST_ROWS]:
-        counts = ", ".join(f"{word[:1]} {count:,} {word[2:]}" for word, count in verdict_counts(own).items())
-        lines.append(Line(cut(f"{printable(probe)}: {counts}", width), _markup(own[0])))
+        lines.append(Line(cut(f"{printable(probe)}: {_verdict_counts(own)}", width), _markup(own[0])))
     if len(by_probe) > WORST_ROWS:
-        lines.append(Line(f"… and {len(by_probe) - WORST_ROWS:,} more probes"))
+        lines.append(Line(f"… and {counted(len(by_probe) - WORST_ROWS, 'more probe')}"))
     return lines
 
 
@@ -371,7 +382,8 @@ def _acceptances(items: Sequence[Item], width: int) -> list[Line]:
 # Counts, notes and the accept command
 
 
-def _counts(document: Mapping[str, Json], width: int, retried: float) -> list[Line]:
+def _counts(document: Mapping[str, Json], width: int, retried: float, above: Sequence[Line]) -> list[Line]:
+    """Return the counts of requests and tokens, and the errors of failed requests that no line above shows."""
     requests = document["requests"]
     failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
     tokens = f"{requests['prompt_tokens']:,} prompt and {requests['completion_tokens']:,} completion tokens"
@@ -379,21 +391,23 @@ def _counts(document: Mapping[str, Json], width: int, retried: float) -> list[Li
     cost = "" if requests["cost"] is None else f"; cost {money(requests['cost'])}"
     reused = f"{requests['reused']:,} reused{reused_age(document)}"
     sent = f"requests: {requests['sent']:,} sent{retries}, {reused}{failed}; {tokens}{cost}"
-    return _paragraph(sent, width) + _failures(requests, width)
+    return _paragraph(sent, width) + _failures(requests, width, above)
 
 
-def _failures(requests: Mapping[str, Json], width: int) -> list[Line]:
-    """Return the error messages of failed requests, the most frequent first."""
-    found = requests.get("failures", [])
+def _failures(requests: Mapping[str, Json], width: int, above: Sequence[Line]) -> list[Line]:
+    """Return the error messages of failed requests that no line above shows, the most frequent first."""
+    shown = " ".join(" ".join(line.text.split()) for line in above)
+    found = [failure for failure in requests.get("failures", []) if printable(failure["message"]) not in shown]
     lines = [
         line
         for failure in found[:SHOWN_MESSAGES]
         for line in _paragraph(
-            printable(f"{failure['count']:,} requests failed: {failure['message']}"), width, {"red": True}
+            printable(f"{counted(failure['count'], 'request')} failed: {failure['message']}"), width, {"red": True}
         )
     ]
     if len(found) > SHOWN_MESSAGES:
-        lines.append(Line(f"  … and {len(found) - SHOWN_MESSAGES} more messages in the other reports"))
+        more = counted(len(found) - SHOWN_MESSAGES, "more message")
+        lines.append(Line(f"  … and {more} in the other reports"))
     return lines
 
 

@@ -96,7 +96,9 @@ def test_a_difference_is_shown_with_its_size_words_and_numbers(capsys: pytest.Ca
     assert measure() == 0
     out = capsys.readouterr().out
     lines = out.splitlines()
-    assert lines[:3] == ["answers.csv · answers.csv · 5 items", "= 5 measured", ""]
+    counts = "5 measurements, without verdicts: 2 large differences, 2 small differences, 1 without a difference"
+    assert lines[0] == "answers.csv · 5 items"
+    assert " ".join(lines[1:3]).split() == counts.split()
     assert lines[3].split() == ["size", "value", "[95", "%", "interval]", "p", "effect", "item"]
     assert any(line.startswith("large") and "U₂ 0." in line and "svm[gender=woman]" in line for line in lines)
     assert any(line.startswith("none") and "refusals" in line for line in lines)
@@ -265,6 +267,7 @@ def test_answers_that_cannot_be_measured_are_an_error(
     assert message in found.out
     assert "none" not in found.out.split()
     assert "5 of 5 items could not be measured" in found.err
+    assert "The answers are read from the column 'answer' (--text); the other columns are 'topic'." in found.err
 
 
 def test_the_text_of_an_outage_does_not_show_that_groups_are_alike(capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,7 +54,7 @@ def test_the_heading_names_target_probes_and_counts() -> None:
     lines = lines_of(*results, width=140)
     assert [line.text for line in lines[:2]] == [
         "openai:model · probes/products.yaml · 8 items",
-        "! 2 error, ✗ 1 regression, ✗ 1 over-limit, ! 1 stale, · 1 no-baseline, ? 1 inconclusive, ✓ 1 pass",
+        "! 2 errors, ✗ 1 regression, ✗ 1 over-limit, ! 1 stale, · 1 no-baseline, ? 1 inconclusive, ✓ 1 pass",
     ]
     assert text_of(*results, result(probe="letters")).startswith("openai:model · 2 probes · 9 items\n")
 
@@ -239,7 +239,7 @@ def test_of_many_items_the_worst_rows_are_shown_and_all_with_v() -> None:
     text = text_of(*many)
     assert len(rows_of(*many)) == 1 + WORST_ROWS + 1
     assert "\n… and 2,990 more\n" in text
-    assert "✗ 4 regression, ✓ 2,996 pass" in text
+    assert "✗ 4 regressions, ✓ 2,996 pass" in text
     assert "\np0: ✗ 1 regression, ✓ 249 pass\n" in text
     assert "\n… and 2 more probes\n" in text
     assert "run with -v" in text
