@@ -67,6 +67,18 @@ def wrap(text: str, width: int, *, indent: str = "", hanging: str | None = None,
     return result
 
 
+def fill(parts: Sequence[str], width: int) -> list[str]:
+    """Return the parts, joined by commas, in lines of at most `width` columns; only a longer part is broken."""
+    lines: list[str] = []
+    for place, part in enumerate(parts, start=1):
+        text = part if place == len(parts) else f"{part},"
+        if lines and width_of(f"{lines[-1]} {text}") <= width:
+            lines[-1] = f"{lines[-1]} {text}"
+        else:
+            lines += wrap(text, width)
+    return lines
+
+
 def table(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int] = ()) -> list[str]:
     """Return rows of printable cells as lines with aligned columns.
 

@@ -34,7 +34,7 @@ from pytest_fairness.reports.report_items import (
 from pytest_fairness.reports.shell_commands import accept_command, reason_lines, shell_lines
 from pytest_fairness.reports.terminal import measured
 from pytest_fairness.reports.terminal.forecast import money
-from pytest_fairness.reports.text_layout import cut, cut_middle, pad, width_of, wrap
+from pytest_fairness.reports.text_layout import cut, cut_middle, fill, pad, width_of, wrap
 from pytest_fairness.reports.variant_yaml import narrowed
 
 MIN_WIDTH = 50
@@ -159,20 +159,21 @@ def _heading(document: Mapping[str, Json], items: Sequence[Item], width: int) ->
     """Return who was audited, by which probes, and the number of items by verdict."""
     files = {item["probe"]: _file(item) for item in items}
     probes = next(iter(files.values())) if len(files) == 1 else counted(len(files), "probe")
-    counts = effects.sizes(items) if is_measured_only(items) else _verdict_counts(items)
+    counts = effects.sizes(items).split(", ") if is_measured_only(items) else _verdict_counts(items)
     # The command `measure` has the file of answers for both.
     audited = " · ".join(dict.fromkeys([printable(document["target"]), printable(probes)]))
     lines = _paragraph(f"{audited} · {counted(len(items), 'item')}", width, {"bold": True})
-    return [*lines, *_paragraph(counts, width, {"bold": True, **_markup(items[0])}), Line("")]
+    markup = {"bold": True, **_markup(items[0])}
+    return [*lines, *(Line(line, markup) for line in fill(counts, width)), Line("")]
 
 
-def _verdict_counts(items: Iterable[Item]) -> str:
-    """Return the number of items by verdict, the worst first: `✗ 2 regressions, ✓ 5 pass`."""
+def _verdict_counts(items: Iterable[Item]) -> list[str]:
+    """Return the number of items by verdict, the worst first: `✗ 2 regressions`, `✓ 5 pass`."""
     found = []
     for word, count in verdict_counts(items).items():
         symbol, _, name = word.partition(" ")
         found.append(f"{symbol} {counted(count, name)}" if name in NOUNS else f"{symbol} {count:,} {name}")
-    return ", ".join(found)
+    return found
 
 
 def _rows(items: Sequence[Item], document: Mapping[str, Json], width: int, *, verbose: bool) -> list[Line]:
@@ -280,7 +281,7 @@ def _remainder(items: Sequence[Item], hidden: int, width: int) -> list[Line]:
     if len(by_probe) == 1:
         return lines
     for probe, own in list(by_probe.items())[:WORST_ROWS]:
-        lines.append(Line(cut(f"{printable(probe)}: {_verdict_counts(own)}", width), _markup(own[0])))
+        lines.append(Line(cut(f"{printable(probe)}: {', '.join(_verdict_counts(own))}", width), _markup(own[0])))
     if len(by_probe) > WORST_ROWS:
         lines.append(Line(f"… and {counted(len(by_probe) - WORST_ROWS, 'more probe')}"))
     return lines

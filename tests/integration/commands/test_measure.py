@@ -99,7 +99,7 @@ def test_a_difference_is_shown_with_its_size_words_and_numbers(capsys: pytest.Ca
     counts = "5 measurements, without verdicts: 2 large differences, 2 small differences, 1 without a difference"
     assert lines[0] == "answers.csv · 5 items"
     assert " ".join(lines[1:3]).split() == counts.split()
-    assert lines[3].split() == ["size", "value", "[95", "%", "interval]", "p", "effect", "item"]
+    assert lines[4].split() == ["size", "value", "[95", "%", "interval]", "p", "effect", "item"]
     assert any(line.startswith("large") and "U₂ 0." in line and "svm[gender=woman]" in line for line in lines)
     assert any(line.startswith("none") and "refusals" in line for line in lines)
     assert "woman vs man: " in out
@@ -183,7 +183,7 @@ def test_an_html_report_lists_measurements_by_size_and_then_those_that_failed() 
         (item for item in items if item["value"] is not None), key=lambda item: order.index(item["effect"]["size"])
     )
     places = [page.index(f": {item['id']}</span>") for item in measured]
-    places.append(page.index("no answer for other", page.index('id="checks"')))
+    places.append(page.index("the answers for other have no words", page.index('id="checks"')))
     assert len(places) == 7
     assert places == sorted(places)
 
