@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.anonymizer import Anonymizer
-from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.text.groups import Groups, comparable, numbered
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.generation.model import GenerationProbe
@@ -33,16 +32,18 @@ class Documents:
         strata: (documents,) stratum number of each document.
         stratum_names: name of each stratum, by its number.
         embeddings: embedding of each document; `None` for a document without one.
+        current: (documents,) whether the document belongs to the current run; all `True` for a single run.
     """
 
     words: tuple[tuple[str, ...], ...]
     marked: NDArray[np.bool_]
     strata: NDArray[np.int64]
     stratum_names: tuple[str, ...]
-    embeddings: tuple[bytes | None, ...] = ()
+    embeddings: tuple[bytes | None, ...]
+    current: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, probe: GenerationProbe, groups: Groups) -> Documents:
+    def of(cls, groups: Groups) -> Documents:
         """Return the usable answers of both groups as documents, without strata that hold only one group.
 
         Labels are permuted within strata; in a stratum with one group, a permutation changes nothing.
@@ -51,7 +52,7 @@ class Documents:
             NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` such answers, or all its answers are empty.
         """
         kept = comparable(groups)
-        anonymize = anonymizer(probe)
+        anonymize = anonymizer(groups.probe)
         names, strata = numbered([groups.strata[index] for index in kept])
         documents = tuple(tuple(anonymize.words(text_of(groups.answers[index]))) for index in kept)
         marked = np.array([groups.marked[index] for index in kept], dtype=np.bool_)
@@ -67,37 +68,41 @@ class Documents:
             strata=strata,
             stratum_names=names,
             embeddings=tuple(groups.answers[index].embedding for index in kept),
+            current=np.ones(len(kept), dtype=np.bool_),
         )
-
-    @classmethod
-    def of_answers(cls, probe: GenerationProbe, item: AuditItem[Any], answers: Sequence[Answer]) -> Documents:
-        """Return the usable answers of an item as documents; see `of`."""
-        return cls.of(probe, Groups.of(probe, item, answers))
 
     @property
     def cells(self) -> NDArray[np.int64]:
         """Return for each document the index of its cell (group within stratum); shape (documents,)."""
         return self.strata * 2 + self.marked
 
+    def only(self, kept: Sequence[int] | NDArray[np.int64]) -> Documents:
+        """Return the documents with these indices."""
+        return replace(
+            self,
+            words=tuple(self.words[index] for index in kept),
+            marked=self.marked[kept],
+            strata=self.strata[kept],
+            embeddings=tuple(self.embeddings[index] for index in kept),
+            current=self.current[kept],
+        )
+
     def counts(self, minimum_documents: int = 1) -> tuple[list[str], csr_array]:
         """Return the vocabulary and the sparse (documents, words) counts; see `count_words`."""
         return count_words(self.words, minimum_documents)
 
 
-def join_runs(current: Documents, baseline: Documents) -> tuple[Documents, NDArray[np.bool_]]:
-    """Return the documents of both runs together, and whether each document belongs to the current run.
-
-    Strata of the two runs that have the same name become one stratum.
-    """
+def join_runs(current: Documents, baseline: Documents) -> Documents:
+    """Return the documents of both runs together; strata of the two runs that have the same name become one stratum."""
     names, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
-    both = Documents(
+    return Documents(
         words=(*current.words, *baseline.words),
         marked=np.concatenate([current.marked, baseline.marked]),
         strata=strata,
         stratum_names=names,
         embeddings=(*current.embeddings, *baseline.embeddings),
+        current=np.repeat([True, False], [len(current.words), len(baseline.words)]),
     )
-    return both, np.repeat([True, False], [len(current.words), len(baseline.words)])
 
 
 def text_of(answer: Answer) -> str:

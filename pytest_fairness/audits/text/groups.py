@@ -44,6 +44,7 @@ class Groups:
     """The answers of one item, in a fixed order, with their groups and strata.
 
     Attributes:
+        probe: probe of the item.
         answers: all answers in a fixed order; if the system repeats itself, one for each prompt and group.
         marked: for each answer, whether it belongs to the marked group.
         strata: for each answer, the name of its stratum: its prompt and its values on the other axes.
@@ -52,6 +53,7 @@ class Groups:
         repetition: concerns about repeated answers.
     """
 
+    probe: GenerationProbe
     answers: tuple[Answer, ...]
     marked: tuple[bool, ...]
     strata: tuple[str, ...]
@@ -80,6 +82,7 @@ class Groups:
         """
         ordered = sorted(answers, key=lambda answer: (sorted(answer.labels.items()), answer.trial, answer.text or ""))
         found = cls(
+            probe=probe,
             answers=tuple(ordered),
             marked=tuple(has(answer.labels, marked) for answer in ordered),
             strata=tuple(

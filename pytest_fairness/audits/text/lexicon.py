@@ -15,8 +15,9 @@ import numpy as np
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.text.gap_audit import SWAPS, GapAudit, GapChange
+from pytest_fairness.audits.text.gap_change import SWAPS, gap_change
 from pytest_fairness.audits.text.groups import Groups
+from pytest_fairness.audits.text.text_audit import TwoGroupAudit
 from pytest_fairness.audits.text.words import term_rates
 from pytest_fairness.audits.text.words.lexicons import LexiconSettings
 from pytest_fairness.audits.text.words.rows import word_rows
@@ -43,7 +44,7 @@ ROUNDING = 9
 """The sum of two gaps is rounded to this many decimals, so that opposite gaps have the sum 0 and no direction."""
 
 
-class Lexicon(GapAudit[LexiconSettings]):
+class Lexicon(TwoGroupAudit[LexiconSettings]):
     """Mean number of occurrences of a lexicon's terms per 100 words, marked minus unmarked group, within strata."""
 
     info = AuditInfo(
@@ -128,14 +129,14 @@ class Lexicon(GapAudit[LexiconSettings]):
 
     def change(
         self, item: AuditItem[LexiconSettings], current: Groups, baseline: Groups, random: np.random.Generator
-    ) -> GapChange:
+    ) -> Comparison:
         """Return the change of the gap between runs cut to equal size, with the draws of its permutation test."""
         rates = [Rates.of(run, terms_of(item)) for run in (current, baseline)]
         runs = TwoRates.of(rates[0], rates[1])
         cuts, swaps = runs.gaps(CUTS, random), runs.swapped(SWAPS, random)
         gaps = float(cuts[0].mean()), float(cuts[1].mean())
         more, less = (current.marked_name, current.unmarked_name)[:: 1 if gaps[0] > 0 else -1]
-        return GapChange(
+        return gap_change(
             gaps=gaps,
             value=float(_change_of_gaps(*cuts).mean()),
             error=runs.error(),

@@ -127,7 +127,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         by_axis = contrasts(probe, item, answers)
         groups = list(by_axis.values())
         others = [answer for answer in answers if not is_compared(probe, item, answer.labels)]
-        corpus = Corpus.of(probe, groups, others)
+        corpus = Corpus.of(groups, others)
         tests = [
             Association.of(
                 corpus, number, item.settings, item.alpha, randomness.generator(f"{item.seed}/measure/{axis}")
@@ -184,9 +184,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         """Return the number of words that became significantly more typical of a group; see `Audit.compare`."""
         by_axis = contrasts(probe, item, current)
         groups = list(by_axis.values())
-        runs = [
-            [Documents.of(probe, each) for each in run] for run in (groups, contrasts(probe, item, baseline).values())
-        ]
+        runs = [[Documents.of(each) for each in run] for run in (groups, contrasts(probe, item, baseline).values())]
         tests = [
             Growth.of(own, before, item.alpha, randomness.generator(f"{item.seed}/compare/{axis}"))
             for axis, own, before in zip(by_axis, *runs, strict=True)
@@ -247,7 +245,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         """Return a row for each tested word; see `Audit.word_rows`."""
         by_axis = contrasts(probe, item, answers)
         groups = list(by_axis.values())
-        corpus = Corpus.of(probe, groups, [each for each in answers if not is_compared(probe, item, each.labels)])
+        corpus = Corpus.of(groups, [each for each in answers if not is_compared(probe, item, each.labels)])
         scores = [
             z_scores(*Contrast.of(corpus, number, item.settings).sides(documents.marked[None]))[0]
             for number, documents in enumerate(corpus.documents)

@@ -7,9 +7,7 @@ detects changes of some texts or of all texts, of a few words or of the style.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -18,27 +16,19 @@ from pydantic import Field
 from pytest_fairness.audits.base import AuditItem, Preparation
 from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.text.documents import Documents, anonymizer, text_of
+from pytest_fairness.audits.text.documents import Documents, anonymizer, join_runs, text_of
 from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.samples import kernels
-from pytest_fairness.audits.text.two_sample import (
-    DocumentFeatures,
-    Estimate,
-    Relabelled,
-    RunChange,
-    TwoSampleAudit,
-    equal_size,
-    joined_documents,
-)
+from pytest_fairness.audits.text.samples.sample import Relabelled
+from pytest_fairness.audits.text.samples.vectors import Vectors
+from pytest_fairness.audits.text.two_sample import Estimate, RunChange, TwoSampleAudit, equal_size
 from pytest_fairness.audits.text.words.strongest import strongest_words
-from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.field_types import EMBEDDER
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Json, Measurement
 from pytest_fairness.stats import effect_sizes
-from pytest_fairness.stats.arrays import Bools, Floats
-from pytest_fairness.stats.resampling import relabelling
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.texts import mmd
 
 ERROR_PERMUTATIONS = 499
@@ -55,28 +45,7 @@ class MmdSettings(AuditSettings):
     )
 
 
-@dataclass(frozen=True)
-class VectorDocuments(DocumentFeatures):
-    """Documents with feature vectors; the inner product of two vectors is the similarity of the texts."""
-
-    vectors: mmd.Features
-
-    @classmethod
-    def of(cls, settings: MmdSettings, documents: Documents, current: Bools) -> VectorDocuments:
-        """Return the documents with vectors: embeddings if the settings name a model, otherwise TF-IDF features.
-
-        Raises:
-            NotMeasurable: a document has no embedding.
-        """
-        if settings.embeddings is None:
-            return cls(documents, current, kernels.text_features(documents.words))
-        pairs = zip(documents.embeddings, documents.words, strict=True)
-        if missing := sum(vector is None and bool(words) for vector, words in pairs):
-            raise NotMeasurable(f"{missing} answers were not embedded")
-        return cls(documents, current, kernels.embedding_features(documents.embeddings))
-
-
-class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
+class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
     """Squared maximum mean discrepancy between a marked and the unmarked group (0: no difference; at most 2)."""
 
     info = AuditInfo(
@@ -119,71 +88,40 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
         """Return the name of the embedding model, if the settings name one."""
         return {} if item.settings.embeddings is None else {"embeddings": item.settings.embeddings}
 
-    def features(self, item: AuditItem[MmdSettings], documents: Documents) -> VectorDocuments:
-        """Return the documents with their feature vectors."""
-        return VectorDocuments.of(item.settings, documents, np.ones(len(documents.words), dtype=np.bool_))
+    def sample(self, item: AuditItem[MmdSettings], documents: Documents) -> Vectors:
+        """Return the documents with vectors: embeddings if the settings name a model, otherwise TF-IDF features."""
+        return Vectors.of(documents, embedded=item.settings.embeddings is not None)
 
-    def statistic(self, features: VectorDocuments, marked: Bools) -> Floats:
-        """Return the squared discrepancy for each labelling; shape (labellings, 1)."""
-        return mmd.estimates(features.vectors, features.strata, marked, ~marked)[:, None]
+    def value_of(self, run: Relabelled[Vectors]) -> float:
+        """Return the squared discrepancy of one run."""
+        return float(run.sample.test_statistic(run.observed))
 
-    def test_statistic(self, features: VectorDocuments, statistic: Floats) -> Floats:
-        """Return the squared discrepancy, rounded so that equal texts give exactly 0."""
-        test_statistic: Floats = np.round(statistic[..., 0], 12)
-        return test_statistic
-
-    def estimate(self, item: AuditItem[MmdSettings], run: Relabelled[VectorDocuments]) -> Estimate:
+    def estimate(self, item: AuditItem[MmdSettings], run: Relabelled[Vectors]) -> Estimate:
         """Return the squared discrepancy with its standard error."""
-        value = float(self.test_statistic(run.features, run.observed))
-        return Estimate.normal(value, _error(run.features, run.null[:, 0]))
+        return Estimate.normal(self.value_of(run), run.sample.standard_error(run.null))
 
-    def value(self, probe: GenerationProbe, item: AuditItem[MmdSettings], answers: Sequence[Answer]) -> float:
-        """Return the squared discrepancy without its test; see `Audit.value`."""
-        return self._observed(self.features(item, Documents.of_answers(probe, item, answers)))
-
-    def explain(
-        self,
-        item: AuditItem[MmdSettings],
-        groups: Groups,
-        run: Relabelled[VectorDocuments],
-        random: np.random.Generator,
-    ) -> dict[str, Json]:
+    def explain(self, item: AuditItem[MmdSettings], groups: Groups, run: Relabelled[Vectors]) -> dict[str, Json]:
         """Return details: null standard deviation, discrepancy of each stratum, words whose weights differ most."""
-        features = run.features
-        by_stratum = mmd.within_strata(features.vectors, features.strata, features.marked, ~features.marked)
         return {
             "null_sd": float(run.null.std()),
-            "variance": mmd.variance(features.vectors, features.cells),
-            "by_stratum": {features.documents.stratum_names[each]: value for each, value in by_stratum.items()},
-            **strongest_words(*_term_weights(features.documents)),
+            "variance": mmd.variance(run.sample.vectors, run.sample.documents.cells),
+            "by_stratum": run.sample.within_strata(),
+            **strongest_words(*_term_weights(run.sample.documents)),
         }
 
-    def distance(self, features: VectorDocuments, selected: Bools) -> Floats:
-        """Return the squared discrepancy for each selection of documents."""
-        marked, unmarked = selected & features.marked, selected & ~features.marked
-        return mmd.estimates(features.vectors, features.strata, marked, unmarked)
-
-    def change(
+    def run_change(
         self, item: AuditItem[MmdSettings], current: Documents, baseline: Documents, random: np.random.Generator
-    ) -> RunChange[VectorDocuments]:
+    ) -> RunChange[Vectors]:
         """Return the change of the squared discrepancy from the baseline to this run.
 
         The features for the test are computed from the documents of both runs together, so that terms have the same
         weight in both runs.
         """
-        values, errors = [], []
-        for run in (current, baseline):
-            features = self.features(item, run)
-            labels, _ = relabelling.relabellings(features.marked, features.strata, ERROR_PERMUTATIONS, random)
-            values.append(self._observed(features))
-            errors.append(_error(features, self.statistic(features, labels)[:, 0]))
-        joined = joined_documents(current, baseline)
-        both = VectorDocuments.of(item.settings, joined.documents, joined.current)
-        return RunChange(Estimate.normal(values[0] - values[1], math.hypot(*errors)), both, equal_size(both, random))
-
-    def _observed(self, features: VectorDocuments) -> float:
-        """Return the squared discrepancy of one run, with its observed labels."""
-        return float(self.test_statistic(features, self.statistic(features, features.marked[None])[0]))
+        runs = [Relabelled(self.sample(item, run), ERROR_PERMUTATIONS, random) for run in (current, baseline)]
+        errors = [run.sample.standard_error(run.null) for run in runs]
+        both = self.sample(item, join_runs(current, baseline))
+        change = Estimate.difference([self.value_of(run) for run in runs], errors)
+        return RunChange(change, both, equal_size(both.documents, random))
 
     def describe(self, measurement: Measurement) -> str:
         """Return the value as a phrase for the reason of a verdict."""
@@ -193,12 +131,6 @@ class Mmd(TwoSampleAudit[MmdSettings, VectorDocuments]):
         """Return the difference between the groups' mean TF-IDF weights of each word; see `TextAudit.word_values`."""
         terms, weights = _term_weights(documents)
         return "difference of mean TF-IDF weights", dict(zip(terms, weights.tolist(), strict=True))
-
-
-def _error(features: VectorDocuments, null: Floats) -> float:
-    """Return the standard error of one run's estimate; `null` holds the estimates with permuted labels."""
-    marked = features.marked
-    return mmd.standard_error(features.vectors, features.strata, marked, ~marked, float(null.std()))
 
 
 def _term_weights(documents: Documents) -> tuple[Sequence[str], Floats]:

@@ -13,12 +13,13 @@ from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import shares_apart
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.text.gap_audit import SWAPS, GapAudit, GapChange
+from pytest_fairness.audits.text.gap_change import SWAPS, gap_change
 from pytest_fairness.audits.text.groups import MINIMUM_DOCUMENTS, Groups, numbered
+from pytest_fairness.audits.text.text_audit import TwoGroupAudit
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answer, Concern, ItemResult, Measurement, Status
+from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Measurement, Status
 from pytest_fairness.stats.groups.share_change import ShareChange
 from pytest_fairness.stats.intervals import normal, proportions
 
@@ -29,7 +30,7 @@ class RefusalsSettings(AuditSettings):
     """Settings of `refusals`: only the settings that every audit has."""
 
 
-class Refusals(GapAudit[RefusalsSettings]):
+class Refusals(TwoGroupAudit[RefusalsSettings]):
     """Share of refused or unusable answers, marked minus unmarked group, −1..1; failed requests are left out."""
 
     info = AuditInfo(
@@ -76,7 +77,7 @@ class Refusals(GapAudit[RefusalsSettings]):
 
     def change(
         self, item: AuditItem[RefusalsSettings], current: Groups, baseline: Groups, random: np.random.Generator
-    ) -> GapChange:
+    ) -> Comparison:
         """Return the change of the gap between the shares, tested by permuting run labels within prompt and group."""
         now, before = measured(current), measured(baseline)
         change = share_change(current, baseline)
@@ -86,7 +87,7 @@ class Refusals(GapAudit[RefusalsSettings]):
         null = change.swapped(SWAPS, random)
         shares, shares_before = now.details["shares"], before.details["shares"]
         first, second = sorted(shares, key=lambda name: -shares[name])
-        return GapChange(
+        return gap_change(
             gaps=(now.value, before.value),
             value=change.value,
             error=(error, degrees),

@@ -14,20 +14,19 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from pytest_fairness.audits.anonymizer import unique_share
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.documents import Documents, join_runs
 from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.samples.linear_classifier import FEWEST_DIFFERENT, Corpus, FeatureName
-from pytest_fairness.audits.text.two_sample import Estimate, Relabelled, RunChange, TwoSampleAudit, equal_size
+from pytest_fairness.audits.text.samples.sample import Relabelled
+from pytest_fairness.audits.text.two_sample import Estimate, RunChange, TwoSampleAudit, equal_size
 from pytest_fairness.audits.text.words.strongest import strongest_words
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement
-from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, Change
 
@@ -81,53 +80,33 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     settings_model: ClassVar[type[AuditSettings]] = SvmSettings
     grows_with_size: ClassVar[bool] = True
 
-    def features(self, item: AuditItem[SvmSettings], documents: Documents) -> Corpus:
+    def sample(self, item: AuditItem[SvmSettings], documents: Documents) -> Corpus:
         """Return the documents as a corpus to train on."""
         return Corpus.of(documents, item.settings.features)
 
-    def statistic(self, features: Corpus, marked: Bools) -> Floats:
-        """Return the accuracy and the standardised difference of the groups' mean scores; shape (labellings, 2)."""
-        separation = features.separation(marked)
-        return np.column_stack([separation.accuracies, separation.effects])
-
-    def test_statistic(self, features: Corpus, statistic: Floats) -> Floats:
-        """Return the groups' difference of mean scores.
-
-        The difference is finer than the accuracy, which uses only the signs of scores.
-        """
-        test_statistic: Floats = statistic[..., 1]
-        return test_statistic
+    def value_of(self, run: Relabelled[Corpus]) -> float:
+        """Return the accuracy."""
+        return float(run.observed[0])
 
     def estimate(self, item: AuditItem[SvmSettings], run: Relabelled[Corpus]) -> Estimate:
         """Return the accuracy with a standard error and an interval computed from its log-odds."""
-        accuracy = run.features.accuracy(float(run.observed[0]), run.null[:, 0])
+        accuracy = run.sample.accuracy(self.value_of(run), run.null[:, 0])
         return Estimate(accuracy.value, accuracy.standard_error, accuracy.interval)
 
-    def value(self, probe: GenerationProbe, item: AuditItem[SvmSettings], answers: Sequence[Answer]) -> float:
-        """Return the accuracy without its test; see `Audit.value`."""
-        return float(self.features(item, Documents.of_answers(probe, item, answers)).separation().accuracies[0])
-
-    def explain(
-        self, item: AuditItem[SvmSettings], groups: Groups, run: Relabelled[Corpus], random: np.random.Generator
-    ) -> dict[str, Json]:
+    def explain(self, item: AuditItem[SvmSettings], groups: Groups, run: Relabelled[Corpus]) -> dict[str, Json]:
         """Return details: published accuracy, null distribution, number of different answers, strongest words."""
-        published, fold_sd = run.features.published(int(random.integers(2**31)))
+        published, fold_sd = run.sample.published(int(run.random.integers(2**31)))
         return {
             "accuracy": published,
             "fold_sd": fold_sd,
             "null_mean": float(run.null[:, 0].mean()),
             "null_sd": float(run.null[:, 0].std()),
-            "unique_share": unique_share(run.documents.words),
-            "different_answers": run.features.different,
-            **strongest_words(run.features.vocabulary, run.features.word_weights()),
+            "unique_share": run.sample.unique_share,
+            "different_answers": run.sample.different,
+            **strongest_words(run.sample.vocabulary, run.sample.word_weights()),
         }
 
-    def distance(self, features: Corpus, selected: Bools) -> Floats:
-        """Return the groups' difference of mean scores for each selection of documents; at least 0."""
-        distance: Floats = np.maximum(features.separation(used=selected).effects, 0)
-        return distance
-
-    def change(
+    def run_change(
         self, item: AuditItem[SvmSettings], current: Documents, baseline: Documents, random: np.random.Generator
     ) -> RunChange[Corpus]:
         """Return the change of the accuracy, as the equally large change from 0.5, with runs cut to equal size.
@@ -138,14 +117,13 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         Raises:
             NotMeasurable: the runs have no stratum in common.
         """
-        documents, is_current = join_runs(current, baseline)
-        both = Corpus.of(documents, item.settings.features, is_current)
-        cuts = equal_size(both, random)
+        both = self.sample(item, join_runs(current, baseline))
+        cuts = equal_size(both.documents, random)
         if not cuts[0].any():
             raise NotMeasurable("the two runs have no stratum in common")
         accuracies = []
         for run, used in zip((current, baseline), cuts, strict=True):
-            own = self.features(item, run)
+            own = self.sample(item, run)
             # More documents make a better classifier, so that runs of different sizes are compared at equal size.
             cut = len(used) > 1 and own.different >= FEWEST_DIFFERENT
             value = (both.separation(used=used) if cut else own.separation()).accuracies.mean()
@@ -200,5 +178,5 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
 
     def word_values(self, item: AuditItem[SvmSettings], documents: Documents) -> tuple[str, Mapping[str, float]]:
         """Return the classifier's weight of each word; see `TextAudit.word_values`."""
-        corpus = self.features(item, documents)
+        corpus = self.sample(item, documents)
         return "weight", dict(zip(corpus.vocabulary, corpus.word_weights().tolist(), strict=True))

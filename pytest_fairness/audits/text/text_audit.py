@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
+
+import numpy as np
 
 from pytest_fairness.audits.base import Audit, AuditItem, DecisionRule, Example, SettingsT
 from pytest_fairness.audits.decision_rules import SignificantChange
@@ -14,6 +17,7 @@ from pytest_fairness.audits.text.groups import Groups, compared, concerns_of, ha
 from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Json, Measurement
+from pytest_fairness.stats.resampling import randomness
 
 SIGNIFICANT = 0.05
 """A baseline stores the words of an item only if the p-value of the groups' difference is at most this."""
@@ -71,7 +75,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
     ) -> list[dict[str, Json]]:
         """Return a row for each word of both groups' texts; see `Audit.word_rows`."""
         groups = Groups.of(probe, item, answers)
-        documents = Documents.of(probe, groups)
+        documents = Documents.of(groups)
         found = self.word_values(item, documents)
         if found is None:
             return []
@@ -152,6 +156,27 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
                 found.append((not differ, typical[1] - typical[0], cell, sides))
         pairs = [sides for *_, sides in sorted(found, key=lambda part: part[:3])]
         return [[(groups.marked_name, pair[True]), (groups.unmarked_name, pair[False])] for pair in pairs]
+
+
+class TwoGroupAudit(TextAudit[SettingsT]):
+    """Base class of text audits that compare the marked group with one unmarked group, in one run and between runs."""
+
+    @abstractmethod
+    def change(
+        self, item: AuditItem[SettingsT], current: Groups, baseline: Groups, random: np.random.Generator
+    ) -> Comparison:
+        """Return the change from the baseline to the current run; see `Audit.compare`."""
+
+    def compare(
+        self,
+        probe: GenerationProbe,
+        item: AuditItem[SettingsT],
+        current: Sequence[Answer],
+        baseline: Sequence[Answer],
+    ) -> Comparison:
+        """Return the change from the baseline to the current run, tested by permutation of run labels."""
+        runs = [Groups.of(probe, item, run) for run in (current, baseline)]
+        return self.change(item, runs[0], runs[1], randomness.generator(f"{item.seed}/compare"))
 
 
 def _weights(words: Mapping[str, Json]) -> dict[str, float]:

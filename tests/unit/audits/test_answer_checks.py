@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pytest_fairness.audits import answer_checks
 from pytest_fairness.audits.answer_checks import EFFECTIVE_SHORT, concerns, effective_number
 from pytest_fairness.audits.text.documents import Documents
+from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Concern, Measurement, Status
 from tests.support import corpora, deciders
@@ -130,7 +131,7 @@ def strata(one_sided: int) -> list[Answer]:
 def test_answers_in_strata_of_one_group_are_left_out_and_counted(one_sided: int, withholds: str | None) -> None:
     found = contrast_audit("jsd").concerns(corpora.PROBE, corpora.item("jsd"), strata(one_sided), _measured())
     assert [concern.withholds for concern in found] == ([withholds] if withholds else [])
-    documents = Documents.of_answers(corpora.PROBE, corpora.item("jsd"), strata(one_sided))
+    documents = Documents.of(Groups.of(corpora.PROBE, corpora.item("jsd"), strata(one_sided)))
     assert len(documents.words) == 60 - one_sided
     if found:
         assert f"{one_sided} of 60 answers were left out" in found[0].message

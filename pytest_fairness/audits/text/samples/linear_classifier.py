@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from pytest_fairness.audits.anonymizer import unique_share
 from pytest_fairness.audits.text.documents import Documents, count_words
+from pytest_fairness.audits.text.samples.sample import Sample
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, effective_size
 from pytest_fairness.stats.resampling import relabelling
@@ -36,62 +38,57 @@ used."""
 
 
 @dataclass(frozen=True)
-class Corpus:
-    """Documents of two groups as features of a classifier.
+class Corpus(Sample):
+    """Documents of two groups as features of a classifier, without repeats within a run, stratum and group.
+
+    At temperature 0 every trial repeats the same answer, which is only one observation.
 
     Attributes:
         vocabulary: word of each column.
         counts: (documents, words) word counts.
-        marked: (documents,) whether the document belongs to the marked group.
-        strata: (documents,) stratum number of each document.
-        current: (documents,) whether the document belongs to this run; all `True` if there is only one run.
         kinds: (documents,) a number for each document, the same for equal documents.
-        features: name of the features: square roots of counts, or TF-IDF weights.
+        features: how features are computed from counts: square roots of counts, or TF-IDF weights.
+        unique_share: share of all documents that do not repeat an earlier document.
     """
 
     vocabulary: Sequence[str]
     counts: csr_array
-    marked: Bools
-    strata: Ints
-    current: Bools
     kinds: Ints
     features: FeatureName
+    unique_share: float
 
     @classmethod
-    def of(cls, documents: Documents, features: FeatureName, current: Bools | None = None) -> Corpus:
-        """Return the corpus of these documents, without repeats within a run, stratum and group.
-
-        At temperature 0 every trial repeats the same answer, which is only one observation.
-
-        Args:
-            documents: documents of one run, or of two runs.
-            features: name of the features; see the attribute `features`.
-            current: (documents,) whether the document belongs to this run; `None` if there is only one run.
-        """
-        current = np.ones(len(documents.words), dtype=np.bool_) if current is None else current
+    def of(cls, documents: Documents, features: FeatureName) -> Corpus:
+        """Return the corpus of these documents of one run, or of two runs."""
         vocabulary, counts = _counted(documents.words)
         kinds = _kinds(counts)
-        kept = np.sort(np.unique(np.column_stack([kinds, documents.cells, current]), axis=0, return_index=True)[1])
-        return cls(
-            vocabulary=vocabulary,
-            counts=counts[kept],
-            marked=documents.marked[kept],
-            strata=documents.strata[kept],
-            current=current[kept],
-            kinds=kinds[kept],
-            features=features,
-        )
+        of_run = np.column_stack([kinds, documents.cells, documents.current])
+        kept = np.sort(np.unique(of_run, axis=0, return_index=True)[1])
+        share = unique_share(documents.words)
+        return cls(documents.only(kept), vocabulary, counts[kept], kinds[kept], features, share)
 
-    @property
-    def cells(self) -> Ints:
-        """Return the cell number of each document (group within stratum); shape (documents,)."""
-        cells: Ints = self.strata * 2 + self.marked
-        return cells
+    def statistic(self, marked: Bools) -> Floats:
+        """Return the accuracy and the standardised difference of the groups' mean scores; shape (labellings, 2)."""
+        separation = self.separation(marked)
+        return np.column_stack([separation.accuracies, separation.effects])
+
+    def test_statistic(self, statistic: Floats) -> Floats:
+        """Return the groups' difference of mean scores.
+
+        The difference is finer than the accuracy, which uses only the signs of scores.
+        """
+        differences: Floats = statistic[..., 1]
+        return differences
+
+    def distance(self, selected: Bools) -> Floats:
+        """Return the groups' difference of mean scores for each selection of documents; at least 0."""
+        distance: Floats = np.maximum(self.separation(used=selected).effects, 0)
+        return distance
 
     @cached_property
     def different(self) -> int:
         """Return the smaller of the two groups' numbers of different documents."""
-        return min(len(np.unique(self.kinds[side])) for side in (self.marked, ~self.marked))
+        return min(len(np.unique(self.kinds[side])) for side in (self.documents.marked, ~self.documents.marked))
 
     @cached_property
     def weights(self) -> csr_array:
@@ -112,7 +109,7 @@ class Corpus:
     @cached_property
     def classifier(self) -> least_squares.Classifier:
         """Return the classifier of these documents, with its matrix factorised."""
-        return least_squares.Classifier.of(self.weights, self.strata, self.kinds)
+        return least_squares.Classifier.of(self.weights, self.documents.strata, self.kinds)
 
     def separation(self, marked: Bools | None = None, used: Bools | None = None) -> least_squares.Separation:
         """Return how well the classifier separates the groups, for each labelling.
@@ -121,7 +118,7 @@ class Corpus:
             marked: (labellings, documents) group labels; `None` for the documents' own labels.
             used: (labellings, documents) whether the document takes part; `None` if all do.
         """
-        marked = self.marked[None] if marked is None else marked
+        marked = self.documents.marked[None] if marked is None else marked
         if self.different < FEWEST_DIFFERENT:
             rows = max(len(marked), 1 if used is None else len(used))
             return least_squares.Separation(np.full(rows, 0.5), np.zeros(rows))
@@ -135,19 +132,21 @@ class Corpus:
             null: (labellings,) accuracies with permuted labels.
             used: (documents,) whether the document takes part; `None` if all do.
         """
-        marked = self.marked if used is None else self.marked[used]
+        marked = self.documents.marked if used is None else self.documents.marked[used]
         return Accuracy.of(value, effective_size(int(marked.sum()), int((~marked).sum())), float(np.std(null)))
 
     def permuted_among(self, used: Bools, count: int, random: np.random.Generator) -> Floats:
         """Return the accuracies with labels permuted within strata, for the documents in the mask `used`."""
-        labels, _ = relabelling.relabellings(self.marked[used], self.strata[used], count, random)
+        labels, _ = relabelling.relabellings(self.documents.marked[used], self.documents.strata[used], count, random)
         marked = np.zeros((len(labels), len(used)), dtype=np.bool_)
         marked[:, used] = labels
         return self.separation(marked, used[None]).accuracies
 
     def word_weights(self) -> Floats:
         """Return each word's weight in a classifier trained on all documents; above 0 for the marked group."""
-        labels = least_squares.labels_of(self.marked[None], self.strata, np.ones((1, len(self.marked)), dtype=np.bool_))
+        labels = least_squares.labels_of(
+            self.documents.marked[None], self.documents.strata, np.ones((1, len(self.documents.marked)), dtype=np.bool_)
+        )
         return self.classifier.weights(labels[:, 0])
 
     def published(self, seed: int) -> tuple[float, float]:
@@ -157,7 +156,7 @@ class Corpus:
         the same fold. The standard deviation is not the standard error of the mean, because folds share training
         documents. If there are too few documents to train on, return the share of the larger group, and 0.
         """
-        larger = float(max(self.marked.mean(), 1 - self.marked.mean()))
+        larger = float(max(self.documents.marked.mean(), 1 - self.documents.marked.mean()))
         if self.different < FEWEST_DIFFERENT or not self.vocabulary:
             return larger, 0.0
         from sklearn.exceptions import ConvergenceWarning
@@ -171,10 +170,10 @@ class Corpus:
         right = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            for training, test in folds.split(self.counts, self.marked, self.kinds):
+            for training, test in folds.split(self.counts, self.documents.marked, self.kinds):
                 model = make_pipeline(*weighting, LinearSVC(random_state=seed))
-                model.fit(self.counts[training], self.marked[training])
-                right.append(model.predict(self.counts[test]) == self.marked[test])
+                model.fit(self.counts[training], self.documents.marked[training])
+                right.append(model.predict(self.counts[test]) == self.documents.marked[test])
         return float(np.concatenate(right).mean()), float(np.std([fold.mean() for fold in right], ddof=1))
 
 

@@ -26,7 +26,6 @@ from pytest_fairness.audits.text.documents import (
 )
 from pytest_fairness.audits.text.groups import Groups, comparable
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.resampling import relabelling, significance
@@ -84,20 +83,19 @@ class Corpus:
     shares: Floats
 
     @classmethod
-    def of(cls, probe: GenerationProbe, groups: Sequence[Groups], pooled: Sequence[Answer]) -> Corpus:
+    def of(cls, groups: Sequence[Groups], pooled: Sequence[Answer]) -> Corpus:
         """Return the word counts of the compared groups' answers, and of the other groups' answers, for the prior.
 
         Args:
-            probe: probe of the item.
             groups: for each axis, the compared answers.
             pooled: answers of other groups.
 
         Raises:
             NotMeasurable: a group has too few usable answers, or they share fewer than two words.
         """
-        documents = [Documents.of(probe, each) for each in groups]
+        documents = [Documents.of(each) for each in groups]
         compared = [id(each.answers[index]) for each in groups for index in comparable(each)]
-        anonymize = anonymizer(probe)
+        anonymize = anonymizer(groups[0].probe)
         if any(each.repetition for each in groups):
             pooled = list({repr(sorted(answer.labels.items())): answer for answer in pooled}.values())
         others = [anonymize.words(text_of(answer)) for answer in pooled if answer.usable]

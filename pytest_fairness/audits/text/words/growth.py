@@ -62,19 +62,19 @@ class Growth:
         Raises:
             NotMeasurable: the documents share fewer than two words, or no stratum holds both groups in both runs.
         """
-        both, is_current = join_runs(current, baseline)
+        both = join_runs(current, baseline)
         words, counts = count_words(both.words)
         columns = np.flatnonzero(documents_by_word(counts) >= MINIMUM_DOCUMENTS_OF_A_WORD)
         require_words(len(columns))
         present = counts[:, columns]
         present.data[:] = 1
         try:
-            shares = ShareGrowth.of(present, both.marked, both.strata, is_current)
+            shares = ShareGrowth.of(present, both.marked, both.strata, both.current)
         except ValueError as error:
             raise NotMeasurable(f"the baseline cannot be compared: {error}") from error
-        labels, exact = relabelling.relabellings(is_current, both.cells, PERMUTATIONS, random)
+        labels, exact = relabelling.relabellings(both.current, both.cells, PERMUTATIONS, random)
         largest = shares.largest(labels)
-        statistics = shares.statistics(is_current[None])[:, 0]
+        statistics = shares.statistics(both.current[None])[:, 0]
         return cls(
             vocabulary=[words[index] for index in columns],
             shares=shares,

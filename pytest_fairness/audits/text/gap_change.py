@@ -1,0 +1,60 @@
+"""Change of a signed difference between two groups, such as a gap between shares.
+
+The change between two runs is measured in the direction of the gap in both runs together, because this direction does
+not depend on run labels. The difference between the two absolute gaps would be a poor test statistic: it is at most as
+large as the sum of the gaps, and the sum is the same for all permutations of run labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pytest_fairness.records import Comparison, Json, Reversal
+from pytest_fairness.stats.arrays import Floats
+from pytest_fairness.stats.groups.spreads import direction_unknown
+from pytest_fairness.stats.intervals import normal
+from pytest_fairness.stats.resampling import significance
+
+SWAPS = 1999
+"""Number of permutations of run labels."""
+
+
+def gap_change(
+    gaps: tuple[float, float],
+    value: float,
+    error: tuple[float, float | None],
+    *,
+    null: Floats,
+    moved: float,
+    null_moved: Floats,
+    description: str,
+    details: Mapping[str, Json] | None = None,
+) -> Comparison:
+    """Return the change with its interval and test. If the gap changed sides, the result has a reversal.
+
+    Args:
+        gaps: gap of the current run and gap of the baseline, marked minus unmarked group.
+        value: the change, in the direction of the gap in both runs together.
+        error: standard error of the change, and its degrees of freedom.
+        null: (swaps,) change after permutation of run labels.
+        moved: absolute difference between the two gaps.
+        null_moved: (swaps,) absolute difference between the two gaps after permutation of run labels.
+        description: phrase that states both gaps, for a gap that changed sides.
+        details: details of the comparison.
+    """
+    current, baseline = gaps
+    standard_error, degrees = error
+    reversal = Reversal.tested(
+        value=abs(current),
+        p_value=significance.p_value(null_moved, moved, exact=False),
+        description=description,
+    )
+    return Comparison(
+        value=value,
+        interval=normal.interval(value, standard_error, degrees_of_freedom=degrees),
+        standard_error=standard_error,
+        p_value=significance.p_value(null, value, exact=False),
+        degrees_of_freedom=degrees,
+        reversal=reversal if current * baseline < 0 else None,
+        details={**(details or {}), "either_side": direction_unknown(current + baseline, standard_error)},
+    )

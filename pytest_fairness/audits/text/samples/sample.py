@@ -1,0 +1,90 @@
+"""Documents of two groups with a statistic of their distance, and the statistic's null distribution."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from pytest_fairness.audits.text.documents import Documents
+from pytest_fairness.stats.arrays import Bools, Floats
+from pytest_fairness.stats.resampling import relabelling, significance
+
+
+@dataclass(frozen=True)
+class Sample(ABC):
+    """Documents of one or of two runs, with a statistic of the distance between their two groups.
+
+    Attributes:
+        documents: the documents; a subclass may leave out repeated documents.
+    """
+
+    documents: Documents
+
+    @abstractmethod
+    def statistic(self, marked: Bools) -> Floats:
+        """Return the statistic for each labelling of the documents, shape (labellings, parts).
+
+        It may have several parts, such as one for each stratum.
+        """
+
+    @abstractmethod
+    def test_statistic(self, statistic: Floats) -> Floats:
+        """Return the test statistic: one number, computed from the parts along the last axis of `statistic`."""
+
+    @abstractmethod
+    def distance(self, selected: Bools) -> Floats:
+        """Return the distance between the groups for each row of `selected`, a (selections, documents) mask."""
+
+
+SampleT = TypeVar("SampleT", bound=Sample)
+
+
+@dataclass(frozen=True)
+class Relabelled(Generic[SampleT]):
+    """The statistic of one run, with the observed labels and with permuted labels.
+
+    Labels are permuted only if the null distribution is used.
+
+    Attributes:
+        sample: documents of the run.
+        permutations: number of relabellings.
+        random: random generator of the relabellings.
+    """
+
+    sample: SampleT
+    permutations: int
+    random: np.random.Generator
+
+    @cached_property
+    def observed(self) -> Floats:
+        """Return the statistic with the observed labels; shape (parts,)."""
+        parts: Floats = self.sample.statistic(self.sample.documents.marked[None])[0]
+        return parts
+
+    @property
+    def null(self) -> Floats:
+        """Return the statistic with labels permuted within strata; shape (labellings, parts)."""
+        return self._null[0]
+
+    @property
+    def null_sd(self) -> float:
+        """Return the standard deviation of the test statistic with permuted labels."""
+        return float(self.sample.test_statistic(self.null).std())
+
+    @property
+    def p_value(self) -> float:
+        """Return the p-value of the null hypothesis that the groups do not differ."""
+        null, exact = self._null
+        observed = float(self.sample.test_statistic(self.observed))
+        return significance.p_value(self.sample.test_statistic(null), observed, exact=exact)
+
+    @cached_property
+    def _null(self) -> tuple[Floats, bool]:
+        """Return the null distribution, and whether it holds all possible relabellings."""
+        documents = self.sample.documents
+        labels, exact = relabelling.relabellings(documents.marked, documents.strata, self.permutations, self.random)
+        return self.sample.statistic(labels), exact

@@ -1,0 +1,109 @@
+"""Documents as word counts; the distance between groups is the excess Jensen-Shannon divergence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pytest_fairness.audits.text.documents import Documents
+from pytest_fairness.audits.text.samples.sample import Sample
+from pytest_fairness.audits.text.words.strongest import tie_order
+from pytest_fairness.records import Json
+from pytest_fairness.stats.arrays import Bools, Floats
+from pytest_fairness.stats.texts import divergence, excess_estimates
+from pytest_fairness.stats.texts.excess_divergence import Words
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+DOCUMENTS_OF_A_STRATUM = 12
+"""Smallest number of documents of each group in a stratum that is also measured by itself; in smaller strata most
+differences stay hidden."""
+DRAWS = 499
+"""Number of random samples from which the excess at a smaller size is estimated."""
+SHOWN_WORDS = 20
+
+
+@dataclass(frozen=True)
+class WordCounts(Sample):
+    """Documents with their word counts.
+
+    Attributes:
+        vocabulary: word of each column.
+        counts: (documents, words) sparse counts.
+        words: the same counts, arranged to compute divergences of all documents and of each large stratum.
+    """
+
+    vocabulary: Sequence[str]
+    counts: csr_array
+    words: Words
+
+    @classmethod
+    def of(cls, documents: Documents, measured: Bools | None = None) -> WordCounts:
+        """Return the documents with their word counts.
+
+        Args:
+            documents: documents of one or of two runs.
+            measured: (documents,) whether the document counts for the size of its stratum; `None` if all do.
+        """
+        vocabulary, counts = documents.counts()
+        measured = np.ones(len(documents.words), dtype=np.bool_) if measured is None else measured
+        sides = measured & documents.marked, measured & ~documents.marked
+        return cls(documents, vocabulary, counts, Words.of(counts, documents.strata, *sides, DOCUMENTS_OF_A_STRATUM))
+
+    def statistic(self, marked: Bools) -> Floats:
+        """Return the divergence of all documents and of each large stratum; see `Words.divergences`."""
+        return self.words.divergences(marked, ~marked)
+
+    def test_statistic(self, statistic: Floats) -> Floats:
+        """Return the weighted sum of all divergences: of all documents together, and of each large stratum."""
+        weighted: Floats = statistic @ self.words.weights
+        return weighted
+
+    def distance(self, selected: Bools) -> Floats:
+        """Return the excess for each selection of documents; the divergence by chance is approximated."""
+        return self.words.excesses(*self._sides(selected))
+
+    def standard_error(self, used: Bools, null_sd: float, random: np.random.Generator) -> float:
+        """Return the standard error of the excess of the used documents; see `excess_estimates.standard_error`."""
+        return excess_estimates.standard_error(self.words, *self._sides(used), self.documents.cells, null_sd, random)
+
+    def contributions(self) -> Floats:
+        """Return each word's contribution to the divergence in bits, below 0 for words of the unmarked group."""
+        sides = (self.documents.marked, ~self.documents.marked)
+        return divergence.signed_contributions(
+            *(np.asarray(self.counts[side].sum(axis=0), dtype=np.float64) for side in sides)
+        )
+
+    def top_contributions(self) -> list[dict[str, Json]]:
+        """Return the words that contribute most to the divergence, the largest contribution first."""
+        signed = self.contributions()
+        bits = np.abs(signed)
+        whole = float(bits.sum()) or 1.0
+        return [
+            {
+                "word": self.vocabulary[index],
+                "bits": float(bits[index]),
+                "share": float(bits[index] / whole),
+                "side": "marked" if signed[index] > 0 else "unmarked",
+            }
+            for index in tie_order(self.vocabulary, bits)[:SHOWN_WORDS]
+            if bits[index] > 0
+        ]
+
+    def excess_at(self, size: int, random: np.random.Generator) -> float | None:
+        """Return the mean excess of samples of `size` documents of each group; see `excess_estimates.at_size`."""
+        marked = self.documents.marked
+        words = Words.together(self.counts, marked, ~marked)
+        return excess_estimates.at_size(words, self.documents.strata, marked, size, DRAWS, random)
+
+    @property
+    def block_names(self) -> list[str]:
+        """Return the names of the large strata, in the order of the statistic's parts from the second on."""
+        return [self.documents.stratum_names[stratum] for stratum in self.words.strata]
+
+    def _sides(self, used: Bools) -> tuple[Bools, Bools]:
+        return used & self.documents.marked, used & ~self.documents.marked
