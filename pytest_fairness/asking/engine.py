@@ -148,7 +148,7 @@ class Engine:
             grace: maximum seconds to wait; answers that arrive in this time are recorded. Default: `Timing.stop_grace`.
         """
         grace = self._timing.stop_grace if grace is None else grace
-        self._tracker.close(AnswersMissing("not sent: the run was stopped; run again to go on"), unsent_only=True)
+        self._tracker.close(AnswersMissing("not sent: the run was stopped; run again to continue"), unsent_only=True)
         self._sender.stop(grace)
         with self._starting:
             thread = self._thread

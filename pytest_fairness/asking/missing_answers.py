@@ -11,7 +11,7 @@ NAMED_PAUSE = 10.0
 def given_up(name: str, seconds: float, pause: float, last_error: str) -> str:
     """Return the message for a target that gave no answer within `seconds`, or that demands a longer pause."""
     last = f"Last error: {last_error}" if last_error else "Check that it is running and that its address is right."
-    demand = f" and demands a pause of {pause:.0f} seconds more" if pause > NAMED_PAUSE else ""
+    demand = f" and demands a pause of {pause:.0f} more seconds" if pause > NAMED_PAUSE else ""
     return (
         f"given up: {name} gave no answer for {seconds:g} seconds (ini fairness_give_up){demand}; earlier answers are "
         f"recorded. {last}"
@@ -26,7 +26,7 @@ def unreachable(name: str, seconds: float, last_error: str) -> str:
 def over_budget(max_requests: int, reusable: bool, last_error: str = "") -> AnswersMissing:
     """Return the error for a request that was not sent because the run's budget of requests is spent."""
     cure = (
-        "the answers are recorded, so run again to go on (without --fairness-fresh)"
+        "the answers are recorded, so run again to continue (without --fairness-fresh)"
         if reusable
         else "raise the limit, or set the target's version with the ini fairness_target_version, so that the next run "
         "reuses the answers"

@@ -177,7 +177,7 @@ class StoreSync:
         if claim.stop_reason is StopReason.OVER_BUDGET:
             self._end_budget()
         elif claim.stop_reason is StopReason.STOPPED:
-            tracker.close(AnswersMissing("not sent: the run was stopped; run again to go on"), unsent_only=True)
+            tracker.close(AnswersMissing("not sent: the run was stopped; run again to continue"), unsent_only=True)
             self.stopped = True
         retries = {key: self._backing_off.pop(key).request for key in claim.claimed if key in self._backing_off}
         return retries | tracker.start(claim.claimed, retries=len(retries))

@@ -22,7 +22,7 @@ class ValueSettings(ProbeModel):
     text: Line = Field(description="The words that replace {value}.")
     indirect: Line | None = Field(
         default=None,
-        description="Other words for the value, used if the answer to the prompt with the direct words is a refusal.",
+        description="Other words for the value, for a second prompt after a refusal.",
     )
 
 

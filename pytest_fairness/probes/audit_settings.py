@@ -25,7 +25,7 @@ class ExpectedFailure(ProbeModel):
     )
     strict: bool | None = Field(
         default=None,
-        description="Whether an item that no longer fails fails the run. Default: pytest's `xfail_strict`.",
+        description="Whether the run fails if a marked item no longer fails. Default: pytest's `xfail_strict`.",
     )
 
 

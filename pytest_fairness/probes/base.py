@@ -115,7 +115,9 @@ class Variant(ProbeModel):
 def _file_name(name: str) -> str:
     if (problem := name_problem(name)) is not None:
         raise PydanticCustomError(
-            "name", "{named} cannot name the baseline files: {problem}", {"named": quoted(name), "problem": problem}
+            "name",
+            "{named} cannot be the name of baseline files: {problem}",
+            {"named": quoted(name), "problem": problem},
         )
     return name
 
@@ -184,7 +186,7 @@ class Probe(ProbeModel):
         default_factory=dict,
         min_length=1,
         description="Variants of the probe with another wording, by name, for the comparison of mitigations. Each "
-        "variant is asked and measured as well.",
+        "variant is also sent and measured.",
     )
     marks: tuple[Identifier, ...] = Field(default=(), min_length=1, description="pytest marks of the probe's items.")
 

@@ -29,7 +29,7 @@ def error(term: str, what: str = "term") -> str | None:
     """
     parts = folded(term).split(" ")
     if not any(character.isalnum() for character in "".join(parts)):
-        return f"{quoted(term)} holds no letter or digit: a {what} is a word"
+        return f"{quoted(term)}: a {what} must contain a letter or digit"
     for part in parts:
         stem = part.removesuffix(STEM)
         if STEM in stem:

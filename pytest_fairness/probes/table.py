@@ -139,7 +139,7 @@ def _json_lines(text: str, name: str) -> Table:
             errors.append(f"{name}:{number}:{error.colno}: not JSON: {error.msg}; write one JSON object per line")
             continue
         except (ValueError, RecursionError):
-            errors.append(f"{name}:{number}: JSON that cannot be read: too deep, or too long a number")
+            errors.append(f"{name}:{number}: the JSON cannot be read: it is nested too deeply, or a number is too long")
             continue
         if isinstance(value, dict):
             rows.append(Row(number, value))
@@ -159,7 +159,9 @@ def _json(text: str, name: str) -> Table:
     except json.JSONDecodeError as error:
         raise ProbeError(f"{name}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from None
     except (ValueError, RecursionError):
-        raise ProbeError(f"{name}:1: JSON that cannot be read: too deep, or too long a number") from None
+        raise ProbeError(
+            f"{name}:1: the JSON cannot be read: it is nested too deeply, or a number is too long"
+        ) from None
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         value = [{"name": part} for part in value]
     if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):

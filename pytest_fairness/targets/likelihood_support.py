@@ -22,10 +22,10 @@ def require_support(target: Target, requests: Sequence[Request]) -> None:
     if target.name == "local":
         from pytest_fairness.targets.local.model_file import model_path
 
-        other = f"; the same model gives them as transformers:{model_path()}"
+        other = f"; the same model gives likelihoods as transformers:{model_path()}"
     elif target.name.startswith("local:"):
-        other = "; the same file gives them as transformers:PATH.gguf"
+        other = "; the same file gives likelihoods as transformers:PATH.gguf"
     raise TargetError(
         f"{target.name} gives no likelihoods of given texts, which `likelihood` needs: use a transformers: target, "
-        f"or an openai: endpoint whose completions echo log-probabilities, as those of vLLM do{other}."
+        f"or an openai: endpoint whose completions echo log-probabilities, such as vLLM{other}."
     )

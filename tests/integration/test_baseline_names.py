@@ -110,7 +110,7 @@ def test_names_that_windows_does_not_keep_are_refused_at_their_place(project: Pr
     project.probe(text=f"name: {name}\n{UNLIMITED}")
     result = project.run("--fairness")
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    assert shows(result, f"probes/gifts.yaml:1:7: `name`: '{name}' cannot name the baseline files: Windows ")
+    assert shows(result, f"probes/gifts.yaml:1:7: `name`: '{name}' cannot be the name of baseline files: Windows ")
 
 
 def test_a_file_with_a_reserved_name_needs_another_name(project: Project) -> None:

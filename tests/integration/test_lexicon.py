@@ -135,7 +135,7 @@ def faults(folder: Path, text: str) -> list[str]:
     [
         (
             "[warm*, '*']",
-            "10:25: `audits.lexicon.lexicons.communal[1]`: '*' holds no letter or digit: a term is a word",
+            "10:25: `audits.lexicon.lexicons.communal[1]`: '*': a term must contain a letter or digit",
         ),
         ("[w*]", "10:18: `audits.lexicon.lexicons.communal[0]`: 'w*': a stem has at least 2 letters before its `*`"),
         ("['*ing']", "10:18: `audits.lexicon.lexicons.communal[0]`: '*ing': `*` is allowed only at the end of a word"),

@@ -73,7 +73,9 @@ class AmbiguousSentence(ProbeModel):
         # A placeholder would change the question from prompt to prompt, and could reveal the answer.
         raise_diagnostics(
             Diagnostic(
-                (), f"a question is the same in all four prompts, without {{{name}}}: ask `who …`", piece=f"{{{name}}}"
+                (),
+                f"a question must be the same in all four prompts: remove {{{name}}} and ask `who …`",
+                piece=f"{{{name}}}",
             )
             for name in template.placeholders(text)
             if name in PLACEHOLDERS
@@ -267,7 +269,7 @@ class CoreferenceProbe(Probe):
             yield from checks.unknown_columns(data, WINOBIAS_COLUMNS)
         else:
             yield from checks.unknown_columns(data, COLUMNS)
-        yield from checks.no_strata(data, "answers are compared within their sentence")
+        yield from checks.no_strata(data, "answers are compared only with answers to the same sentence")
 
 
 def _question(item: AmbiguousSentence) -> str:

@@ -160,7 +160,7 @@ def _sentence(marked: str) -> Sentence | str:
     others = list(dict.fromkeys(name for name in named if name != correct))
     if correct not in named or not others:
         listed = ", ".join(dict.fromkeys(named)) or "none"
-        return f"a sentence names two occupations of WinoBias, one of them in brackets; here are {listed}"
+        return f"a sentence must name two occupations of WinoBias, one of them in brackets; this one names {listed}"
     # A third occupation is at the end, and no pronoun follows it: "… and reported her to the manager".
     return Sentence(text, marked, _written(correct), _written(others[0]), pronouns[-1].casefold())
 

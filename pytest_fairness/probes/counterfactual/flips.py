@@ -96,7 +96,9 @@ def check_flips(written: dict[str, Any]) -> dict[str, Any]:
     attributes = [name for name in written if name != ALONG]
     found = [each.below(name) for name in attributes for each in _of_attribute(name, written[name])]
     if not attributes:
-        found.append(Diagnostic((), "no attribute is flipped: name one with its values, `sex: {Male: Female}`"))
+        found.append(
+            Diagnostic((), "no attribute is flipped: name an attribute with its values, `sex: {Male: Female}`")
+        )
     if ALONG in written:
         found += [each.below(ALONG) for each in _along(written[ALONG], {name: written[name] for name in attributes})]
     raise_diagnostics(found)
@@ -145,7 +147,7 @@ def _columns(columns: Mapping[str, Any], flipped: tuple[str, Any]) -> Iterator[D
     """Yield diagnostics for the dependent columns of an attribute."""
     attribute, values = flipped
     if not isinstance(values, Mapping) and len(values) > 2:
-        yield Diagnostic((), f"`with` needs a flip of two values, and {quoted(attribute)} has {len(values)}")
+        yield Diagnostic((), f"`with` needs a flip of two values, and {quoted(attribute)} has {len(values)} values")
     for column, pairs in columns.items():
         if column == attribute:
             yield Diagnostic((column,), f"{quoted(column)} is the flipped attribute itself", at_key=True)

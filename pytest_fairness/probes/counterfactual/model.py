@@ -240,7 +240,7 @@ class CounterfactualProbe(Probe):
         )
         attributes = [name for name in checks.mapping(data.get("flip")) if name != ALONG]
         yield from checks.unknown_columns(data, ["id", *attributes, "answer", "truth", "trial"])
-        yield from checks.no_strata(data, "answers are compared within their record")
+        yield from checks.no_strata(data, "answers are compared only with answers about the same record")
 
 
 def _filled(prompt: str, fields: Fields) -> str:

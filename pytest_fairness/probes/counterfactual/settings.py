@@ -27,7 +27,7 @@ class ChoiceSettings(ProbeModel):
     @classmethod
     def _are_different(cls, choices: tuple[str, ...]) -> tuple[str, ...]:
         named = (((place,), choice) for place, choice in enumerate(choices))
-        raise_diagnostics(checks.repeats(named, "letter case does not matter"))
+        raise_diagnostics(checks.repeats(named, "choices must differ in more than letter case"))
         return choices
 
     @field_validator("positive")

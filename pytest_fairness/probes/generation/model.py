@@ -64,14 +64,14 @@ def _one_name(name: str) -> str:
 class Anonymize(ProbeModel):
     """Terms and names that are removed from answers, in addition to built-in identity terms and the axes' values."""
 
-    terms: Terms = Field(default=(), description="Terms that are removed wherever they stand.")
+    terms: Terms = Field(default=(), description="Terms that are removed from the answers.")
     names: (
         Annotated[tuple[Annotated[Line, AfterValidator(_one_name)], ...], Field(min_length=1)]
         | Annotated[Literal[True], AfterValidator(_packaged)]
         | None
     ) = Field(
         default=None,
-        description="First names that are removed where they have a capital letter: true for a packaged list, or your "
+        description="First names that are removed if they have a capital letter: true for a packaged list, or your "
         "own list.",
     )
 

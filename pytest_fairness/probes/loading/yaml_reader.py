@@ -131,7 +131,7 @@ class _Builder:
     def _node(self, event: Any, depth: int) -> Node:
         start = event.start_mark.index
         if depth > MAX_DEPTH:
-            raise DocumentError(start, f"nested more than {MAX_DEPTH} deep")
+            raise DocumentError(start, f"nested more than {MAX_DEPTH} levels deep")
         kind = type(event).__name__
         if kind == "AliasEvent":
             return self._alias(event)
@@ -183,7 +183,7 @@ class _Builder:
         elif len(text) <= _MAX_DIGITS and _FLOAT.fullmatch(text):
             value = float(text)
         if _NOT_FINITE.fullmatch(text) or (isinstance(value, float) and abs(value) == float("inf")):
-            self.errors.append((start, f"{text} is no number that can be used here: write a finite one"))
+            self.errors.append((start, f"{text} is no number that can be used here: write a finite number"))
             value = 0.0
         return Node(value, start, end, written=text, size=len(text) + 1)
 
@@ -213,7 +213,7 @@ class _Builder:
             if name in node.value:
                 line, _ = Lines(self.text).position(node.keys[name])
                 self.errors.append(
-                    (key.start, f"the key {quoted(name)} is there already, in line {line}: keep one of them")
+                    (key.start, f"the key {quoted(name)} is already used in line {line}: keep one of them")
                 )
                 continue
             node.value[name] = child

@@ -24,7 +24,7 @@ class Typos(ProbeModel):
     operations: tuple[Operation, ...] = Field(
         default=("swap", "drop", "insert", "replace"),
         min_length=1,
-        description="swap two letters, drop one, insert one, or replace one.",
+        description="Kinds of error: swap two letters, or drop, insert or replace a letter.",
     )
     where: Literal["attribute", "text"] = Field(
         default="text",

@@ -13,5 +13,5 @@ class RepeatSettings(AuditSettings):
     repeats: int = Field(default=10, ge=2, le=1000, description="Number of answers to each prompt.")
     attributes: tuple[str, ...] = Field(
         default=(),
-        description="Attributes whose prompts are also repeated this often, so that their values are compared.",
+        description="Attributes whose prompts are repeated too, so that the audit compares their values.",
     )

@@ -24,7 +24,7 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
         data,
         {
             "prompt": "what is asked for each value, or `responses:` with recorded lists",
-            "neutral": "the same question without a value, which the others are compared with",
+            "neutral": "the same question without a value, for comparison",
             "entities": "the subjects of the recommendations, as a list or `{file: …}`",
         },
     )
@@ -40,7 +40,7 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
     yield from _translations(data, attributes)
     yield from _audits(data, [*attributes, *("+".join(names) for _, names in _crosses(data))])
     yield from checks.unknown_columns(data, COLUMNS)
-    yield from checks.no_strata(data, "lists are compared within their entity")
+    yield from checks.no_strata(data, "lists are compared only with lists about the same entity")
     yield from checks.too_many_prompts(
         data, len(entities) * _lists_of_an_entity(data, attributes), "entities, values and trials", "entities"
     )

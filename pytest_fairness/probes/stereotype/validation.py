@@ -117,10 +117,10 @@ def _open_case(case: Content) -> Iterator[Diagnostic]:
     sides = [key for key in _SIDES if key in case]
     if len(sides) == 1:
         (other,) = {*_SIDES} - {*sides}
-        yield Diagnostic((), f"`{other}` is missing: markers of both lists are counted")
+        yield Diagnostic((), f"`{other}` is missing: write both lists of markers")
     for key in sides:
         if isinstance(case[key], str):
-            yield Diagnostic((key,), f"`{key}` of a case with a prompt is a list of markers: [{case[key]}]")
+            yield Diagnostic((key,), f"`{key}` of a case with a prompt must be a list of markers: [{case[key]}]")
     yield from _markers(case)
 
 
@@ -169,9 +169,9 @@ def _likelihood_case(case: Content) -> Iterator[Diagnostic]:
         return
     for key in _SIDES:
         if key not in case:
-            yield Diagnostic((), f"`{key}` is missing: two sentences are compared")
+            yield Diagnostic((), f"`{key}` is missing: write both sentences")
         elif isinstance(case[key], list):
-            message = f"`{key}` of a case without `prompt` is one sentence; for markers add a `prompt`"
+            message = f"`{key}` of a case without `prompt` must be one sentence; for markers add a `prompt`"
             yield Diagnostic((key,), message)
     for key in _ONLY_OPEN:
         if key in case:

@@ -86,7 +86,8 @@ class Messages(SdkClient):
             return RequestFailed(message, retry=RetryReason.REPHRASED)
         rejected = " and ".join(f"{name} {value:g}" for name, value in sampling.items())
         return RequestFailed(
-            f"{self._name} does not accept {rejected} (HTTP 400: {said}). Set 1 or nothing in the probe's `sampling`."
+            f"{self._name} does not accept {rejected} (HTTP 400: {said}). "
+            "Remove these parameters from the probe's `sampling`, or set them to 1."
         )
 
     def _status_error(self, status: int, said: str, error: Any) -> RequestFailed | TargetError:

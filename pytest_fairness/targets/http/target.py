@@ -255,7 +255,7 @@ class HttpTarget:
         """
         self._unreadable_answers += 1
         if not self._readable_answers and self._unreadable_answers >= MAX_UNREADABLE:
-            return TargetError(f"{message}. The {MAX_UNREADABLE - 1} answers before were unreadable too.")
+            return TargetError(f"{message}. The {MAX_UNREADABLE - 1} previous answers were also unreadable.")
         return RequestFailed(f"{message}.")
 
     def _compiled(self, path: str) -> JSONPath:

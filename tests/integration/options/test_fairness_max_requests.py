@@ -21,7 +21,7 @@ def test_the_rest_are_errors_that_say_how_to_go_on(project: Project) -> None:
         assert says(
             result,
             "not sent: all 20 requests of this run's budget were sent (--fairness-max-requests); the answers are "
-            "recorded, so run again to go on",
+            "recorded, so run again to continue",
         )
         assert project.read("report.json")["requests"]["sent"] == 20
         # What is recorded does not count.

@@ -139,7 +139,7 @@ def test_values_without_rows_are_named(tmp_path: Path) -> None:
         ),
         ("a_jsonl", "[1]\n", "a.jsonl:1: a line must hold one JSON object, not [1]"),
         ("a_jsonl", "[" * 100_000, "a.jsonl:1: "),
-        ("a_jsonl", "9" * 5000, "a.jsonl:1: JSON that cannot be read"),
+        ("a_jsonl", "9" * 5000, "a.jsonl:1: the JSON cannot be read"),
         ("a_jsonl", '{"group": 1, "gender": "man", "answer": "x"}\n{"group": "White"}\n', "a.jsonl:1: no row has"),
     ],
 )

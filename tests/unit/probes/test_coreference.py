@@ -103,7 +103,7 @@ def test_another_wording_has_other_labels_and_other_items_the_same_shape() -> No
             ["6:15: both occupations are 'nurse': name two different occupations"],
         ),
         ('"who was', '"who did {pronoun} say was', [
-            "4:24: a question is the same in all four prompts, without {pronoun}: ask `who …`"
+            "4:24: a question must be the same in all four prompts: remove {pronoun} and ask `who …`"
         ]),
         ("masculine: ", "masculin: ", None),
         ("items:\n", "items: nurse\nitem:\n", None),
@@ -186,8 +186,8 @@ def test_winobias_files_are_read_as_they_are(tmp_path: Path) -> None:
         ("1 [The nurse] met the guard as [she] ran.", "", "anti.txt has no line 1"),
         ("[The nurse] met the guard as [she] ran.", pronouns.ANTI, "pro.txt:1: a line needs a running number"),
         ("1 The nurse met the guard as [she] ran.", pronouns.ANTI, "brackets must enclose one person"),
-        ("1 [The nurse] met the poet as [she] ran.", pronouns.ANTI, "here are nurse"),
-        ("1 [The poet] met the nurse as [she] ran.", pronouns.ANTI, "here are nurse"),
+        ("1 [The nurse] met the poet as [she] ran.", pronouns.ANTI, "this one names nurse"),
+        ("1 [The poet] met the nurse as [she] ran.", pronouns.ANTI, "this one names nurse"),
         (pronouns.PRO, pronouns.ANTI.replace("[The developer] argued with the", "The developer met [the designer],"),
          "the pronoun refers to the developer, but in anti.txt to the designer"),
         (pronouns.PRO + "1 [The nurse] met the guard as [she] ran.", pronouns.ANTI,

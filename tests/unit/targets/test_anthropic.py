@@ -92,7 +92,7 @@ def test_a_rejected_temperature_is_named() -> None:
     with (
         MessagesServer(takes_no_temperature) as server,
         pytest.raises(
-            RequestFailed, match=r"does not accept temperature 0.5 .*Set 1 or nothing in the probe's"
+            RequestFailed, match=r"does not accept temperature 0.5 .*Remove these parameters from the probe's"
         ) as raised,
     ):
         ask(server, Request("hello", sampling=Sampling(temperature=0.5)))

@@ -186,7 +186,7 @@ def test_a_path_that_never_matches_ends_the_target(tmp_path: Path) -> None:
         with engine_for(settings, f"{server.url}/chat/completions") as engine:
             answers = engine.answers(questions(40))
         assert 8 <= server.count <= 12
-    assert any("The 7 answers before were unreadable too" in str(answer) for answer in answers)
+    assert any("The 7 previous answers were also unreadable" in str(answer) for answer in answers)
 
 
 def test_one_unreadable_answer_does_not_affect_others(tmp_path: Path) -> None:

@@ -159,8 +159,8 @@ def test_likelihoods_are_recorded_by_both_parts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "cure"),
     [
-        ("local", "the same model gives them as transformers:.*SmolLM2-135M-Instruct.Q4_1.gguf"),
-        ("local:tiny.gguf", "the same file gives them as transformers:PATH.gguf"),
+        ("local", "the same model gives likelihoods as transformers:.*SmolLM2-135M-Instruct.Q4_1.gguf"),
+        ("local:tiny.gguf", "the same file gives likelihoods as transformers:PATH.gguf"),
         ("python:app:polite", "use a transformers: target, or an openai: endpoint whose completions echo"),
     ],
 )
