@@ -15,6 +15,8 @@ _LOG_COMMAND = re.compile(r"##\w*(?=\[)")
 JOINERS = "\u200c\u200d"  # Persian and Indic words and emoji need these harmless characters.
 
 
+LARGE = 1e9
+"""Smallest absolute value that is written with an exponent."""
 ROUNDING = 1e-12
 """Largest rounding error in a sum whose exact value is 0."""
 
@@ -25,7 +27,8 @@ def number(value: float | None) -> str:
         return "-"
     if abs(value) < ROUNDING:
         return "0"
-    return f"{value:.0f}" if value == int(value) or abs(value) >= 999.5 else f"{value:.3g}"
+    is_whole = abs(value) < LARGE and (value == int(value) or abs(value) >= 999.5)
+    return f"{value:.0f}" if is_whole else f"{value:.3g}"
 
 
 def signed(value: float | None) -> str:

@@ -161,7 +161,7 @@ def _heading(document: Mapping[str, Json], items: Sequence[Item], width: int) ->
     probes = next(iter(files.values())) if len(files) == 1 else counted(len(files), "probe")
     counts = effects.sizes(items).split(", ") if is_measured_only(items) else _verdict_counts(items)
     # The command `measure` has the file of answers for both.
-    audited = " · ".join(dict.fromkeys([printable(document["target"]), printable(probes)]))
+    audited = " · ".join(dict.fromkeys([printable(document["target"]), cut_middle(printable(probes), width - 2)]))
     lines = _paragraph(f"{audited} · {counted(len(items), 'item')}", width, {"bold": True})
     markup = {"bold": True, **_markup(items[0])}
     return [*lines, *(Line(line, markup) for line in fill(counts, width)), Line("")]

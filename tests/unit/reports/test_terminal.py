@@ -6,6 +6,8 @@ import unicodedata
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_fairness.records import ItemResult, Json, Measurement, Verdict, VerdictName
 from pytest_fairness.reports.formatting import number, printable
@@ -57,6 +59,13 @@ def test_the_heading_names_target_probes_and_counts() -> None:
         "! 2 errors, ✗ 1 regression, ✗ 1 over-limit, ! 1 stale, · 1 no-baseline, ? 1 inconclusive, ✓ 1 pass",
     ]
     assert text_of(*results, result(probe="letters")).startswith("openai:model · 2 probes · 9 items\n")
+
+
+def test_a_long_path_of_a_probe_is_cut_and_not_broken() -> None:
+    found = replace(result(), nodeid=f"probes/{'folder/' * 20}gifts.yaml::jsd[race=Black]")
+    lines = [line.text for line in lines_of(found)]
+    assert lines[1].strip().startswith("probes/folder/")
+    assert lines[1].endswith("folder/gifts.yaml ·") or lines[1].endswith("folder/gifts.yaml")
 
 
 def test_the_worst_verdict_is_first() -> None:
@@ -439,3 +448,32 @@ def test_the_summary_is_the_same_for_a_document_read_from_json() -> None:
     results = [result(verdict, value=verdict.value) for verdict in VerdictName]
     document = report(*results)
     assert summary(json.loads(json.dumps(document)), 80) == summary(document, 80)
+
+
+NAMES = st.text(st.sampled_from("aZ9 =,-_é李龙ｱ한😀\u0301\u200d[]"), min_size=1, max_size=70) | st.sampled_from(
+    ["woman", "Black woman", "x" * 90, "龙" * 45]
+)
+VALUES = st.floats(allow_nan=False, width=32) | st.sampled_from([0.0, 1e-5, -0.000123456, 123_456.7, 1e30, -1e300])
+
+
+@st.composite
+def item_results(draw: st.DrawFn) -> ItemResult:
+    """Any result of an item; a verdict on a change has the change."""
+    name = draw(NAMES)
+    value = draw(VALUES)
+    found = result(
+        draw(st.sampled_from(JUDGED)), value=name, probe=draw(st.sampled_from(["gifts", "商品の推薦" * 9, "p" * 60]))
+    )
+    if found.measurement is None:
+        return found
+    interval = (value - abs(draw(VALUES)), value + abs(draw(VALUES)))
+    measurement = replace(found.measurement, value=value, interval=draw(st.sampled_from([None, interval])))
+    comparison = found.comparison and replace(found.comparison, value=value, interval=interval)
+    return replace(found, measurement=measurement, comparison=comparison, limit=draw(st.none() | VALUES))
+
+
+@given(st.lists(item_results(), min_size=1, max_size=4), st.integers(50, 130))
+def test_no_line_but_a_command_is_wider_than_the_terminal(results: list[ItemResult], width: int) -> None:
+    lines = [line.text for line in lines_of(*results, width=width)]
+    commands = [place for place, line in enumerate(lines) if line.startswith("pytest --fairness-rebaseline")]
+    assert [line for line in lines[: min(commands, default=None)] if width_of(line) > width] == []
