@@ -166,7 +166,7 @@ class StoreSync:
             self._preflight.key = claim.claimed[0] if claim.preflight else None
         self._last_claim = now
         self.resume_at = now + claim.resume_at - store.database.now()
-        # Only after the transaction: a waiting thread reads the answer from the store.
+        # Settle requests after the transaction, because waiting threads then read the answers from the store.
         for result in results:
             self._settle(result)
         tracker.settle_elsewhere(claim.answered, {})

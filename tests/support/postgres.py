@@ -35,12 +35,12 @@ class Postgres:
             connection.execute("SELECT pg_reload_conf()")
 
     def url(self, database: str) -> DatabaseUrl:
-        """The address of a database of this server."""
+        """Return the address of a database of this server."""
         socket = self.server.get_uri().partition("?")[2]
         return DatabaseUrl(f"postgresql://postgres@/{database}?{socket}")
 
     def new_database(self) -> DatabaseUrl:
-        """The address of a new database without tables."""
+        """Return the address of a new database without tables."""
         name = f"test_{next(_numbers)}"
         with psycopg.connect(self.url("postgres").address, autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
@@ -64,8 +64,8 @@ class Postgres:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    """A PostgreSQL server that runs until the end of the session."""
-    # Not in pytest's folder: as root, the server runs as another user, and pytest keeps others out of its folder.
+    """Yield a PostgreSQL server that runs until the end of the session."""
+    # The folder is not in pytest's, which other users cannot read: if root runs the tests, the server has another user.
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
     found = Postgres(folder)
     yield found
@@ -75,5 +75,5 @@ def postgres() -> Iterator[Postgres]:
 
 @pytest.fixture
 def database_url(postgres: Postgres) -> DatabaseUrl:
-    """The address of a new database without tables."""
+    """Return the address of a new database without tables."""
     return postgres.new_database()

@@ -154,7 +154,7 @@ class CoreferenceProbe(Probe):
 
     prompts_belong_to: ClassVar[str] = "items"
 
-    kind: Literal["coreference"] = Field(description="Kind of the probe: to whom a pronoun refers.")
+    kind: Literal["coreference"] = Field(description="Kind of the probe: the person that a pronoun refers to.")
     items: Items | None = Field(
         default=None, description="The sentences, as a list, or `{winobias: [pro file, anti file]}`."
     )

@@ -206,7 +206,7 @@ def _uci(file: Path) -> list[dict[str, Json]]:
 
 
 def _fetched(data_set: OpenmlRecords) -> list[dict[str, Json]]:
-    """Return the rows of a data set of OpenML from scikit-learn's cache; if it is not there, from the network."""
+    """Return the rows of a data set of OpenML, from scikit-learn's cache or from the network."""
     # The import takes a second, and only probes of OpenML records need it.
     from sklearn.datasets import fetch_openml
 

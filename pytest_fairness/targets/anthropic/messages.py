@@ -62,7 +62,7 @@ class Messages(SdkClient):
             sampling = {}
         with self._translated_errors():
             try:
-                # The raw body: the SDK rejects types of content that it does not know yet.
+                # Read the raw body: the SDK rejects new types of content.
                 raw = await self._client.messages.with_raw_response.create(
                     model=self._model,
                     messages=[{"role": "user", "content": request.prompt}],

@@ -53,7 +53,7 @@ def embedded_model(console: TextIO | None = None) -> Path:
             return path
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(path.parent)
-        # In the same folder, so that the last step is an atomic rename.
+        # The download is in the same folder, so that the last step is an atomic rename.
         with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=path.parent, ignore_cleanup_errors=True) as folder:
             _fetch(Path(folder), console)
             place(Path(folder) / FILE_NAME, path)

@@ -146,7 +146,7 @@ class Chat(SdkClient):
             fields["response_format"] = {"type": "json_object"}
         if "max_tokens" in fields:
             fields[self._limit_name] = fields.pop("max_tokens")
-        # The raw body: the SDK's own types cost time, and break on fields that compatible servers leave out.
+        # Read the raw body: the SDK's own types cost time, and fail if compatible servers leave out a field.
         raw = await self._client.chat.completions.with_raw_response.create(
             model=fields.pop("model"), messages=fields.pop("messages"), extra_body=fields
         )

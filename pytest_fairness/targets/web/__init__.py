@@ -1,1 +1,1 @@
-"""What targets on web servers share: addresses, keys, the HTTP client, and the errors of servers."""
+"""Parts that targets on web servers share: addresses, keys, the HTTP client, and the errors of servers."""
