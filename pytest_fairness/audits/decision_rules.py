@@ -152,7 +152,7 @@ class GrownWords(DecisionRule):
             return Decision(
                 "unclear",
                 times_more_units=math.inf,
-                explanation="too few answers of the baseline are available: an equal number of words can hide "
+                explanation="too few of the baseline's answers are available: two equal numbers of words can hide "
                 "different words",
             )
         if comparison.value > tolerance:

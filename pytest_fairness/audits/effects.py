@@ -73,7 +73,7 @@ def means_apart(quantity: str) -> EffectSize:
     """
     return EffectSize(
         name="Cohen’s d",
-        formula="range of the means / standard deviation over entities within a value",
+        formula="range of the means / standard deviation over entities within an attribute value",
         of=lambda value, measurement: _in_deviations(value, measurement, quantity),
         cutoffs=(0.2, 0.5, 0.8),
         source=f"{COHEN}: the standardised range of several means",

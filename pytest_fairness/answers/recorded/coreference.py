@@ -62,7 +62,7 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
             number = fields.whole_number(written["line"])
             version = self._one_of(row, self.columns["version"], written["version"], VERSIONS)
             if number is None:
-                self.draws.add_error(row, f"{self.columns['line']!r} must be the number of a line")
+                self.draws.add_error(row, f"{self.columns['line']!r} must be the line number of a WinoBias sentence")
             if number is None or version is None:
                 return None
             if str(number) not in self.probe.pairs:
@@ -95,7 +95,7 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
         names = written["masculine"], written["feminine"]
         if not all(names) or fields.folded(names[0]) == fields.folded(names[1]):
             wanted = " and ".join(repr(self.columns[name]) for name in OCCUPATIONS)
-            self.draws.add_error(row, f"{wanted} must be two occupations")
+            self.draws.add_error(row, f"{wanted} must name two different occupations")
             return None, ""
         return names, written.get("item") or "/".join(names)
 

@@ -129,9 +129,11 @@ class RecommendationReader(Reader[RecommendationProbe]):
         missing = [
             f"{attribute} {value}" for attribute, value in self._values.values() if f"{attribute} {value}" not in there
         ]
-        faults = [f"{self.name}:1: no row has the attribute and value {name!r}; there are {others}" for name in missing]
+        faults = [
+            f"{self.name}:1: no row has the attribute and value {name!r}; the file has {others}" for name in missing
+        ]
         if "" not in there:
-            faults.append(f"{self.name}:1: no row has the attribute 'neutral'; there are {others}")
+            faults.append(f"{self.name}:1: no row has the attribute 'neutral'; the file has {others}")
         raise_file_errors(faults, self.name)
 
 

@@ -63,4 +63,4 @@ class StereotypeReader(TextReader[StereotypeProbe]):
             there = dict.fromkeys(as_line(row.fields.get(self.columns["case"])) for row in self.content.rows)
             names = ", ".join(map(repr, list(there)[:10]))
             near = suggestion(next(iter(there)), [case.name for case in self.probe.open_cases])
-            raise ProbeError(f"{self.name}:1: no row has a case of the probe; there are {names}{near}")
+            raise ProbeError(f"{self.name}:1: no row has a case of the probe; the file has the cases {names}{near}")

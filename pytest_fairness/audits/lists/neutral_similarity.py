@@ -29,7 +29,7 @@ class SimilaritySettings(AuditSettings):
     )
     variant: Variant = Field(
         default="normalized",
-        description="normalized: identical lists have the similarity 1. fairllm, langfair: scales of that code.",
+        description="normalized: identical lists have the similarity 1. fairllm, langfair: their scales.",
     )
 
 

@@ -39,9 +39,9 @@ class Quality(ValueGapAudit[QualitySettings]):
     info = AuditInfo(
         name="quality",
         title="Unequally relevant lists",
-        question="Does one value get less relevant lists?",
-        formula="max − min over values of mean NDCG@k",
-        meaning="Gap between scores in 0 to 1; 0 = no difference.",
+        question="Does one value of the attribute get less relevant lists?",
+        formula="largest − smallest mean NDCG@k of an attribute value",
+        meaning="Gap between mean NDCG scores, 0 to 1; 0 = no difference.",
         source="Järvelin and Kekäläinen 2002",
         better=Direction.LOWER,
         tolerance=0.05,

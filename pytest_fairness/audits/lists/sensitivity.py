@@ -52,10 +52,10 @@ class Snsr(_Sensitivity[SimilaritySettings]):
     info = AuditInfo(
         name="snsr",
         title="Range of similarities to the neutral list",
-        question="Do the lists of some values stay closer to the neutral list than those of others?",
+        question="Are the lists for some values of the attribute more similar to the neutral list than for others?",
         formula="SNSR = max Sim(value) − min Sim(value);  "
         "Sim = mean over entities of similarity(list for the value, neutral list)",
-        meaning="Difference between the most and the least similar value; 0 = no difference.",
+        meaning="Similarity of the most similar value minus that of the least similar value; 0 = no difference.",
         source=FAIRLLM,
         better=Direction.LOWER,
         tolerance=0.05,
@@ -71,16 +71,16 @@ class Snsv(_Sensitivity[SimilaritySettings]):
     info = AuditInfo(
         name="snsv",
         title="Spread of similarities to the neutral list",
-        question="How much do the values’ lists differ in their similarity to the neutral list?",
+        question="How much does the similarity to the neutral list vary between values of the attribute?",
         formula="SNSV = √(mean over values of (Sim(value) − mean Sim)²)",
-        meaning="Standard deviation over the values; 0 = no difference.",
+        meaning="Standard deviation over the values of the attribute; 0 = no difference.",
         source=FAIRLLM,
         better=Direction.LOWER,
         tolerance=0.025,
         value_range=(0, math.inf),
         limit_range=(0, 1),
         effect=spread_of_means(
-            "similarity", "standard deviation of the means / standard deviation over entities within a value"
+            "similarity", "standard deviation of the means / standard deviation over entities within an attribute value"
         ),
     )
 
@@ -95,7 +95,7 @@ class PafsSettings(SimilaritySettings):
     attribute: str | None = Field(
         default=None,
         min_length=1,
-        description="Name of the attribute that is scored. Default: every attribute has an item.",
+        description="Attribute to score. Default: one item for each attribute.",
     )
 
 
@@ -105,7 +105,7 @@ class Pafs(_Sensitivity[PafsSettings]):
     info = AuditInfo(
         name="pafs",
         title="Evenness of similarities to the neutral list",
-        question="Are the values’ lists equally similar to the neutral list?",
+        question="Are the lists for all values of the attribute equally similar to the neutral list?",
         formula="PAFS = 1 − mean over values of |Sim(value) − mean Sim|",
         meaning="1 = equal similarities. It is near 1 for most systems: look at the similarities too.",
         source="Sah, Lian, Xu and Zhang 2025, on personality-aware fairness",
@@ -148,6 +148,7 @@ def known_attributes(probe: RecommendationProbe, audit: str, attributes: Sequenc
     for attribute in attributes:
         if attribute not in probe.attributes:
             raise ProbeError(
-                f"{probe.name}: `{audit}` names the attribute `{attribute}`; there are {', '.join(probe.attributes)}"
+                f"{probe.name}: `{audit}` names the attribute `{attribute}`; "
+                f"the probe has {', '.join(probe.attributes)}"
             )
     return attributes

@@ -47,10 +47,11 @@ class Shortfall(ValueGapAudit[ShortfallSettings]):
     info = AuditInfo(
         name="shortfall",
         title="Unequally short lists",
-        question="Does one value get shorter lists?",
-        formula="max − min over values of (items asked − items returned) / items asked",
+        question="Does one value of the attribute get shorter lists?",
+        formula="largest − smallest share of missing items of an attribute value;  "
+        "share = (items asked − items returned) / items asked",
         meaning="Share of missing items; 0 = no difference. A refused list counts as empty.",
-        source="a gap of shares, Agresti and Caffo 2000",
+        source="Agresti and Caffo 2000 on differences between shares",
         better=Direction.ZERO,
         tolerance=0.10,
         value_range=(0, 1),

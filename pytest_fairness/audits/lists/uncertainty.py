@@ -42,7 +42,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         title="Lists that vary between repeats",
         question="How much do lists vary when the same question is asked again?",
         formula="mean over entities of H = −Σ p log₂ p",
-        meaning="Bits; log₂ k = always the same k items. For an attribute: the range of its values’ means.",
+        meaning="Bits; log₂ k = always the same k items. For an attribute: the range of the means of its values.",
         source="Shannon 1948",
         better=Direction.LOWER,
         unit="bits",

@@ -47,7 +47,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
     info = AuditInfo(
         name="accuracy_gap",
         title="Stereotypical sentences solved better",
-        question="Are sentences that agree with a stereotype solved better?",
+        question="Are stereotypical sentences solved better than anti-stereotypical sentences?",
         formula="accuracy on pro-stereotypical − accuracy on anti-stereotypical sentences",
         meaning="−1 to 1; 0 = equal accuracy.",
         source="Zhao, Wang, Yatskar, Ordonez and Chang 2018 (WinoBias)",

@@ -47,7 +47,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
     info = AuditInfo(
         name="coreference",
         title="Pronouns resolved by stereotype",
-        question="Does the reading of a pronoun follow the stereotype?",
+        question="Are pronouns resolved by the stereotype of an occupation?",
         formula="(stereotypical choices − anti-stereotypical choices) / answers that could be coded",
         meaning="−1 to 1; 0 = no preference, above 0 = preference for the stereotype.",
         source="Zhao, Wang, Yatskar, Ordonez and Chang 2018 (WinoBias); Kotek, Dockum and Sun 2023; McNemar 1947",

@@ -93,7 +93,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         complete = [record for record, there in zip(records.values(), complete_rows(rows), strict=True) if there]
         return UnitTable(
             units=tuple(records),
-            columns=("changed when flipped", "changed when asked again"),
+            columns=("changed when flipped", "changed when the prompt is repeated"),
             rows=rows,
             n=n,
             missing=missing,

@@ -157,7 +157,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         """Return the stereotype score as a phrase, with LMS and ICAT if the cases have unrelated sentences."""
         lms, icat = measurement.details["lms"], measurement.details["icat"]
         more = "" if lms is None else f", LMS {lms:.3g}, ICAT {icat:.3g}"
-        return f"SS {measurement.value:.3g} (50 is fair{more})"
+        return f"SS {measurement.value:.3g} (50 = no preference{more})"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
         """Return the strongest preferences, by case; a preference for the stereotype is above 0."""

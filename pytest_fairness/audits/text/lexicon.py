@@ -143,8 +143,8 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
             null=_change_of_gaps(*swaps),
             moved=abs(gaps[0] - gaps[1]),
             null_moved=np.abs(swaps[0] - swaps[1]),
-            description=f"the terms were used {abs(gaps[1]):.3g} {self.info.unit} more for {less}, and are used "
-            f"{abs(gaps[0]):.3g} more for {more}",
+            description=f"in the baseline, the terms were used {abs(gaps[1]):.3g} {self.info.unit} more for {less}; "
+            f"now they are used {abs(gaps[0]):.3g} more for {more}",
             details={"changed_terms": _changed_terms(*rates)},
         )
 

@@ -232,7 +232,8 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         """Return a phrase that names the words that grew, with the shares of each group's texts."""
         details = comparison.details
         if "grown" not in details:
-            return f"{comparison.value:+.0f} {word_or_words(abs(comparison.value))} (other words may be among them)"
+            number = f"{comparison.value:+.0f} {word_or_words(abs(comparison.value))}"
+            return f"{number} (without the baseline's answers, these words cannot be named)"
         return describe_growth(details)
 
     def word_rows(

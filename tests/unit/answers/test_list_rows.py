@@ -121,7 +121,7 @@ def test_null_is_a_missing_list(tmp_path: Path) -> None:
         (as_json_lines(list(LISTS[1:])).replace("neutral", "none"), "a.jsonl:1: no row has the attribute 'neutral'"),
         (
             as_json_lines(list(LISTS)).replace("an old", "an elder"),
-            "a.jsonl:1: no row has the attribute and value 'age an old'; there are 'neutral', 'age a young', 'age an",
+            "a.jsonl:1: no row has the attribute and value 'age an old'; the file has 'neutral', 'age a young', '",
         ),
         (
             as_json_lines(list(LISTS)).replace('"entity"', '"entty"'),

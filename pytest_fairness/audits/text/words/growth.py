@@ -154,7 +154,7 @@ def describe_growth(details: Mapping[str, Json]) -> str:
         if own
     ] or [f"no word grew by {100 * details['min_share']:.3g} percentage points or more"]
     if less := details["grown_by_less"]:
-        phrases.append(f"significantly, but by less: {_listed(less)}")
+        phrases.append(f"words that grew significantly, but by less: {_listed(less)}")
     return "; ".join(phrases)
 
 

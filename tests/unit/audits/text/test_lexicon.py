@@ -228,7 +228,7 @@ def test_a_gap_that_changed_sides_is_a_regression() -> None:
     assert comparison.reversal.value == pytest.approx(3, abs=1.5)
     assert comparison.reversal.p_value < 0.01
     assert verdict.name == "regression"
-    assert "more for White, and are used" in verdict.reason
+    assert "more for White; now they are used" in verdict.reason
 
 
 def test_a_limit_is_exceeded_by_a_clear_gap_only() -> None:
