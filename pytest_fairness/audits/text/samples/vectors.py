@@ -31,7 +31,7 @@ class Vectors(Sample):
             return cls(documents, kernels.text_features(documents.words))
         pairs = zip(documents.embeddings, documents.words, strict=True)
         if missing := sum(vector is None and bool(words) for vector, words in pairs):
-            raise NotMeasurable(f"{missing} answers were not embedded")
+            raise NotMeasurable(f"{missing} answers have no embedding")
         return cls(documents, kernels.embedding_features(documents.embeddings))
 
     def statistic(self, marked: Bools) -> Floats:
