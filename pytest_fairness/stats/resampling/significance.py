@@ -48,9 +48,10 @@ def tail_p_value(null: Floats, observed: float) -> float:
     # Deferred, as scipy is not needed to load a probe.
     from scipy.special import gammaincc, ndtr
 
-    resolved, spread = 1 / (1 + len(null)), float(null.std())
+    resolved = 1 / (1 + len(null))
+    spread = float(null.std()) if np.isfinite(null).all() else 0.0
     if not spread:
-        return resolved  # all draws are equal, so that there is no tail to extrapolate
+        return resolved  # equal or infinite draws have no tail to extrapolate
     z = (observed - float(null.mean())) / spread
     skewness = float((((null - null.mean()) / spread) ** 3).mean())
     if skewness < SYMMETRIC:

@@ -17,6 +17,11 @@ def test_a_sampled_p_value_is_above_0_and_ties_count() -> None:
     assert significance.p_value(null, 3.0, exact=True) == pytest.approx(1 / 4)
 
 
+def test_a_tail_with_an_infinite_draw_is_not_extrapolated() -> None:
+    null = np.append(np.random.default_rng(5).normal(size=1998), -np.inf)
+    assert significance.p_value(null, 9.0, exact=False) == pytest.approx(1 / 2000)
+
+
 def test_a_threshold_below_the_resolution_of_the_draws_is_extrapolated() -> None:
     random = np.random.default_rng(5)
     largest = random.normal(size=(1999, 300)).max(axis=1)
