@@ -50,7 +50,7 @@ class Claims:
     """Table of claims in the store.
 
     Args:
-        database: the store's file.
+        database: the store's database.
         runs: table of runs; a run that is stopped or has spent its budget gets no claims.
         rate_limits: table of the targets' rate limits, which limit the number of claims.
     """

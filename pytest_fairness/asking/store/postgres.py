@@ -1,7 +1,7 @@
 """Store in a PostgreSQL database, which several machines share.
 
-All writers wait for the lock of one row (table `store`). So the limits of a run hold over all machines: its budget, the
-number of requests in flight, and one sending of each request. A transaction takes about one millisecond.
+All writers wait for the lock of one row (table `store`). So the limits of a run hold over all machines: the budget, the
+number of requests in flight, and one attempt at a time for each request. A transaction takes about one millisecond.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PREPARE_LOCK = 0x66616972
 CONNECT_TIMEOUT = 10
 """Seconds after which the first connection of a run fails."""
 RECONNECT_TIMEOUT = 60.0
-"""Seconds for which a lost connection is restored before the run fails."""
+"""Maximum seconds to restore a lost connection; after this time, the run fails."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
 """Pauses between attempts to connect again, in seconds; they double."""
 SESSION = f"""

@@ -112,7 +112,10 @@ class Store(Closing):
         return self.database.write(function)
 
     def get(self, keys: Iterable[str], fresh: Freshness) -> dict[str, Response]:
-        """Return the recorded answers that the run reuses, by key: its own, or else the newest answer."""
+        """Return the recorded answers that the run reuses, by key.
+
+        If a key has several answers, the run reuses its own answer or, without one, the newest answer.
+        """
         rows = self.database.execute(_ANSWERS, (*fresh.parameters, _encode(list(keys)), fresh.run))
         with self.database.readable():
             return {key: _response(response, created) for key, response, created in rows}
@@ -155,7 +158,7 @@ class Store(Closing):
             request: the request.
             target_identity: the target that answered.
             response: the answer.
-            fresh: rule for reuse of the run that sent the request.
+            fresh: rule for reused answers, of the run that sent the request.
         """
         row = (
             key,
@@ -182,7 +185,7 @@ class Store(Closing):
             key: the request's key.
             target_identity: the target that gave no answer.
             message: message of the error.
-            fresh: rule for reuse of the run that sent the request.
+            fresh: rule for reused answers, of the run that sent the request.
         """
         now = self.database.now()
         self.database.execute("DELETE FROM claims WHERE key = ? AND scope = ?", (key, fresh.scope))

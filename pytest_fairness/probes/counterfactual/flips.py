@@ -126,7 +126,7 @@ def _of_attribute(name: str, values: Any) -> Iterator[Diagnostic]:
 def _along(along: Any, values: Mapping[str, Any]) -> Iterator[Diagnostic]:
     """Yield diagnostics for the value of `with`: dependent columns, or attributes with their dependent columns."""
     if not isinstance(along, Mapping):
-        message = "must be a mapping of columns, each with its pairs, `relationship: {Husband: Wife}`"
+        message = "must be a mapping of columns, each with its pairs of values, `relationship: {Husband: Wife}`"
         yield Diagnostic((), message)
         return
     if len(values) == 1:
@@ -140,7 +140,7 @@ def _along(along: Any, values: Mapping[str, Any]) -> Iterator[Diagnostic]:
         elif isinstance(columns, Mapping):
             yield from (each.below(name) for each in _columns(columns, (name, values[name])))
         else:
-            yield Diagnostic((name,), "must be a mapping of columns, each with its pairs")
+            yield Diagnostic((name,), "must be a mapping of columns, each with its pairs of values")
 
 
 def _columns(columns: Mapping[str, Any], flipped: tuple[str, Any]) -> Iterator[Diagnostic]:
