@@ -1,1 +1,1 @@
-"""Reports of a run; all reports are made from the report document, see `document.py`."""
+"""Reports of a run; all reports are made from the report document of `document.py`."""

@@ -1,4 +1,4 @@
-"""Changes of baselines as terminal text and as Markdown."""
+"""Output of the command `diff`: changes of baselines as terminal text and as Markdown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pytest_fairness.reports.text_layout import cut, table, wrap
 
 HEADINGS = ("change", "old", "new", "worse by", "allowed", "item")
 WORDS = {"rules": "other limits", "reason": "other reason"}
-"""Names of states that need more words than one."""
+"""Words for the states whose names alone are not clear."""
 SHOWN_ROWS = 50
 SHOWN_DETAILS = 10
 SHOWN_CONTRIBUTIONS = 6
@@ -27,7 +27,7 @@ LONGEST_EXAMPLE = 300
 
 
 def headline(found: Sequence[ItemChange], old: str, new: str, unchanged: int) -> str:
-    """Return the number of changed items by kind of change, and of unchanged items, in one or two sentences."""
+    """Return sentences with the number of changed items, by kind of change, and the number of unchanged items."""
     if not found:
         return f"No baseline changed from {old} to {new}: {counted(unchanged, 'item')}."
     counts = [(sum(change.state == state for change in found), WORDS.get(state, state)) for state in ORDER]
@@ -36,7 +36,7 @@ def headline(found: Sequence[ItemChange], old: str, new: str, unchanged: int) ->
 
 
 def terminal(found: Sequence[ItemChange], title: str, problems: Sequence[str], width: int = 80) -> str:
-    """Return the changes as text, at most `width` columns wide: a table, then details of the first items."""
+    """Return a table of the changes and details of the first changes, as text of at most `width` columns."""
     lines = [*wrap(printable(title), width), *(line for text in problems for line in wrap(printable(text), width))]
     if found:
         rows = [HEADINGS, *(tuple(map(printable, _cells(change))) for change in found[:SHOWN_ROWS])]
@@ -53,7 +53,7 @@ def terminal(found: Sequence[ItemChange], title: str, problems: Sequence[str], w
 
 
 def markdown(found: Sequence[ItemChange], title: str, problems: Sequence[str]) -> str:
-    """Return the changes as Markdown for a pull request, within the length of a comment on GitHub."""
+    """Return the changes as Markdown that fits into one comment on GitHub."""
     text = MarkdownText(MAX_LENGTH)
     text.add("## Fairness: changed baselines", "", escaped(title), "")
     if problems:
@@ -101,13 +101,13 @@ def _worse_by(change: ItemChange) -> str:
 
 
 def _details(change: ItemChange) -> Iterator[str]:
-    """Yield the finding, its top contributors, who accepted the new value and why, and all other changes."""
+    """Yield lines with the finding, the changed contributions, the acceptance of the new value, and other changes."""
     entry = change.new or change.old
     if entry is None:
         return
     yield _finding(change, entry)
     if change.difference is not None and change.half_width and not change.beyond_chance and change.state == "worse":
-        yield "within chance: the 95 % confidence interval of the change includes 0"
+        yield "may be due to chance: the 95 % confidence interval of the change includes 0"
     if change.changed_contributions:
         below = " (below 0: more for the unmarked group)" if _has_sides(change) else ""
         shown = change.changed_contributions[:SHOWN_CONTRIBUTIONS]
@@ -125,7 +125,7 @@ def _details(change: ItemChange) -> Iterator[str]:
 
 
 def _finding(change: ItemChange, entry: Entry) -> str:
-    """Return the finding on one line, as other reports show it."""
+    """Return the finding as one line, with the same words as in other reports."""
     shown = change.new is not None and change.state not in ("renamed", "rules", "reason")
     item = {
         "id": change.id,
@@ -145,7 +145,7 @@ def _finding(change: ItemChange, entry: Entry) -> str:
 def _other_changes(old: Entry, new: Entry) -> Iterator[str]:
     for name in ("tolerance", "limit"):
         was, now = getattr(old, name), getattr(new, name)
-        # A file of an earlier version does not hold what was allowed then.
+        # Files of earlier versions hold neither tolerance nor limit.
         if was != now and old.tolerance is not None:
             yield f"{name} {_from_to(was, now)}"
     if old.target != new.target:
@@ -164,13 +164,13 @@ def _other_changes(old: Entry, new: Entry) -> Iterator[str]:
 
 
 def _has_sides(change: ItemChange) -> bool:
-    """Return whether the contributions are words whose sign shows which group uses them more."""
+    """Return whether the sign of a contribution shows which group uses the word more."""
     numbers = [number for _, was, now in change.changed_contributions for number in (was, now) if number is not None]
     return min(numbers, default=0.0) < 0 and bool(change.info and change.info.name in registry.AUDITS["generation"])
 
 
 def _moved(change: ItemChange, name: str, was: float | None, now: float | None) -> str:
-    """Return a contribution with its old and new number; `None`: it is not among the ten largest of that baseline."""
+    """Return a phrase with a contribution's old and new number; `None` if the baseline does not hold the number."""
     if was is None:
         return f"{name} {number(now)}{' (new)' if change.old and change.old.contributions else ''}"
     return f"{name} (was {number(was)})" if now is None else f"{name} {_from_to(was, now)}"

@@ -1,4 +1,4 @@
-"""Annotations of failures at lines of files: GitHub's workflow commands and GitLab's Code Quality report."""
+"""Annotations of failures at lines of files, as GitHub's workflow commands and GitLab's Code Quality report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pytest_fairness.reports.report_items import (
 )
 
 MAX_ANNOTATIONS = 10
-"""Maximum number of errors, and of notices, that GitHub shows as annotations for one step."""
+"""Maximum number of errors that GitHub shows as annotations for one step, and maximum number of notices."""
 
 FAILING = ("failed", "error")
 """Outcomes of items that fail the run."""
@@ -38,17 +38,17 @@ _SEVERITIES: Mapping[str, str] = {
     KNOWN: "info",
     NO_LONGER_FAILS: "info",
 }
-"""Severities of GitLab: info, minor, major, critical, blocker."""
+"""GitLab's severity (info, minor, major, critical or blocker) of each status."""
 
 
 class Annotation(NamedTuple):
-    """Failure, or remark on an item marked `xfail`, at a line of a file.
+    """Annotation at a line of a file: a failure, or a remark on an item marked `xfail`.
 
     Attributes:
         item: the item of the report document.
         file: path from the root of the repository.
         line: line in the file, from 1.
-        text: the finding on one line.
+        text: the finding as one line.
     """
 
     item: Item
@@ -58,10 +58,10 @@ class Annotation(NamedTuple):
 
 
 def github_commands(document: Mapping[str, Json], folder: str = "") -> list[str]:
-    """Return a workflow command `::error file=…,line=…,title=…::…` for each failure, the worst first.
+    """Return a workflow command `::error file=…,line=…,title=…::…` for each failure, the worst failure first.
 
-    An expected failure, and an item that no longer fails as expected, becomes a `::notice`. Failures with the same
-    finding become one command, which contains the number of these failures.
+    Items marked `xfail` that fail as expected, or no longer fail, get a `::notice`. Failures with the same finding are
+    merged into one command, which states their number.
 
     Args:
         document: the report document.
@@ -86,7 +86,7 @@ def code_quality(document: Mapping[str, Json], folder: str = "") -> str:
         {
             "description": f"{_title(each.item)}: {each.text}",
             "check_name": f"fairness/{each.item['audit']}",
-            # Without numbers, which change in each run: GitLab compares the fingerprints of two branches.
+            # GitLab compares the fingerprints of two branches: they must not contain numbers, which change in each run.
             "fingerprint": hashlib.sha256(
                 json.dumps([each.item["nodeid"], each.item["id"], each.item["verdict"]]).encode()
             ).hexdigest(),

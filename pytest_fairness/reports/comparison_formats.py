@@ -1,4 +1,4 @@
-"""A comparison of two runs as terminal text, Markdown and HTML."""
+"""Output of the command `compare`: a comparison of two runs as terminal text, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEADINGS = ("item", "change", "verdict", "old", "new", "difference [95 %]")
 
 
 def terminal(comparison: RunComparison, width: int = 100) -> str:
-    """Return tables of the changed items and of both runs' facts, at most `width` columns wide."""
+    """Return a table of the changed items and a table of facts about both runs, at most `width` columns wide."""
     lines = [_headline(comparison), ""]
     if comparison.changed_items:
         lines += [*table([HEADINGS, *(_cells(item) for item in comparison.changed_items)], width, right=(3, 4)), ""]

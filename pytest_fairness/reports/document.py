@@ -41,10 +41,10 @@ def report_document(
         target: the audited target, as the user named it.
         started: start of the run, in seconds since the epoch or as ISO 8601 in UTC.
         seconds: duration of the run.
-        requests: counts by the names in `REQUEST_COUNTS` (missing names count as 0), and `cost`.
-        targets: the audited targets by the names that the user gave them, for a run with several targets.
+        requests: number of requests for each name in `REQUEST_COUNTS` (0 if a name is missing), and `cost`.
+        targets: the audited targets by name, for a run with several targets.
         failures: number of failed requests by error message, the most frequent first.
-        oldest_reused: arrival time of the oldest reused response, in seconds since the epoch; `None` without any.
+        oldest_reused: arrival time of the oldest reused response, in seconds since the epoch; `None` if none is reused.
         notes: notes on the whole run.
     """
     ordered = sorted(results, key=lambda result: (result.nodeid, result.probe, result.id))
@@ -80,7 +80,7 @@ def report_document(
 
 
 def reused_age(document: Mapping[str, Json]) -> str:
-    """Return the age of the oldest reused response, as ` (oldest 3 h)`; empty if the run reused none."""
+    """Return the age of the oldest reused response, as ` (oldest 3 h)`; an empty text if no response was reused."""
     oldest = document["requests"].get("oldest_reused")
     if oldest is None:
         return ""

@@ -1,4 +1,4 @@
-"""Effect sizes of the report document's items, in words and as short texts."""
+"""Effect sizes and p-values of the report document's items, as short texts."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.report_items import Item
 
 UNKNOWN = "unknown"
-"""Word for the size of an effect that the answers do not determine."""
+"""Word for the size of an effect if there are too few answers to determine it."""
 FOUND = (Size.LARGE, Size.MODERATE, Size.SMALL)
-"""Sizes of a difference that was found."""
+"""Sizes of effects that count as differences."""
 _ORDER = (*FOUND, UNKNOWN, Size.NONE, "")
 
 
 def size_of(item: Item) -> str:
-    """Return the size of an item's effect in words; empty for an item without an effect size."""
+    """Return the size of an item's effect as a word; an empty text if the item has no effect size."""
     effect = item.get("effect")
     return "" if effect is None else effect["size"] or UNKNOWN
 
 
 def largest_first(items: Sequence[Item]) -> list[Item]:
-    """Return measured items, those with the largest effect first."""
+    """Return the items sorted by effect, the largest effect first."""
     return sorted(items, key=lambda item: (_ORDER.index(size_of(item)), item["nodeid"]))
 
 
 def effect_text(item: Item) -> str:
-    """Return the effect size with its symbol, as `h 0.62`; empty for an item without an effect size."""
+    """Return the effect size with its symbol, as `h 0.62`; an empty text if the item has no effect size."""
     effect = item.get("effect")
     if effect is None:
         return ""
@@ -38,7 +38,7 @@ def effect_text(item: Item) -> str:
 
 
 def p_text(item: Item) -> str:
-    """Return the p-value; empty for an item without a test."""
+    """Return the p-value as text; an empty text if the item has no test."""
     p_value = item["p_value"]
     return "" if p_value is None else "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
 

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".json", ".html", ".md")
 CODE_QUALITY = ".codequality.json"
-"""End of the name of a report in GitLab's Code Quality format."""
+"""Last part of the name of a report file in GitLab's Code Quality format."""
 MAX_DIGITS = 15
-"""Maximum number of digits of an integer; longer ones become floats."""
+"""Maximum number of digits of an integer that is read; longer integers become floats."""
 
 Trends = Mapping[tuple[str, str], Sequence[Mapping[str, Json]]]
 """History of each item, by probe and item id; see `html.report`."""
 
 
 def require_writable(path: Path, option: str = "--fairness-report") -> None:
-    """Check that a report of this format can be written, before any request is sent.
+    """Raise an error if a report of this format cannot be written; called before any request is sent.
 
     Args:
         path: the file to write.
@@ -86,13 +86,18 @@ def write(
 
 
 def write_text(path: Path, text: str, option: str) -> None:
-    """Write a report; create missing folders. Error messages name the option `option`.
+    """Write the text of a report to a file; create missing folders.
+
+    Args:
+        path: the file to write.
+        text: the report.
+        option: name of the option in error messages.
 
     Raises:
         FairnessError: the file cannot be written; an existing file stays unchanged.
     """
     try:
-        # Python and JSON escape a lone surrogate alike; the other formats contain none.
+        # Python escapes a lone surrogate in the same way as JSON; the other formats contain no surrogates.
         replace_file(path, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         reason = error.strerror or error
@@ -119,12 +124,12 @@ def read(path: Path) -> dict[str, Json]:
     except (ValueError, RecursionError) as error:
         raise FairnessError(
             f"{path}: not valid JSON ({error}). "
-            "Give a report that `pytest --fairness --fairness-report report.json` wrote."
+            "Name a report that `pytest --fairness --fairness-report report.json` wrote."
         ) from error
     try:
         violation = next(_schema_errors(document), None)
     except RecursionError:
-        raise FairnessError(f"{path}: not a report of pytest-fairness: nested too deeply") from None
+        raise FairnessError(f"{path}: not a report of pytest-fairness: the JSON is nested too deeply") from None
     if violation is not None:
         where = "" if violation.json_path == "$" else f"{violation.json_path}: "
         raise FairnessError(f"{path}: not a report of pytest-fairness: {where}{violation.message[:200]}")
@@ -133,7 +138,7 @@ def read(path: Path) -> dict[str, Json]:
 
 
 def _whole_number(digits: str) -> float:
-    """Return the number, as a float if it has many digits, because a huge integer would cause an error later."""
+    """Return the number; as a float if it has over `MAX_DIGITS` digits, because huge integers cause errors later."""
     return int(digits) if len(digits) <= MAX_DIGITS else float(digits)
 
 

@@ -1,4 +1,4 @@
-"""Finding of an item on one line, with the same words in all reports: `woman vs man: +0.116 bits (allowed 0.02): …`."""
+"""Finding of an item as one line, the same in all reports: `woman vs man: +0.116 bits (allowed 0.02): nurse, care`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ SHOWN_CONTRIBUTORS = 3
 
 
 def finding(item: Item, method: Mapping[str, Json]) -> str:
-    """Return the compared groups, the change, the allowed change, and the top contributors or why no decision was made.
+    """Return the finding of an item: the compared groups, the change, the allowed change, contributors and remarks.
 
-    For an item that is measured without a verdict, the size of the effect replaces the allowed change.
-
-    The text contains words of models and probes unchanged; a report must escape the text before it shows it.
+    For an item that is measured without a verdict, the text has the size of the effect in place of the allowed change.
+    The text contains words of models and probes unchanged, so that a report must escape it.
 
     Args:
         item: an item of the report document.
@@ -29,7 +28,7 @@ def finding(item: Item, method: Mapping[str, Json]) -> str:
 
 
 def expectation(item: Item) -> Iterator[str]:
-    """Yield the reason of the mark `xfail`; for an item that no longer fails, also what to do."""
+    """Yield a remark on the item's mark `xfail`, if there is one: the reason or, if the item passes, what to do."""
     mark = item.get("expected_failure")
     if mark and outcome(item) == "known":
         yield f"known: {mark['reason']}"
@@ -53,7 +52,7 @@ def _parts(item: Item, method: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _remarks(item: Item) -> Iterator[str]:
-    """Yield remarks on a verdict: why there is no decision, whether a disadvantage changed sides, and concerns."""
+    """Yield remarks on a verdict, such as the reason why there is no decision."""
     match item["verdict"]:
         case VerdictName.NO_BASELINE:
             yield "no baseline and no limit"
@@ -61,7 +60,7 @@ def _remarks(item: Item) -> Iterator[str]:
             yield f"the disadvantage changed sides: {sides}"
         case VerdictName.PASS:
             if is_tolerated_worsening(item):
-                yield "significantly worse, within tolerance"
+                yield "significantly worse, but within tolerance"
             yield from (concern["message"] for concern in item["concerns"])
     if item.get("undecided"):
         yield item["undecided"]
@@ -78,7 +77,7 @@ def _compared(item: Item, method: Mapping[str, Json]) -> str:
 
 
 def _amount(item: Item, unit: str) -> str:
-    """Return the change with its tolerance; over the limit or without a change, return the value with the limit."""
+    """Return the change and tolerance as text; if the limit is exceeded or nothing changed, the value and limit."""
     change, limit, tolerance = item["change"], item["limit"], item["tolerance"]
     if change and item["verdict"] != VerdictName.OVER_LIMIT:
         allowed = "" if tolerance is None else f" (allowed {number(tolerance)})"

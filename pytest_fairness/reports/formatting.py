@@ -9,20 +9,20 @@ from collections.abc import Sequence
 _WORKFLOW_COMMAND = re.compile(
     r"(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))(?:\s|\x1b\[[0-9;]*[A-Za-z])*:(?=:)", re.MULTILINE
 )
-"""A workflow command of GitHub Actions at the start of a line, after blanks and colours."""
+"""Pattern of the first colon of a workflow command of GitHub Actions, with blanks and colour codes before it."""
 _LOG_COMMAND = re.compile(r"##\w*(?=\[)")
-"""The start of a log command: `##[` (GitHub, Azure Pipelines), `##vso[`, `##teamcity[`."""
+"""Pattern of the start of a log command: `##[` (GitHub, Azure Pipelines), `##vso[` or `##teamcity[`."""
 JOINERS = "\u200c\u200d"  # Persian and Indic words and emoji need these harmless characters.
 
 
 LARGE = 1e9
 """Smallest absolute value that is written with an exponent."""
 ROUNDING = 1e-12
-"""Largest rounding error in a sum whose exact value is 0."""
+"""Maximum absolute value that counts as a rounding error of 0."""
 
 
 def number(value: float | None) -> str:
-    """Return the number with 3 significant digits, or as an integer; `-` for `None` and non-finite numbers."""
+    """Return the number with 3 significant digits, or all digits of an integer; `-` for `None` and infinities."""
     if value is None or not math.isfinite(value):
         return "-"
     if abs(value) < ROUNDING:
@@ -43,7 +43,7 @@ def with_interval(text: str, interval: Sequence[float | None] | None) -> str:
 
 
 def age(seconds: float) -> str:
-    """Return an age in the largest unit of which there are at least 2: `50 s`, `3 h`, `12 days`."""
+    """Return an age in the largest unit in which it is at least 2: `50 s`, `3 h`, `12 days`."""
     for unit, size in (("days", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
@@ -51,17 +51,17 @@ def age(seconds: float) -> str:
 
 
 def printable(text: str) -> str:
-    """Return the text on one line, escaped, with each run of white space as one space."""
+    """Return the text as one line with single spaces, in which control characters are escaped."""
     return escaped(" ".join(text.split()))
 
 
 def escaped(text: str) -> str:
-    r"""Return the text with control and direction characters as codes (`\x1b`), so that a terminal ignores them."""
+    r"""Return the text with control and direction characters written as codes (`\x1b`), which a terminal ignores."""
     return "".join(_escaped_character(character) for character in text)
 
 
 def without_commands(text: str) -> str:
-    """Return the text with a space in each log command of CI services (`: :error`), so that none is executed."""
+    """Return the text with a space inside each command of CI services (`: :error`), so that no command is executed."""
     return _LOG_COMMAND.sub(r"\g<0> ", _WORKFLOW_COMMAND.sub(r"\g<0> ", text))
 
 

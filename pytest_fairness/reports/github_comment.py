@@ -1,4 +1,4 @@
-"""The comment on a pull request: verdict in words, what got worse, and the command that accepts it."""
+"""Comment on a pull request: the result in words, the failed items, and the command that accepts new values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pytest_fairness.reports.report_items import (
 from pytest_fairness.reports.shell_commands import accept_command, shell_lines
 
 MARKER = "<!-- pytest-fairness -->"
-"""First line, by which a workflow finds its comment of an earlier run."""
+"""First line of the comment, by which a workflow finds the comment of an earlier run."""
 SHOWN = 10
 MAX_FINDING = 300
 LINE_WIDTH = 100
@@ -46,7 +46,7 @@ _SENTENCES: Mapping[str, str] = {
 
 
 def comment(document: Mapping[str, Json], options: Sequence[str] = (), root: str = "") -> str:
-    """Return the comment, in Markdown.
+    """Return the comment on a pull request, in Markdown.
 
     Args:
         document: the report document.
@@ -117,7 +117,7 @@ def _worse(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
 
 
 def _errors(items: Sequence[Item]) -> list[str]:
-    """Return each reason of an error once, with the number of its items."""
+    """Return the reasons of errors, each once with the number of its items."""
     reasons: dict[str, int] = defaultdict(int)
     for item in items:
         if outcome(item) == "error":

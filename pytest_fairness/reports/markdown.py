@@ -1,6 +1,6 @@
-"""The Markdown report: a summary for a pull request comment and for the page of a CI job.
+"""Markdown report for comments on pull requests and for the page of a CI job.
 
-Text from models and probes is escaped: it adds no formatting, HTML, mentions or links.
+Text from models and probes is escaped, so that it adds no formatting, HTML, mentions or links.
 """
 
 from __future__ import annotations
@@ -49,23 +49,23 @@ _MENTIONS = re.compile(r"(@(?=\w)|:(?=:)|#(?=\d)|:(?=//)|\b(?:www|ftp)(?=\.)|\bG
 
 
 def escaped(text: str) -> str:
-    """Return the text on one line, escaped so that Markdown shows it unchanged."""
+    """Return the text as one line, escaped so that Markdown shows it unchanged."""
     return _FORMATTING.sub(r"\\\1", escaped_html(text))
 
 
 def escaped_html(text: str) -> str:
-    """Return the text on one line, escaped for an HTML element in Markdown, such as `<summary>`."""
+    """Return the text as one line, escaped for an HTML element in Markdown, such as `<summary>`."""
     return escape(_MENTIONS.sub("\\1\u200b", printable(text)), quote=False)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table whose cells are Markdown."""
+    """Return the lines of a Markdown table; the cells are Markdown already."""
     marks = ["---:" if name in RIGHT_ALIGNED else "---" for name in head]
     return [_row(head), _row(marks), *map(_row, rows)]
 
 
 def worse_by(item: Item) -> str:
-    """Return the signed change with its interval; empty for an item without a comparison."""
+    """Return the signed change with its interval; an empty text if the item has no comparison."""
     change = item["change"]
     return with_interval(signed(change["value"]), change["interval"]) if change else ""
 
@@ -75,7 +75,7 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
 
     Args:
         document: the report document.
-        max_length: maximum number of characters; rows that do not fit are counted.
+        max_length: maximum number of characters; rows that do not fit are replaced by their number.
     """
     items = sorted(document["items"], key=severity)
     several = len({item["probe"] for item in items}) > 1
@@ -146,7 +146,7 @@ def _variants(items: Sequence[Item], several: bool) -> list[str]:
 
 
 def _suggestions(item: Item, several: bool) -> list[str]:
-    """Return the finding and the suggestions for an item; text to copy is a code block."""
+    """Return lines with the finding and the suggestions for an item; text to copy is a code block."""
     found = item["details"].get("suggestions")
     if not found:
         return []
@@ -159,7 +159,7 @@ def _suggestions(item: Item, several: bool) -> list[str]:
 
 
 def code(text: str, indent: str = "") -> str:
-    """Return a fenced code block as one string, so that it is not cut; its fence is longer than any in the text."""
+    """Return a fenced code block as one string, so that it is not cut between its lines."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     lines = [*(without_commands(without_control_characters(line)) for line in text.split("\n"))]
@@ -167,22 +167,22 @@ def code(text: str, indent: str = "") -> str:
 
 
 class MarkdownText:
-    """Lines up to a maximum length; rows that do not fit are counted."""
+    """Markdown text with a maximum length; rows that do not fit are replaced by their number."""
 
     RESERVE = 700
-    """Characters reserved for the last lines."""
+    """Number of characters that are reserved for the last lines."""
 
     def __init__(self, max_length: int) -> None:
         self._room = max_length - self.RESERVE
         self._lines: list[str] = []
 
     def add(self, *lines: str) -> None:
-        """Add short lines that must not be cut."""
+        """Add short lines, which are kept even if the text becomes too long."""
         self._lines += lines
         self._room -= sum(len(line) + 1 for line in lines)
 
     def add_rows(self, lines: Sequence[str], needed: int) -> None:
-        """Add lines: the first `needed` always, the others as long as they fit."""
+        """Add the first `needed` lines in any case, and the other lines only as long as they fit."""
         self.add(*lines[:needed])
         for place, line in enumerate(lines[needed:]):
             if len(line) + 1 > self._room:

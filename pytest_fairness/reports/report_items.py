@@ -1,4 +1,4 @@
-"""Reading and sorting of the report document's items."""
+"""Functions that read and sort the items of the report document."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ WORDS: Mapping[str, str] = {
     NO_LONGER_FAILS: "✓ passes now",
     VerdictName.PASS: "✓ pass",
 }
-"""Symbol and word of each status, the worst first."""
+"""Symbol and word of each status, the worst status first."""
 
 WORST_FIRST = list(WORDS)
 
 
 def severity(item: Item) -> tuple[int, float, str]:
-    """Return a sort key: worst verdict first and, within a verdict, the largest change (in tolerances) first."""
+    """Return a sort key: the worst status comes first and, within a status, the largest change (in tolerances)."""
     change, tolerance = item["change"], item["tolerance"]
     worse = (change["value"] or 0.0) / (tolerance or 1.0) if change else 0.0
     return WORST_FIRST.index(status(item)), -worse, item["nodeid"]
 
 
 def status(item: Item) -> str:
-    """Return the item's verdict; for an item marked `xfail`, what the verdict means under the mark."""
+    """Return the item's verdict; for an item marked `xfail`, whether it failed or passed in spite of the mark."""
     match (item.get("expected_failure") or {}).get("outcome"):
         case "xfailed":
             return KNOWN
@@ -64,7 +64,7 @@ def verdict_word(item: Item) -> str:
 
 
 def verdict_counts(items: Iterable[Item]) -> dict[str, int]:
-    """Return the number of items by `verdict_word`, the worst verdict first."""
+    """Return the number of items for each `verdict_word`, the worst first."""
     counts = Counter(map(verdict_word, items))
     return {word: counts[word] for word in dict.fromkeys(WORDS.values()) if counts[word]}
 
@@ -86,7 +86,7 @@ def reason(item: Item) -> str:
 
 
 def served_model_changes(items: Iterable[Item]) -> list[str]:
-    """Return a sentence for each target name behind which the models have changed since the baseline."""
+    """Return a sentence for each change of the models that a target's server reports since the baseline."""
     found = {item["details"].get("served_model_changed") for item in items} - {None}
     return [f"served model changed: {printable(change)}" for change in sorted(map(str, found))]
 
@@ -94,15 +94,15 @@ def served_model_changes(items: Iterable[Item]) -> list[str]:
 def tolerated_worsenings(items: Iterable[Item]) -> list[str]:
     """Return a sentence for each passed item that is significantly worse than its baseline."""
     return [
-        f"{printable(item['id'])}: significantly worse than the baseline, within tolerance "
-        f"(by {number(item['change']['value'])} of {number(item['tolerance'])})"
+        f"{printable(item['id'])}: significantly worse than the baseline, but within tolerance "
+        f"(worse by {number(item['change']['value'])}, allowed {number(item['tolerance'])})"
         for item in items
         if is_tolerated_worsening(item)
     ]
 
 
 def known_failures(items: Iterable[Item]) -> str:
-    """Return the number of expected failures with their reasons, as `1 known regression (ticket 12)`; empty if 0."""
+    """Return the number and reasons of expected failures, as `1 known regression (ticket 12)`; an empty text if 0."""
     known = [item for item in items if status(item) == KNOWN]
     if not known:
         return ""
@@ -129,7 +129,7 @@ class Acceptance(NamedTuple):
 
 
 def acceptances(items: Iterable[Item]) -> list[Acceptance]:
-    """Return who accepted the items' baselines and why, the latest first; empty if no name and no reason is known."""
+    """Return the acceptances of the items' baselines, the latest first; none if nothing about them is known."""
     found: dict[tuple[str, str | None, str | None], list[str]] = defaultdict(list)
     for item in sorted((item for item in items if item["baseline"]), key=_baseline_date, reverse=True):
         baseline = item["baseline"]
@@ -153,17 +153,17 @@ def is_tolerated_worsening(item: Item) -> bool:
 
 
 def target_name(name: str) -> str | None:
-    """Return the target's name at the end of an item id; `None` for an id without one."""
+    """Return the target's name at the end of an item id; `None` if the id has no target's name."""
     head, at, target = name.rpartition("@")
-    # Labels, which may contain `@`, stand in brackets.
+    # An `@` inside brackets belongs to a label.
     return target if head and at and "]" not in target else None
 
 
 def group_names(item: Item) -> tuple[str, str]:
-    """Return the names of the marked and the unmarked group, or descriptions of them if the item has no names."""
+    """Return the names of the marked and the unmarked group; a description in place of an unknown name."""
     groups: Sequence[str] = list(item["n"]) or list(item["missing"])
     values = list(item["labels"].values())
-    # The name of an intersectional group joins its values: "Black woman".
+    # The name of a cell consists of its values, such as "Black woman".
     names = [" ".join(map(str, values[:count])) for count in range(len(values), 1, -1)]
     marked = next((name for name in [*names, *values] if name in groups), None)
     others = [group for group in groups if group != marked]
@@ -171,10 +171,10 @@ def group_names(item: Item) -> tuple[str, str]:
 
 
 def unmarked_label(name: str) -> str:
-    """Return the name of the unmarked group with `the unmarked group` before it."""
+    """Return the name of the unmarked group after the words `the unmarked group`."""
     return name if name == UNMARKED else f"{UNMARKED} ({name})"
 
 
 def mappings_in(value: Json) -> list[Mapping[str, Json]]:
-    """Return the mappings in a list; an empty list for any other value."""
+    """Return the mappings in a list; an empty list if the value is not a list."""
     return [part for part in value if isinstance(part, Mapping)] if isinstance(value, list | tuple) else []

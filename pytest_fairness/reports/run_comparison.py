@@ -12,8 +12,11 @@ from pytest_fairness.reports.report_items import WORST_FIRST, Item
 from pytest_fairness.stats.intervals import normal
 
 State = Literal["worse", "new", "removed", "better", "value changed", "unchanged"]
-"""State of an item: `worse` and `better` refer to the verdict; `value changed` means the same verdict, but the 95 %
-confidence interval of the difference excludes 0."""
+"""State of an item in the new run.
+
+`worse` and `better` refer to the verdict. `value changed` means that the verdict is the same, but the 95 % confidence
+interval of the difference excludes 0.
+"""
 
 ORDER: Sequence[State] = ("worse", "new", "removed", "value changed", "better", "unchanged")
 """Order in which items are listed."""
@@ -24,14 +27,14 @@ COUNTS = ("total", "passed", "failed", "inconclusive", "errors", "known")
 
 @dataclass(frozen=True)
 class ItemChange:
-    """One item in two runs.
+    """Comparison of one item between two runs.
 
     Attributes:
-        probe, id: the names of the probe and of the item.
+        probe, id: name of the probe and id of the item.
         state: how the item changed.
         old, new: the item in the old and the new report document; `None` if it is absent there.
         difference: new value minus old value; `None` if a value is missing.
-        interval: 95 % confidence interval of the difference of independent runs; `None` if a standard error is missing.
+        interval: 95 % confidence interval of the difference, for independent runs; `None` without standard errors.
     """
 
     probe: str
@@ -45,7 +48,7 @@ class ItemChange:
 
 @dataclass(frozen=True)
 class RunComparison:
-    """The differences between two runs.
+    """Comparison of two runs.
 
     Attributes:
         items: all items of both runs, ordered by state.
@@ -66,7 +69,7 @@ class RunComparison:
 
 
 def compare(old: Mapping[str, Json], new: Mapping[str, Json]) -> RunComparison:
-    """Compare two report documents, whose items are matched by probe and id."""
+    """Return the comparison of two report documents, whose items are matched by probe and id."""
     old_items, new_items = (
         {(item["probe"], item["id"]): item for item in document["items"]} for document in (old, new)
     )

@@ -1,4 +1,4 @@
-"""Notes on a whole run: default target, number of audits, items that stay inconclusive."""
+"""Notes on a whole run, such as a warning that too few audits ran."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RunNote:
 
     Attributes:
         kind: identifier for programs that read the JSON report.
-        text: the full sentences.
+        text: the note in full sentences.
         fails: whether the note makes the run fail.
     """
 
@@ -27,7 +27,7 @@ class RunNote:
     fails: bool = False
 
     def to_json(self) -> dict[str, Json]:
-        """Return the note for the report document."""
+        """Return the note as plain JSON for the report document."""
         return {"kind": self.kind, "text": self.text}
 
 
@@ -39,7 +39,7 @@ def texts(document: Mapping[str, Json]) -> list[str]:
 def on_number_of_audits(
     ran: int, *, selected: int, errors: int, min_audits: int, folders: str, ended_early: bool = False
 ) -> RunNote | None:
-    """Return the note on a run without audits, or with fewer than `min_audits`; `None` if enough ran.
+    """Return the note on a run with no audit, or with fewer audits than `min_audits`; `None` if enough audits ran.
 
     Args:
         ran: number of audits with a verdict.
@@ -47,7 +47,7 @@ def on_number_of_audits(
         errors: number of selected audits that could not be measured.
         min_audits: minimum number of audits that must run.
         folders: folders with probes.
-        ended_early: whether pytest was interrupted, or items failed or had errors: the run fails anyway.
+        ended_early: whether the run fails anyway, because pytest was interrupted, or items failed or had errors.
     """
     if ran >= max(1, min_audits):
         return None
@@ -103,6 +103,6 @@ def on_rows_without_group(results: Sequence[ItemResult]) -> list[RunNote]:
 
 
 def _advice(result: ItemResult) -> str:
-    """Return the end of the reason, after the numbers: why the item is inconclusive, and what it needs."""
+    """Return the last part of the verdict's reason: why the item is inconclusive, and what would decide it."""
     reason = result.verdict.reason
     return reason.partition("; ")[2] or reason

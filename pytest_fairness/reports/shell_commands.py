@@ -1,4 +1,4 @@
-"""Shell commands in messages, ready to be copied into the user's shell."""
+"""Shell commands that messages suggest, ready to be copied into a shell."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pytest_fairness.reports.report_items import Item, status
 from pytest_fairness.reports.text_layout import width_of, wrap
 
 WHOLE_FILE_FROM = 9
-"""Minimum number of a file's items for which the command names the file instead of the items."""
+"""Number of items from which a command names their file instead of the items."""
 
 ACCEPTABLE = {VerdictName.REGRESSION, VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE}
 """Verdicts of failed items that a new baseline solves."""
 
 PLACEHOLDER = "..."
-"""Reason in a printed command, which the user replaces; it counts as no reason."""
+"""Placeholder for the reason in a printed command; if the user does not replace it, no reason is stored."""
 
 _TRAILING_COMMAND = re.compile(r": (?P<command>(?:pytest --fairness-rebaseline|python -m pytest_fairness) .*)$")
 
@@ -32,14 +32,14 @@ def accept_command(
 ) -> list[str] | None:
     """Return the command that accepts the current values of failed items as the new baseline.
 
-    Items over their limit are excluded, because the limit applies to new baselines too, and so are known failures.
+    Items over their limit are left out, because the limit also applies to new baselines. Known failures are left out.
 
     Args:
         items: items of the report document.
         options, root, all_items: see `rebaseline_command`.
 
     Returns:
-        The unquoted words of the command; `None` without such items.
+        The unquoted words of the command; `None` if a new baseline solves no failure.
     """
     found = [item for item in items if status(item) in ACCEPTABLE]
     command = rebaseline_command((item["nodeid"] for item in found), options, root, all_items)
@@ -60,17 +60,17 @@ def rebaseline_command(
 ) -> list[str] | None:
     """Return the command that makes new baselines of these items.
 
-    The command names a whole file instead of items if it concerns all or many items of the file, or items whose names a
-    terminal cannot print.
+    The command names a whole file instead of its items if all or many items of the file are given, or if the name of an
+    item cannot be printed on a terminal.
 
     Args:
         nodeids: node ids, relative to pytest's rootdir.
         options: options that select the same requests as this run (`["--fairness-target", "openai:gpt-5"]`).
         root: path from the user's working directory to pytest's rootdir, as `..`.
-        all_items: node ids of all items of a file, by file, where they are known.
+        all_items: node ids of all items of each file, by file; files may be missing.
 
     Returns:
-        The unquoted words of the command; `None` without items.
+        The unquoted words of the command; `None` if no items are given.
     """
     by_file: dict[str, list[str]] = defaultdict(list)
     for nodeid in sorted(set(nodeids)):
@@ -90,7 +90,7 @@ def _is_printable(nodeid: str) -> bool:
 
 
 def shell_lines(command: Sequence[str], width: int) -> list[str]:
-    """Return the command in lines that end in a backslash, which the shell joins."""
+    """Return the command in lines of at most `width` columns, which end in a backslash so that the shell joins them."""
     lines: list[str] = []
     for word in (escaped(_quoted(word)) for word in command):
         longer = f"{lines[-1]} {word}" if lines else word
@@ -108,12 +108,12 @@ def shell_line(command: Sequence[str]) -> str:
 
 
 def _quoted(word: str) -> str:
-    # Quotes show where the reason belongs.
+    # The quotes remind the user to quote the reason.
     return f'"{word}"' if word == PLACEHOLDER else shlex.quote(word)
 
 
 def reason_lines(reason: str, width: int) -> list[str]:
-    """Return a reason in lines of at most `width` columns; a command at its end is one unbroken line."""
+    """Return a verdict's reason in lines of at most `width` columns; a command at its end is not wrapped."""
     text = printable(reason)
     found = _TRAILING_COMMAND.search(text)
     if found is None:

@@ -12,11 +12,11 @@ from pytest_fairness.reports import markdown
 
 VARIABLE = "GITHUB_STEP_SUMMARY"
 MAX_BYTES = 1024 * 1024
-"""Maximum size of a step's summary; GitHub does not show a larger one."""
+"""Maximum size in bytes of a step's summary; GitHub does not show larger summaries."""
 
 
 def append(document: Mapping[str, Json]) -> None:
-    """Append the Markdown report to the file in `$GITHUB_STEP_SUMMARY`, if it is set and the file has room.
+    """Append the Markdown report to the file that `$GITHUB_STEP_SUMMARY` names, if the report fits.
 
     Raises:
         FairnessError: the file cannot be written.

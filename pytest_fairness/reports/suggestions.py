@@ -1,6 +1,6 @@
-"""Suggestions for a failed item: what to try next, with YAML, words or a command to paste.
+"""Suggestions of what to try next for a failed item, with YAML, words or a command to copy.
 
-A suggestion is to be tried and measured; nothing is promised. Variants measure whether a system prompt lowers bias.
+A suggestion may not help: the next run measures its effect. Variants measure whether a system prompt lowers bias.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Suggestion:
         action: `adopt` a measured variant, try a new `variant`, a `filter` that removes words from the model's output,
             a balanced `sample` for fine-tuning, or something `other`.
         text: the advice, in one or two sentences.
-        paste: text to copy: YAML, one word per line, or a command; empty without any.
+        paste: text to copy: YAML, one word per line, or a command; empty if there is nothing to copy.
     """
 
     action: Action
@@ -42,7 +42,7 @@ def suggestions(item: Item, finding: Finding, system: str | None = None) -> dict
     Args:
         item: item of the report document.
         finding: the finding of the item's audit.
-        system: the probe's own system prompt; a suggested one continues it.
+        system: the probe's own system prompt, which precedes a suggested system prompt.
     """
     return {
         "found": printable(finding.description),
@@ -53,7 +53,7 @@ def suggestions(item: Item, finding: Finding, system: str | None = None) -> dict
 def _suggestions(item: Item, finding: Finding, system: str | None) -> Iterable[Suggestion]:
     measured = variant_results.variants_of(item)
     file = item["nodeid"].partition("::")[0]
-    in_test = file.endswith(".py")  # a test has no probe file, to which variants and samples belong
+    in_test = file.endswith(".py")  # without a probe file, there are no variants and samples
     best = next((name for name, variant in measured.items() if variant.get("effect") == "lower"), None)
     if best is not None:
         yield Suggestion(
@@ -69,7 +69,7 @@ def _suggestions(item: Item, finding: Finding, system: str | None) -> Iterable[S
         )
     elif finding.instruction:
         name = next(name for name in _names() if name not in measured)
-        known = " in addition to those without a significant change" if measured else ""
+        known = " in addition to the variants without a significant change" if measured else ""
         yield Suggestion(
             "variant",
             f"Try another system prompt as a variant{known}. The next run shows whether it reduces bias, by how much, "

@@ -1,4 +1,4 @@
-"""Table of audit items by target, for runs with several targets."""
+"""Table with a row for each audit item and a column for each target, for runs with several targets."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ Cells = Mapping[str, Item]
 
 
 def items_by_target(document: Mapping[str, Json]) -> tuple[list[str], list[tuple[str, Cells]]]:
-    """Return the names of the targets, and a row for each audit item.
+    """Return the names of the targets, and a row for each audit item; two empty lists if the target has no name.
 
-    A row has the item's name and its results by target. The name is the item's id without the target's name; in a
-    report with several probes, it begins with the probe's name. Both lists are empty for a run whose target has no
-    name.
+    A row has a name and the item's results by target. The name is the item's id without the target's name; in a report
+    with several probes, the name begins with the probe's name.
     """
     names: list[str] = list(document["summary"].get("by_target", ()))
     rows: defaultdict[tuple[str, str], dict[str, Item]] = defaultdict(dict)

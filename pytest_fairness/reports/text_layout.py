@@ -23,7 +23,7 @@ def cut(text: str, width: int) -> str:
 
 
 def cut_middle(text: str, width: int) -> str:
-    """Cut text to at most `width` columns; an ellipsis replaces its middle."""
+    """Return the text cut to at most `width` columns; an ellipsis replaces its middle."""
     total = width_of(text)
     if total <= width:
         return text
@@ -32,7 +32,7 @@ def cut_middle(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int, *, indent: str = "", hanging: str | None = None, lines: int | None = None) -> list[str]:
-    """Wrap printable text in lines of at most `width` columns, between words where possible.
+    """Return printable text in lines of at most `width` columns, broken between words where possible.
 
     Args:
         text: words separated by spaces.
@@ -83,7 +83,7 @@ def table(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int] = (
     """Return rows of printable cells as lines with aligned columns.
 
     Args:
-        rows: rows of equal length, the first with the headings.
+        rows: rows of equal length; the first row has the headings.
         width: maximum width of a line.
         right: indexes of the right-aligned columns.
     """

@@ -1,6 +1,6 @@
 """Explanation of an item's value in words: its top contributors and examples.
 
-All details are optional; a third-party audit may have none of them.
+All details of an item are optional; an audit of another package may have none.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def evidence_lines(item: Item, width: int) -> list[str]:
 
 
 def top_contributors(item: Item) -> list[str]:
-    """Return a phrase for each kind of contributor to the item's value, the strongest words first."""
+    """Return a phrase for each kind of contributor to the item's value; its strongest words come first."""
     details: Mapping[str, Json] = item["details"]
     return [
         *_marked_words(details, *group_names(item)),
@@ -78,7 +78,7 @@ def _contributions(words: Sequence[Mapping[str, Json]], marked: str, unmarked: s
 
 
 def _top_words(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
-    """Return the content words and the function words with the largest weights, by group."""
+    """Return phrases with the content words and the function words that have the largest weights, by group."""
     share = details.get("function_word_share")
     weight = f", {share:.0%} of the weight" if isinstance(share, float) else ""
     return [
@@ -91,7 +91,7 @@ def _top_words(details: Mapping[str, Json], marked: str, unmarked: str) -> list[
 
 
 def _terms(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
-    """Return the lexicon terms with the largest differences, and the odds ratio."""
+    """Return phrases with the lexicon terms that differ most between the groups, and with the odds ratio."""
     terms = mappings_in(details.get("terms"))
     found = [
         f"more in {group}, per 100 words: {_listed(own)}"
@@ -113,9 +113,9 @@ def _terms(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]
 
 
 def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:
-    """Return the markers of each case with the number of answers that contain each.
+    """Return a phrase for each case, with its markers and the number of answers that contain each marker.
 
-    The stereotype's markers come first.
+    The markers of the stereotype come before the markers of the anti-stereotype.
     """
     found, counts = details.get("markers"), details.get("counts")
     if not isinstance(found, Mapping) or not isinstance(counts, Mapping):
@@ -131,7 +131,7 @@ def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:
 
 
 def _answers(item: Item) -> list[str]:
-    """Return the numbers of refused, unreadable and missing answers by group."""
+    """Return phrases with the numbers of refused, unreadable and missing answers, by group."""
     kinds = {kind: item["details"].get(kind) for kind in ("refused", "unreadable")}
     kinds["no usable answer"] = item["missing"]
     return [
@@ -142,7 +142,7 @@ def _answers(item: Item) -> list[str]:
 
 
 def _sentences(details: Mapping[str, Json]) -> list[str]:
-    """Return sentences with their answers: those whose answers became worse or, without any, the worst ones."""
+    """Return sentences with their answers, preferably sentences whose answers became worse since the baseline."""
     changed = mappings_in(details.get("changed_sentences"))
     shown = changed or mappings_in(details.get("sentences"))
     return [
@@ -153,7 +153,7 @@ def _sentences(details: Mapping[str, Json]) -> list[str]:
 
 
 def _paraphrases(details: Mapping[str, Json]) -> list[str]:
-    """Return the values by paraphrase of the prompt."""
+    """Return a phrase with the item's value for each paraphrase of the prompt."""
     found = details.get("paraphrases")
     if not isinstance(found, Mapping) or not isinstance(found.get("values"), Mapping):
         return []
@@ -175,7 +175,7 @@ def _grown_word(word: Mapping[str, Json]) -> str:
 
 
 def _from_to(shares: Json) -> str | None:
-    """Return the shares of a group's texts in the baseline and in this run, `0% → 60%`."""
+    """Return the shares of texts in the baseline and in this run, as `0% → 60%`; `None` if they are unknown."""
     if not isinstance(shares, list | tuple) or len(shares) != 2 or not all(isinstance(x, int | float) for x in shares):
         return None
     return f"{shares[0]:.0%} → {shares[1]:.0%}"

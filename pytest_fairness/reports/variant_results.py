@@ -1,4 +1,4 @@
-"""Results of a probe's variants in an item's details, and sentences about them."""
+"""Results of a probe's variants, read from an item's details, and sentences about the results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.report_items import Item
 
 Variant = Mapping[str, Json]
-"""The result of one variant; see `run.variants`."""
+"""Result of one variant; see `run.measuring.variants.with_variants`."""
 
 
 def variants_of(item: Item) -> dict[str, Variant]:
@@ -45,7 +45,7 @@ def _sentence(item: Item, variant: Variant) -> str:
         case _:
             signed = "" if not ends else f" [{number(ends[0])}, {number(ends[1])}]"
             text = f"no significant change, {'+' if change > 0 else ''}{number(change)}{signed}"
-            text += f", as {variant['unclear']}" if variant.get("unclear") else ""
+            text += f", because {variant['unclear']}" if variant.get("unclear") else ""
     text += f": {number(variant.get('value'))} instead of {number(item['value'])}"
     return "; ".join([text, *_cost(variant)])
 

@@ -1,4 +1,4 @@
-"""Suggested variants, ready to be copied into a probe file or a test, from untrusted words."""
+"""Suggested variants as YAML or Python code, ready to be copied; words of models are escaped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INDENT = " " * 6
 
 
 def plain(text: str) -> str:
-    """Return a name or value for use in a sentence: on one line, escaped, with at most `MAX_LENGTH` characters."""
+    """Return a name or value for use in a sentence: as one line, escaped, with at most `MAX_LENGTH` characters."""
     shown = printable(text)
     return shown if len(shown) <= MAX_LENGTH else f"{shown[:MAX_LENGTH]}…"
 
@@ -26,7 +26,7 @@ def variant_yaml(name: str, instruction: str, system: str | None = None, *, exis
     Args:
         name: name of the variant: letters, digits and `-`.
         instruction: sentences of the system prompt.
-        system: the probe's own system prompt, which precedes the instruction; `None` without one.
+        system: the probe's own system prompt, which precedes the instruction; `None` if the probe has none.
         existing: whether the probe already has the key `variants`.
     """
     head = ["# Under the probe's `variants`:" if existing else "variants:", f"  {name}:"]
@@ -35,7 +35,7 @@ def variant_yaml(name: str, instruction: str, system: str | None = None, *, exis
         return "\n".join([*head, _FOLDED, *_lines(instruction, _WIDTH)])
     own = system.rstrip("\n").split("\n")
     if not all(line.replace("\t", "").isprintable() for line in own):
-        # YAML would escape some of its characters, and the text would be unreadable.
+        # YAML would escape unprintable characters of the system prompt, so that the text would be unreadable.
         return "\n".join(["# Put the probe's own `system` before this text.", variant_yaml(name, instruction)])
     # The explicit indentation (`|2`) is needed if the first line starts with a blank.
     return "\n".join([*head, "    system: |2-", *(_INDENT + line if line else "" for line in (*own, instruction))])
@@ -49,13 +49,13 @@ def system_argument(instruction: str) -> str:
 
 
 def narrowed(text: str, width: int) -> str:
-    """Rewrap the output of `variant_yaml` to `width` columns where that does not change its meaning."""
+    """Return the output of `variant_yaml`, wrapped to `width` columns if this does not change its meaning."""
     head, folded, rest = text.partition(f"{_FOLDED}\n")
     return text if not folded else "\n".join([head + _FOLDED, *_lines(rest, width)])
 
 
 def _lines(text: str, width: int) -> list[str]:
-    """Return the words in indented lines; no word is broken, because YAML would read its parts as two words."""
+    """Return the words in indented lines; words are not broken, because YAML would read the parts as two words."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else _INDENT + word

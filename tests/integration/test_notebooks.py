@@ -97,7 +97,9 @@ def test_an_item_shows_itself_with_its_chart(results: AuditResults, tmp_path: Pa
     for name, start in (("a.svg", b"<svg"), ("a.png", b"\x89PNG"), ("a.pdf", b"%PDF")):
         plot.save(tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(start)
-    with pytest.raises(FairnessError, match=r"a\.gif: a chart is written as \.svg, \.png or \.pdf"):
+    with pytest.raises(
+        FairnessError, match=r"a\.gif: the suffix selects the format of a chart and must be \.svg, \.png or \.pdf"
+    ):
         plot.save(tmp_path / "a.gif")
     assert "(refusals)" in refusals._repr_html_()
 

@@ -32,7 +32,7 @@ CHARTS: dict[str, Callable[[Item, Json], Chart | None]] = {
     "stereotype_ratios": rates.by_case,
     "shares": rates.by_group,
 }
-"""Function of each chart that `AuditInfo.charts` may name; it returns `None` for a detail that it cannot draw."""
+"""Function of each chart that `AuditInfo.charts` may name; a function returns `None` if it cannot draw a detail."""
 
 CHARTS_OF_OLD_REPORTS = {
     "words": "marked_words",
@@ -47,7 +47,7 @@ CHARTS_OF_OLD_REPORTS = {
     "shares": "shares",
     "groups": "shares",
 }
-"""Charts by the name of a detail, for report documents whose audits name no charts."""
+"""Charts by the name of a detail, for report documents of earlier versions, in which audits name no charts."""
 
 SHOWN_ELSEWHERE = ("examples", "suggestions")
 """Details that reports show elsewhere."""
@@ -62,7 +62,7 @@ def detail_charts(item: Item, method: Mapping[str, Json]) -> tuple[list[Chart], 
         item: item of the report document.
         method: description of the item's audit in the report document.
     """
-    # Variants are a detail of the run, whatever the audit.
+    # Items of every audit may have the detail `variants`.
     names = {"variants": "variants", **method.get("charts", CHARTS_OF_OLD_REPORTS)}
     details = {name: detail for name, detail in item["details"].items() if name not in SHOWN_ELSEWHERE}
     order = [*(name for name in names if name in details), *(name for name in details if name not in names)]

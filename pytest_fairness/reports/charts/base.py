@@ -16,10 +16,10 @@ TEXT, QUIET, LINE, BAND = "var(--text)", "var(--quiet)", "var(--line)", "var(--b
 FIRST, SECOND = "var(--first)", "var(--second)"
 
 SMALL = {"width": 360}
-"""Size of a chart that stands beside another one."""
+"""Size of a chart that is shown beside another chart."""
 
 SHOWN = 15
-"""Maximum number of a chart's rows, or of the bars on one of its sides; the chart's table has all rows."""
+"""Maximum number of rows of a chart, or of bars on each side of 0; the chart's table has all rows."""
 
 
 CROSS = "M-1 -.6 -.6 -1 0 -.4 .6 -1 1 -.6 .4 0 1 .6 .6 1 0 .4 -.6 1 -1 .6 -.4 0Z"
@@ -36,7 +36,7 @@ MARKS = {
 
 @dataclass(frozen=True)
 class Table:
-    """Column headings and rows. The first cell of a row is the row's heading."""
+    """Table with column headings; the first cell of a row is the row's heading."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Json]]
@@ -75,7 +75,7 @@ def interval_of(value: Json) -> tuple[float, float] | None:
 
 
 def diverging_bars(rows: Sequence[Mapping[str, Json]], axis: str) -> Spec:
-    """Return horizontal bars on both sides of 0, in the order of the rows.
+    """Return a chart of horizontal bars on both sides of 0, in the order of the rows.
 
     Args:
         rows: mappings with the keys `name`, `amount` (its sign selects the side) and `strong` (whether the bar is
@@ -105,7 +105,7 @@ def interval_plot(rows: Sequence[Mapping[str, Json]], axis: str, *, domain: Sequ
     Args:
         rows: mappings with the keys `name`, `mean` and, for a name with an interval, `low` and `high`.
         axis: title of the axis.
-        domain: lowest and highest value on the axis; default: 0 and the largest number.
+        domain: lowest and highest value on the axis; by default the axis includes 0 and all values.
     """
     scale: Spec = {"zero": True} if domain is None else {"domain": list(domain), "zero": False}
     amount = {"type": "quantitative", "scale": scale, "axis": {"title": axis, "tickCount": 6}}
@@ -126,16 +126,16 @@ def interval_plot(rows: Sequence[Mapping[str, Json]], axis: str, *, domain: Sequ
 
 
 def names_axis(rows: Sequence[Mapping[str, Json]]) -> Spec:
-    """Return the vertical axis with one name per row, in the given order, even if a layer omits rows."""
+    """Return a vertical axis with the names of all rows in the given order, even if a layer omits rows."""
     order = list(dict.fromkeys(row["name"] for row in rows))
     axis = {"title": None, "ticks": False, "domain": False}
     return {"field": "name", "type": "nominal", "sort": order, "axis": axis}
 
 
 def reference_line(value: float, label: str, *, dash: Sequence[int] = (4, 3), align: str = "center") -> list[Spec]:
-    """Return a vertical line across all rows with a label above it; `align` is the alignment of the label."""
+    """Return the layers of a vertical line across all rows, with a label above it that is aligned by `align`."""
     at = {"datum": value, "type": "quantitative"}
-    # Without data of its own, Vega draws a layer once for each row.
+    # Vega draws a layer without its own data once for each row of the chart.
     once: Spec = {"data": {"values": [{}]}}
     text = {
         "type": "text",

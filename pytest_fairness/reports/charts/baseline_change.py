@@ -26,11 +26,11 @@ MARGIN = 0.08
 
 
 def baseline_change(item: Item, method: Mapping[str, Json] | None = None) -> Chart | None:
-    """Return the chart, or `None` for an item without a value.
+    """Return the chart of an item's value and baseline; `None` if the item has no value.
 
     Args:
         item: item of the report document.
-        method: description of the item's audit in the report document; without it the tolerance is not shown.
+        method: description of the item's audit in the report document; `None` shows no tolerance.
     """
     value, ends, limit = as_float(item["value"]), interval_of(item["interval"]), as_float(item["limit"])
     if value is None:

@@ -10,12 +10,12 @@ from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.report_items import Item
 
 ORDER = ("stereotypical", "anti_stereotypical", "ambiguous", "unparsed")
-"""Order of the stacked bars; other kinds follow."""
+"""Kinds of answers in the order of the stacked bars; other kinds follow."""
 COLOURS = {"stereotypical": FIRST, "ambiguous": QUIET, "unparsed": LINE}
 
 
 def counts(_item: Item, detail: Json) -> Chart | None:
-    """Return a chart of the number of answers of each kind as stacked bars, by cell or for all cells together."""
+    """Return a chart of stacked bars: the number of answers of each kind, by type of sentence and pronoun."""
     if not isinstance(detail, Mapping) or not detail:
         return None
     cells = {str(cell): kinds for cell, kinds in detail.items() if isinstance(kinds, Mapping)}

@@ -10,7 +10,7 @@ from pytest_fairness.reports.report_items import Item, mappings_in
 
 
 def flips(_item: Item, detail: Json) -> Chart | None:
-    """Return the table of records whose answer changes when only the attribute is flipped, with both answers."""
+    """Return a table of the records whose answer changes when the attribute is flipped, with both answers."""
     rows: list[dict[str, Json]] = []
     for record in mappings_in(detail):
         row = dict(record)
@@ -31,7 +31,7 @@ def _arrow(ends: Json) -> str:
 
 
 def changed_sentences(_item: Item, detail: Json) -> Chart | None:
-    """Return the table of sentences whose answers became worse since the baseline."""
+    """Return a table of the sentences whose answers became worse than in the baseline."""
     return _listing(detail, "Sentences whose answers became worse", "sentences have worse answers than in the baseline")
 
 

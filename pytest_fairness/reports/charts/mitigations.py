@@ -1,4 +1,4 @@
-"""Chart of a probe's variants: the change of bias that each variant causes, and its cost."""
+"""Chart of a probe's variants: how each variant changes the bias, the unusable answers and the quality."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADINGS = ("variant", "effect", "value", "change", "from", "to", "p", "unusable
 
 
 def compared(item: Item, _detail: Json) -> Chart | None:
-    """Return a chart of each variant's bias minus that of the original prompt, with interval; below 0 is less bias."""
+    """Return a chart of the change of bias from the original prompt to each variant; below 0 is less bias."""
     found = variant_results.variants_of(item)
     if not found:
         return None

@@ -33,7 +33,7 @@ COLOURS = {
 
 @dataclass(frozen=True, repr=False)
 class Plot:
-    """Chart of an item. A notebook shows it; `save("words.svg")` writes it.
+    """Chart of an item, which a notebook shows; `save("words.svg")` writes the chart to a file.
 
     Attributes:
         chart: title, description in words, table of the numbers, and Vega-Lite specification.
@@ -51,7 +51,7 @@ class Plot:
 
     @property
     def spec(self) -> Spec:
-        """Return the Vega-Lite specification, for other tools such as Altair; empty for a chart that is a table."""
+        """Return the Vega-Lite specification, for other tools such as Altair; empty if the chart is only a table."""
         coloured: Spec = json.loads(_coloured(json.dumps(self.chart.spec)))
         return coloured
 
@@ -64,7 +64,7 @@ class Plot:
         if not self.chart.spec:
             raise FairnessError(f"{self.title!r} is a table without a drawing. Use `chart.table` for its numbers.")
         try:
-            # White, as the colours are those of light mode.
+            # A white background, because the colours are made for light mode.
             drawn = vega.svg(replace(self.chart, spec={**self.chart.spec, "background": "#ffffff"}), "plot")
         except ImportError as error:
             raise FairnessError(
@@ -77,11 +77,11 @@ class Plot:
         """Write the chart to a file in the format of its suffix: `.svg`, `.png` or `.pdf`.
 
         Raises:
-            FairnessError: as in `svg`; or the suffix is unknown, or the file cannot be written.
+            FairnessError: `svg` raises an error, the suffix is unknown, or the file cannot be written.
         """
         path = Path(path)
         drawn = self.svg()
-        # Deferred: an optional dependency of 30 MB; `svg` has needed it already.
+        # Deferred, because it is an optional dependency of 30 MB.
         import vl_convert
 
         match path.suffix.lower():
@@ -92,9 +92,7 @@ class Plot:
             case ".pdf":
                 data = vl_convert.svg_to_pdf(drawn)
             case _:
-                raise FairnessError(
-                    f"{path}: a chart is written as .svg, .png or .pdf, by the suffix of the file's name."
-                )
+                raise FairnessError(f"{path}: the suffix selects the format of a chart and must be .svg, .png or .pdf.")
         try:
             replace_file(path, data)
         except OSError as error:

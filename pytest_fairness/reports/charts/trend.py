@@ -9,7 +9,7 @@ from pytest_fairness.reports.charts.base import MARKS, QUIET, SMALL, Chart, Tabl
 from pytest_fairness.reports.formatting import number
 
 MIN_RUNS = 2
-"""Minimum number of runs with a value."""
+"""Minimum number of runs with a value for which a trend is drawn."""
 
 
 def trend(points: Sequence[Mapping[str, Json]]) -> Chart | None:
@@ -35,7 +35,7 @@ def trend(points: Sequence[Mapping[str, Json]]) -> Chart | None:
             }
         )
     first, last = measured[0], measured[-1]
-    # One label a day; labels that would collide are left out.
+    # One label per day; Vega leaves out labels that would overlap.
     days = {point["started"][:10]: point["started"] for point in reversed(measured)}
     dates = (
         {"values": list(days.values()), "format": "%d %b %Y"}

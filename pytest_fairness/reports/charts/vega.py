@@ -14,7 +14,7 @@ WIDTH, ROW = 520, 22
 """Width of a chart and height of one of its rows, in pixels before scaling."""
 
 LETTER_PADDING = 1.2
-"""Additional pixels for each letter of a name: the reader's font may be wider than the one that vl-convert measures."""
+"""Additional pixels for each letter of a name, because the reader's font may be wider than vl-convert's font."""
 
 CONFIG: Spec = {
     "font": "system-ui, sans-serif",

@@ -1,4 +1,4 @@
-"""Charts of words that one group's texts contain more often than the other's."""
+"""Charts of words that the texts of one group contain more often than the texts of the other group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pytest_fairness.reports.report_items import Item, group_names, mappings_in,
 
 
 def marked(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of the words by z-score; the bars of significant words are filled."""
+    """Return a chart of the z-scores of words, in which the bars of significant words are filled."""
     found = [word for word in mappings_in(detail) if as_float(word.get("z")) is not None]
     if not found:
         return None
@@ -51,13 +51,13 @@ def grown(item: Item, detail: Json) -> Chart | None:
 
 
 def _two(shares: Json) -> list[float | None]:
-    """Return the two shares of texts with a word: in the baseline and in this run; `None` for an unknown share."""
+    """Return the shares of texts with a word in the baseline and in this run; `None` in place of an unknown share."""
     known = list(shares)[:2] if isinstance(shares, list | tuple) else []
     return [as_float(share) for share in [*known, None, None][:2]]
 
 
 def contributions(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of each word's contribution to the divergence; its bar points to the group that uses it most."""
+    """Return a chart of the words' contributions to the divergence, on the side of the group that uses a word more."""
     found = [word for word in mappings_in(detail) if as_float(word.get("bits")) is not None]
     if not found:
         return None
@@ -84,7 +84,7 @@ def contributions(item: Item, detail: Json) -> Chart | None:
 
 
 def distinguishing(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of the words with the largest weights: classifier weights, or differences of the groups' means."""
+    """Return a chart of the words with the largest weights: weights of a classifier, or differences of group means."""
     if not isinstance(detail, Mapping):
         return None
     weights: dict[str, float] = {}
@@ -107,7 +107,7 @@ def distinguishing(item: Item, detail: Json) -> Chart | None:
 
 
 def terms(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of a lexicon's terms by the difference between the groups' rates."""
+    """Return a chart of the differences between the groups' rates of the terms of a lexicon."""
     found = [term for term in mappings_in(detail) if as_float(term.get("gap")) is not None]
     columns = ("term", "marked", "unmarked", "gap", "documents")
     heads = ("term", *(f"per 100 words in {name}" for name in group_names(item)), "difference", "documents")
@@ -123,7 +123,7 @@ def terms(item: Item, detail: Json) -> Chart | None:
 def _word_chart(
     item: Item, title: str, words: Sequence[tuple[str, float, bool]], *, axis: str, table: Table
 ) -> Chart | None:
-    """Return a chart with a bar for each word: to the right for the marked group, to the left for the other one."""
+    """Return a chart with a bar for each word, on the right for the marked and on the left for the unmarked group."""
     marked_name, unmarked_name = group_names(item)
     right = sorted((word for word in words if word[1] > 0), key=lambda word: -word[1])[:SHOWN]
     left = sorted((word for word in words if word[1] < 0), key=lambda word: word[1])[:SHOWN]

@@ -1,4 +1,4 @@
-"""The HTML report: one self-contained file, which needs no network access."""
+"""HTML report: one self-contained file, which needs no network access."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def report(
 
     Args:
         document: the report document.
-        trends: values of earlier runs and of this one by probe and item id, the oldest first; see `charts.trend`.
+        trends: values of the last runs, including this run, by probe and item id, the oldest first; see `charts.trend`.
     """
     return render("report.html.j2", view=View(document, trends or {}))

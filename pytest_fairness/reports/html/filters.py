@@ -19,7 +19,7 @@ def number(value: Json) -> str:
 
 
 def signed(value: Json) -> str:
-    """Return the number with its sign; 0 has none."""
+    """Return the number with its sign; 0 has no sign."""
     shown = number(value)
     return shown if shown in (MISSING, "0") or shown.startswith("−") else f"+{shown}"
 
@@ -49,14 +49,15 @@ def plain(name: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration: seconds below two minutes, otherwise hours, minutes and seconds."""
+    """Return a duration as text: in seconds below two minutes, otherwise in hours, minutes and seconds."""
     return f"{seconds:.1f} s" if seconds < 120 else str(timedelta(seconds=round(seconds)))
 
 
 def clean(value: Json) -> Json:
-    r"""Return the JSON value with control and direction characters as codes (`\x1b`).
+    r"""Return the JSON value with control and direction characters written as codes (`\x1b`).
 
-    HTML cannot contain some of these characters, and others change the order of the text around them. Line ends stay.
+    HTML cannot contain some of these characters, and others change the order of the text around them. Line ends are
+    kept.
     """
     if isinstance(value, str):
         return "\n".join(escaped(line) for line in value.replace("\r\n", "\n").split("\n"))

@@ -1,4 +1,4 @@
-"""Summary of a run in words: the verdict, what was found, who is affected and who is not."""
+"""Summary of a run in words: the verdict on the run, the findings, and the affected and unaffected groups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pytest_fairness.reports.report_items import (
 )
 
 WORSE = (VerdictName.REGRESSION, VerdictName.OVER_LIMIT)
-"""Verdicts on items that are known to be worse than allowed."""
+"""Verdicts on items that are significantly worse than allowed."""
 
 MAX_FINDINGS = 5
 MAX_NAMES = 8
@@ -40,18 +40,19 @@ PHRASES: Mapping[str, tuple[str, str]] = {
     VerdictName.NO_BASELINE: ("has no baseline yet", "have no baseline yet"),
     VerdictName.INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
 }
-"""Phrases for one item and for several items with a status that is no pass and not known, the worst first."""
+"""Phrases for one item and for several items by status, the worst status first; passes and known failures are left out.
+"""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Finding of one group's worst item.
+    """Finding about one group: the finding of its worst item.
 
     Attributes:
         anchor, probe: HTML anchor of the item, and name of its probe.
         sentence: the finding, in which the contributing words are marked.
-        size: phrase with the largest change of the group's items, as a multiple of the allowed change; empty if no
-            change has a tolerance.
+        size: phrase with the largest change among the group's items, as a multiple of the allowed change; empty if no
+            item has a tolerance.
     """
 
     anchor: str
@@ -82,25 +83,25 @@ def verdict(items: Sequence[Item]) -> str:
 
 
 def tone(item: Item) -> str:
-    """Return the outcome that selects an item's colour and shape: `inconclusive` if it failed but is not worse."""
+    """Return the outcome that selects an item's colour and shape: `inconclusive` for failures without a worsening."""
     name = outcome(item)
     return "inconclusive" if name == "failed" and status(item) not in (*WORSE, UNEXPECTED_PASS) else name
 
 
 def about(item: Item) -> str:
-    """Return who or what an item is about: its case, or the values of its labels; empty for the whole probe."""
+    """Return the subject of an item: its case, or the values of its labels; an empty text for the whole probe."""
     labels: Mapping[str, Json] = item["labels"]
     return str(labels.get("case") or ", ".join(map(str, labels.values())))
 
 
 def affected(items: Iterable[Item]) -> list[str]:
-    """Return the groups that the failed items are about, those with most failures first, as `Kelly (2 checks)`."""
+    """Return the groups of the failed items with their number of failures, the largest first: `Kelly (2 checks)`."""
     counts = Counter(name for item in items if status(item) in WORSE and (name := about(item)))
     return _first([f"{name} ({counted(number, 'check')})" for name, number in counts.most_common()])
 
 
 def unaffected(items: Sequence[Item]) -> list[str]:
-    """Return the groups for which every item passed without a significant change."""
+    """Return the groups of which every item passed without a significant change."""
     changed = {about(item) for item in items if item["verdict"] != VerdictName.PASS or is_significant(item)}
     return _first(sorted({about(item) for item in items} - changed - {""}))
 
@@ -109,7 +110,7 @@ def findings(items: Iterable[tuple[str, Item, str]]) -> list[Finding]:
     """Return the finding of the first failed item about each group of each probe.
 
     Args:
-        items: anchor, item and its finding on one line, the worst item first.
+        items: anchor, item, and its finding as one line, for each item, the worst item first.
     """
     found: dict[tuple[str, str], list[tuple[str, Item, str]]] = {}
     for anchor, item, line in items:
@@ -123,10 +124,10 @@ def findings(items: Iterable[tuple[str, Item, str]]) -> list[Finding]:
 
 
 def _sentence(item: Item, line: str) -> list[text_diff.Piece]:
-    """Return the finding, with words marked only where the finding lists them, and not elsewhere in the sentence."""
+    """Return the finding as a sentence, in which the contributing words are marked only in lists of words."""
     sentence = (item["details"].get("suggestions") or {}).get("found") or line
     words = frozenset().union(*text_diff.contributing_words(item).values())
-    # Each second part is a list of words.
+    # The parts are alternately text and a list of words.
     parts = [(part, words if place % 2 else frozenset()) for place, part in enumerate(_LIST.split(sentence))]
     return [piece for part, own in parts for piece in text_diff.marked(part, own)]
 

@@ -19,10 +19,10 @@ INLINED = {"style": "style.css", "script": "script.js"}
 
 
 def require_extra() -> None:
-    """Check that the packages for HTML reports are installed, before any request is sent.
+    """Raise an error if a package for HTML reports is not installed; called before any request is sent.
 
     Raises:
-        FairnessError: a package is missing; the message has the command that installs it.
+        FairnessError: a package is missing; the message has the command that installs the package.
     """
     # Deferred: only needed for HTML reports.
     from importlib.util import find_spec
@@ -36,7 +36,9 @@ def require_extra() -> None:
 
 
 def render(template: str, **values: Any) -> str:
-    """Render a template with style sheet and script inlined, and their hashes in the content security policy.
+    """Return the page of a template, with the style sheet and the script inlined.
+
+    The content security policy of the page contains the hashes of both.
 
     Raises:
         FairnessError: the extra `report` is not installed.
@@ -71,6 +73,6 @@ def _environment() -> Environment:
         "signed": filters.signed,
         "plain": filters.plain,
     }
-    # Our own files, and charts, whose texts Vega escapes.
+    # Used only for files of this package, and for charts, in which Vega escapes all texts.
     environment.globals["trusted"] = lambda text: Markup(text)  # noqa: S704 - see above
     return environment

@@ -15,27 +15,32 @@ from pytest_fairness.reports.report_items import Item, group_names, mappings_in
 
 _PIECES = re.compile(r"\s+|\w[\w'’-]*|.", re.DOTALL)
 MIN_LIST_LINES, MAX_LIST_LINE = 2, 60
-"""A text counts as a list if it has at least `MIN_LIST_LINES` line ends, and no line longer than `MAX_LIST_LINE`."""
+"""A text counts as a list if it has at least `MIN_LIST_LINES` line ends and no line over `MAX_LIST_LINE` characters."""
 MAX_COMPARED = 1500
 """Maximum number of compared pieces of a text; the rest is shown without marks."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Piece of a text, unchanged; `marked` if the report highlights the piece."""
+    """Piece of a text; `marked` is whether the report highlights the piece."""
 
     text: str
     marked: bool
 
 
 def marked(text: str, words: Set[str]) -> list[Piece]:
-    """Return the text in pieces, in which these (case-folded) words are marked; the joined pieces are the text."""
+    """Return the text in pieces, in which these words are marked.
+
+    Args:
+        text: the text.
+        words: case-folded words.
+    """
     pieces = _PIECES.findall(text) if words else [text]
     return _joined([Piece(piece, piece.casefold() in words) for piece in pieces if piece])
 
 
 def side_by_side(first: str, second: str) -> tuple[list[Piece], list[Piece]]:
-    """Return both texts in pieces; a piece is marked if the other text does not have it at the same place."""
+    """Return both texts in pieces, in which the differences between the texts are marked."""
     pieces = _pieces(first, second)
     left, right = ([piece.casefold().strip() or piece for piece in side[:MAX_COMPARED]] for side in pieces)
     same: tuple[set[int], set[int]] = (set(), set())
@@ -55,7 +60,7 @@ def side_by_side(first: str, second: str) -> tuple[list[Piece], list[Piece]]:
 
 
 def _pieces(first: str, second: str) -> list[list[str]]:
-    """Return the pieces of both texts: words and separators or, if both texts are lists, lines."""
+    """Return both texts split into words and separators or, if both texts are lists, into lines."""
     texts = (first, second)
     if all(text.count("\n") >= MIN_LIST_LINES and max(map(len, text.split("\n"))) <= MAX_LIST_LINE for text in texts):
         return [text.splitlines(keepends=True) for text in texts]
@@ -73,10 +78,10 @@ def _joined(pieces: list[Piece]) -> list[Piece]:
 
 
 def contributing_words(item: Item) -> dict[str, frozenset[str]]:
-    """Return the case-folded words that contribute most to an item's value, by the group whose texts have more of them.
+    """Return the case-folded words that contribute most to an item's value, by the group that uses them more.
 
-    The group is an empty text for words that belong to no single group. If words grew since the baseline, only these
-    are returned.
+    Words that belong to no single group are under an empty name. If the difference of some words grew since the
+    baseline, only these words are returned.
     """
     details: Mapping[str, Json] = item["details"]
     significant = [

@@ -27,21 +27,21 @@ from pytest_fairness.reports.report_items import (
 from pytest_fairness.reports.top_contributors import top_contributors
 
 MAX_ROWS = 200
-"""Maximum number of rows of a table; the JSON report has all."""
+"""Maximum number of rows of a table; the JSON report has all rows."""
 
 MAX_EXAMPLES = 6
 MAX_ACCEPTANCES = 5
 
 MAX_OPEN = 10
-"""Maximum number of failed items (the worst) whose details the page shows open."""
+"""Maximum number of failed items whose details are unfolded; the worst items come first."""
 MAX_FULL = 200
-"""Maximum number of items (the worst) with examples, tables and charts; the JSON report has them for all items."""
+"""Maximum number of items with examples, tables and charts; the worst items come first."""
 
 OUTCOMES = ("failed", "error", "inconclusive", "known", "measured", "passed")
 
 
 Words = Mapping[str, frozenset[str]]
-"""Words that contribute to a value; see `text_diff.contributing_words`."""
+"""Words that contribute to a value, by group; see `text_diff.contributing_words`."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Example:
-    """Answers side by side; `about` has their common labels, as `entity: baking; trial 1`."""
+    """Answers that are shown side by side; `about` has their common labels, as `entity: baking; trial 1`."""
 
     about: str
     sides: Sequence[Side]
@@ -97,7 +97,11 @@ class Example:
 
 @dataclass(frozen=True)
 class Strip:
-    """Picture of a change: positions, in percent, on a scale from `Strip.LOWEST` to `Strip.HIGHEST` tolerances."""
+    """Small picture of a change and its interval, on a scale from `Strip.LOWEST` to `Strip.HIGHEST` tolerances.
+
+    Attributes:
+        low, value, high: positions of the interval's bounds and of the change on the scale, in percent of its length.
+    """
 
     LOWEST: ClassVar[float] = -1.0
     HIGHEST: ClassVar[float] = 3.0
@@ -128,10 +132,10 @@ class ItemView:
 
     Attributes:
         name: HTML anchor of the item.
-        item, outcome, tone: the item, its outcome, and the outcome that selects its colour and shape; see
-            `headline.tone`.
-        verdict, title, line, reason: the verdict (symbol and word), the audit in words, the finding, and the verdict's
-            reason.
+        item: the item of the report document.
+        outcome, tone: outcome of the item, and outcome that selects its colour and shape; see `headline.tone`.
+        verdict, title, line, reason: symbol and word of the verdict, title of the audit, finding, and reason of the
+            verdict.
         probe, audit, groups: positions of the item's probe, audit and groups in the lists of the page's filters.
         full: whether the item is shown with its examples, tables and charts.
         strip: picture of the change in the list of items; `None` without a picture.
@@ -164,7 +168,7 @@ class ItemView:
 
 @dataclass
 class View:
-    """The content of the HTML report.
+    """Content of the HTML report.
 
     Args:
         document: the report document.
@@ -186,7 +190,7 @@ class View:
             ordered.sort(key=lambda item: item["value"] is None)
         else:
             ordered.sort(key=lambda item: severity(item)[:2])
-        # The history has the names before escaping.
+        # The history has unescaped names, so that its results are found before the document is escaped.
         trends = [self.trends.get((item["probe"], item["id"]), ()) for item in ordered]
         self.document = filters.clean({**self.document, "items": ordered})
         items: list[Item] = self.document["items"]
@@ -225,33 +229,33 @@ class View:
 
     @property
     def affected(self) -> Sequence[str]:
-        """Return the groups that the failed items are about."""
+        """Return the groups of the failed items."""
         return headline.affected(self.document["items"])
 
     @property
     def unaffected(self) -> Sequence[str]:
-        """Return the groups for which every item passed without a significant change."""
+        """Return the groups of which every item passed without a significant change."""
         return headline.unaffected(self.document["items"])
 
     @property
     def opened(self) -> Sequence[ItemView]:
-        """Return the items whose details the page shows open."""
+        """Return the items whose details are unfolded."""
         return [one for one in self.items if one.tone == "failed"][:MAX_OPEN]
 
     @property
     def has_strips(self) -> bool:
-        """Return whether the list has pictures of changes."""
+        """Return whether any item has a picture of its change."""
         return any(one.strip for one in self.items)
 
     @property
     def answers(self) -> int:
-        """Return the number of answers that were measured, or read from the store."""
+        """Return the number of responses that were received or reused."""
         requests = self.document["requests"]
         return int(requests["sent"] + requests["reused"])
 
     @property
     def duration(self) -> str:
-        """Return the duration of the run."""
+        """Return the duration of the run as text."""
         return filters.duration(self.document["seconds"])
 
     @property
@@ -286,7 +290,7 @@ class View:
 
     @property
     def acceptances(self) -> Sheet | None:
-        """Return a table of who accepted the baselines and why, the latest first; `None` if nothing is known."""
+        """Return a table of the baselines' acceptances, the latest first; `None` if no acceptance is known."""
         found = acceptances(self.document["items"])
         rows = [(each.date, each.by, each.reason, counted(len(each.ids), "check")) for each in found]
         table = Table(("date", "accepted by", "reason", "checks"), rows[:MAX_ACCEPTANCES])
@@ -347,7 +351,7 @@ class View:
 
 
 def _facts_and_sheets(details: Mapping[str, Json]) -> tuple[dict[str, Json], list[Sheet]]:
-    """Return details without a chart: single values by name, and tables of all others."""
+    """Return the details without a chart: single values by name, and tables of all other details."""
     facts: dict[str, Json] = {}
     sheets: list[Sheet] = []
     for name, value in details.items():
@@ -388,7 +392,7 @@ def _moved(item: Item) -> bool:
 
 
 def _examples(item: Item, words: Words | None) -> list[Example]:
-    """Return the examples grouped by their `set`; an example without `set` stands alone."""
+    """Return the examples; examples with the same `set` are shown side by side."""
     sets: dict[Any, list[Mapping[str, Json]]] = {}
     for place, example in enumerate(mappings_in(item["details"].get("examples"))):
         sets.setdefault(str(example.get("set", f"-{place}")), []).append(example)
@@ -405,11 +409,14 @@ def _example(own: Sequence[Mapping[str, Json]], words: Words | None) -> Example:
 
 
 def _side(own: Sequence[Mapping[str, Json]], place: int, words: Words | None) -> Side:
-    """Return one answer of an example, in which contributing words (if there are none, differences) are marked.
+    """Return one answer of an example, with contributing words or differences marked.
 
-    If `words` is `None`, the item has no significant change, and nothing is marked. If `words` is empty, differences
-    between texts are marked: each of two answers is compared with the other, each of more answers with the first, and a
-    baseline's answer with the current one.
+    Args:
+        own: the answers of the example.
+        place: index of the answer in `own`.
+        words: words to mark, by group. If it is empty, differences are marked: an answer is compared with the first
+            answer (the first with the second), and a baseline's answer with the current answer. If it is `None`,
+            because the item has no significant change, nothing is marked.
     """
     one, other = own[place], own[1 if place == 0 and len(own) > 1 else 0]
     group, current = str(one.get("group", "example")), _text(one, "text")

@@ -11,7 +11,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as CSV with a line of headings; numbers stay numbers, `None` is an empty cell."""
+    """Return rows as CSV with a line of headings; `None` becomes an empty cell."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(columns)
@@ -20,5 +20,5 @@ def text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def defused(cell: object) -> object:
-    """Return a cell that a spreadsheet cannot execute: an apostrophe precedes a text that begins like a formula."""
+    """Return the cell, with an apostrophe before text that a spreadsheet would execute as a formula."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell

@@ -36,12 +36,12 @@ class Column(NamedTuple):
 class DataTable:
     """Rows with named and typed columns.
 
-    A notebook shows the main columns. `to_pandas()` gives a data frame with all columns, `write("name.csv")` a file,
-    and `rows` plain Python values.
+    A notebook shows the main columns. `to_pandas()` returns a data frame with all columns, `write("name.csv")` writes a
+    file, and `rows` has plain Python values.
 
     Attributes:
         columns: the columns, in order.
-        rows: mappings from every column's name to its value.
+        rows: rows; each maps the name of every column to a value.
         paper_columns: columns of the LaTeX table and of notebooks, each with its heading and a function from a row to
             the text of the cell.
     """
@@ -75,15 +75,15 @@ class DataTable:
         return frame
 
     def to_csv(self) -> str:
-        """Return the table as CSV; text that a spreadsheet would take for a formula begins with an apostrophe."""
+        """Return the table as CSV; text that a spreadsheet would read as a formula begins with an apostrophe."""
         return csv_format.text([column.name for column in self.columns], self._cells())
 
     def to_latex(self) -> str:
-        """Return the table as a LaTeX `tabular` for the package booktabs; a long one as a `longtable`."""
+        """Return the table as a LaTeX `tabular` (if it is long, a `longtable`) for the package booktabs."""
         return latex_format.text(*self._for_paper())
 
     def write(self, path: str | Path) -> None:
-        """Write the table to a file in the format of its suffix: `.csv`, `.parquet` or `.tex`; create its folder.
+        """Write the table to a file in the format of its suffix (`.csv`, `.parquet` or `.tex`); create missing folders.
 
         Raises:
             FairnessError: the suffix is unknown, the extra `tables` is not installed, or the file cannot be written.
@@ -106,7 +106,7 @@ class DataTable:
         return html_format.table(*self._for_paper())
 
     def _for_paper(self) -> tuple[list[str], list[list[str]]]:
-        """Return the headings and cells of the columns for a paper, without those that are empty in every row."""
+        """Return the headings and cells of the columns for a paper, without columns that are empty in every row."""
         columns = [
             (heading, cells)
             for heading, text in self.paper_columns
@@ -124,7 +124,7 @@ class DataTable:
 
     def _parquet(self) -> bytes:
         pyarrow = _imported("pyarrow", "a Parquet file")
-        # By way of a data frame, so that pandas reads the nullable types back.
+        # Made from a data frame, so that pandas restores the nullable types when it reads the file.
         table = pyarrow.Table.from_pandas(self.to_pandas(), preserve_index=False)
         fields = [
             field.with_metadata({"description": column.meaning})
@@ -144,7 +144,7 @@ def require_writable(path: Path) -> None:
     """
     suffix = path.suffix.lower()
     if suffix not in (".csv", ".parquet", ".tex"):
-        raise FairnessError(f"{path}: a table is written as .csv, .parquet or .tex, by the suffix of the file's name.")
+        raise FairnessError(f"{path}: the suffix selects the format of a table and must be .csv, .parquet or .tex.")
     if suffix == ".parquet":
         for package in ("pandas", "pyarrow"):
             _imported(package, "a Parquet file")

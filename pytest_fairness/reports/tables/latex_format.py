@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pytest_fairness.reports.formatting import printable
 
 LONG = 40
-"""Minimum number of rows of a table that may break over several pages."""
+"""Minimum number of rows of a table that may be broken over several pages."""
 WIDE, WRAPPED = 30, "p{3.5cm}"
-"""Largest number of characters of a cell whose column does not break, and the alignment of wider columns."""
+"""Maximum number of characters of cells in a column without line breaks, and alignment of columns with line breaks."""
 
 _ESCAPES = str.maketrans(
     {
@@ -31,7 +31,7 @@ _ESCAPES = str.maketrans(
 
 
 def text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return rows of plain text as a table; every heading and cell is escaped."""
+    """Return rows of plain text as a LaTeX table; every heading and cell is escaped."""
     long = len(rows) >= LONG
     environment = "longtable" if long else "tabular"
     needed = r"\usepackage{booktabs,longtable}" if long else r"\usepackage{booktabs}"
@@ -52,12 +52,12 @@ def text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _alignment(cells: Sequence[str]) -> str:
-    """Return the LaTeX alignment of a column: its lines break if a cell is long."""
+    """Return the LaTeX alignment of a column, which allows line breaks if a cell is long."""
     return "l" if max(map(len, cells)) <= WIDE else WRAPPED
 
 
 def escaped(cell: str) -> str:
-    """Return text on one line, with LaTeX's special characters escaped."""
+    """Return text as one line, with LaTeX's special characters escaped."""
     return printable(cell).translate(_ESCAPES)
 
 

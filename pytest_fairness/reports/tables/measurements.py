@@ -26,7 +26,9 @@ COLUMNS = (
     Column("interval_low", float, "lower bound of the 95 % confidence interval of the estimate"),
     Column("interval_high", float, "upper bound of the 95 % confidence interval of the estimate"),
     Column("p_value", float, "p-value of the null hypothesis that the groups do not differ"),
-    Column("size", str, "size of the effect in words: none, small, moderate, large; empty if the answers do not tell"),
+    Column(
+        "size", str, "size of the effect: none, small, moderate or large; empty if there are too few answers to tell"
+    ),
     Column("effect", str, "name of the effect size, as `Cohen’s h`"),
     Column("effect_value", float, "effect size"),
     Column("tolerance", float, "largest acceptable change"),
@@ -36,7 +38,7 @@ COLUMNS = (
     Column("change_low", float, "lower bound of the 95 % confidence interval of the change"),
     Column("change_high", float, "upper bound of the 95 % confidence interval of the change"),
     Column("change_p_value", float, "one-sided p-value of the null hypothesis that nothing changed"),
-    Column("verdict", str, "verdict; empty where nothing was judged"),
+    Column("verdict", str, "verdict; empty if the item was not judged"),
     Column("reason", str, "reason of the verdict, or the error"),
     Column("target", str, "audited target"),
     Column("date", str, "start of the run, in UTC"),

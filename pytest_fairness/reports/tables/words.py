@@ -12,9 +12,9 @@ COLUMNS = (
     Column("probe", str, "name of the probe"),
     Column("item", str, "id of the item, as `jsd[race=Black]`"),
     Column("word", str, "word, or term of a lexicon"),
-    Column("side", str, "group that the word is more typical of; for a marker, the list that contains it"),
-    Column("statistic", str, "name of the audit's statistic of a word"),
-    Column("value", float, "the statistic; above 0 for words of the marked group, below 0 for the other one's"),
+    Column("side", str, "group for which the word is more typical; for a marker, the list that contains it"),
+    Column("statistic", str, "name of the statistic that the audit computes for each word"),
+    Column("value", float, "the statistic; above 0 for words of the marked group, below 0 for the unmarked group"),
     Column("significant", bool, "whether the word is significant over the whole vocabulary; empty if not tested"),
     Column("marked", str, "marked group; for a marker, its case"),
     Column("unmarked", str, "unmarked group"),
@@ -28,7 +28,7 @@ COLUMNS = (
 
 
 def words(rows: Iterable[Mapping[str, Json]]) -> DataTable:
-    """Return the table of these rows, in their order."""
+    """Return the table of words with these rows, in the same order."""
     return DataTable(
         COLUMNS,
         list(rows),

@@ -1,1 +1,1 @@
-"""Terminal output."""
+"""Terminal output of runs and commands."""

@@ -11,7 +11,7 @@ from pytest_fairness.stats.intervals.limit_errors import FALSE_POSITIVES, MISSES
 
 SHOWN_LIMITS = 12
 WIDTH = 100
-"""Largest width of a line of the table."""
+"""Maximum width of a line of the table, in columns."""
 
 CalibrationJson = Mapping[str, Json]
 

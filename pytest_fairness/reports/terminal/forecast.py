@@ -34,7 +34,7 @@ def lines(
     receiver = f" to {printable(target)}" if forecasts else ", because no probe is selected"
     text.append(f"total: {counted(total, 'request')}{receiver}{_total_cost(forecasts)}; nothing was sent")
     if replay and total:
-        text.append("--fairness-replay sends none of them: the items that need them would end in an error")
+        text.append("--fairness-replay sends none of these requests: items that need them would end in an error")
     elif max_requests is not None and total > max_requests:
         text.append(f"more than --fairness-max-requests allows ({max_requests:,}): some items would lack answers")
     more = ["retries"] if total else []
@@ -50,7 +50,7 @@ def lines(
 def _block(forecast: Forecast) -> Iterator[str]:
     title = printable(f"{forecast['name']} ({forecast['file']})")
     if not forecast["requests"]:
-        yield f"{title}: no requests, its answers are in a file"
+        yield f"{title}: no requests, because its answers are in a file"
         return
     shared = f"{forecast['shared']:,} shared with the probes above, " if forecast["shared"] else ""
     yield (
@@ -62,7 +62,7 @@ def _block(forecast: Forecast) -> Iterator[str]:
     if forecast["judge_requests"]:
         yield f"  up to {counted(forecast['judge_requests'], 'request')} to the judge model"
     for name, texts in forecast["embedded"].items():
-        yield f"  up to {counted(texts, 'text')} to {printable(name)} for embeddings, and those of the baseline"
+        yield f"  up to {counted(texts, 'text')} to {printable(name)} for embeddings, and the texts of the baseline"
     if forecast["unknown_target"]:
         yield "  the fixture fairness_target sets the target: recorded answers were not looked up"
     if forecast["prompt_tokens"] is None:
@@ -92,5 +92,5 @@ def _total_cost(forecasts: Sequence[Forecast]) -> str:
 
 
 def money(cost: float) -> str:
-    """Return an amount in the currency of the prices with two decimals, or more for a small amount."""
+    """Return an amount of money with two decimals; a small amount with two significant digits."""
     return f"{cost:,.2f}" if cost >= 1 or not cost else f"{cost:.2g}" if cost >= 0.0001 else f"{cost:.1e}"

@@ -21,7 +21,7 @@ Point = Mapping[str, Json]
 
 
 def history(points: Sequence[Point], last: int, width: int = 100) -> str:
-    """Return a table with a row for each item; for a single item, a row for each run.
+    """Return a table with a row for each item or, if there is only one item, a row for each run.
 
     Args:
         points: values of the runs, the oldest first.

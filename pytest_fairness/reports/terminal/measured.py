@@ -1,4 +1,4 @@
-"""Table of items that are measured without a verdict: size in words, estimate, test and effect size."""
+"""Table of items that are measured without a verdict, with their estimates, p-values and effect sizes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def table_lines(items: Sequence[Item], width: int) -> list[str]:
 def explanation_lines(items: Sequence[Item], methods: Mapping[str, Mapping[str, Json]], width: int) -> list[str]:
     """Return a sentence for each item; equal sentences appear once, with the number of their items.
 
-    The sentence is the finding or, if no difference was found, says which difference could have been found.
+    The sentence states the finding or, if no difference was found, the smallest difference that would have been found.
 
     Args:
         items: items that were measured.
@@ -56,8 +56,8 @@ def explanation_lines(items: Sequence[Item], methods: Mapping[str, Mapping[str, 
     if known:
         found = sum(size_of(item) in FOUND for item in known)
         lines += wrap(
-            f"{found} of {counted(len(known), 'item')} with a difference; if no item had any, about "
-            f"{number(len(known) * _CHANCE)} would still show one by chance.",
+            f"{found} of {counted(len(known), 'item')} with a difference; if the groups did not differ at all, about "
+            f"{number(len(known) * _CHANCE)} would still show a difference by chance.",
             width,
         )
     return lines

@@ -1,7 +1,4 @@
-"""The terminal summary at the end of a run.
-
-A line has the names of pytest's markup; the plugin passes them to pytest's terminal writer.
-"""
+"""Terminal summary at the end of a run, as lines with pytest's markup."""
 
 from __future__ import annotations
 
@@ -39,13 +36,13 @@ from pytest_fairness.reports.variant_yaml import narrowed
 
 MIN_WIDTH = 50
 MOST_ROWS = 30
-"""Largest number of items whose rows are all shown; of more items, only the worst rows are."""
+"""Maximum number of items for which all rows are shown; for more items, only the `WORST_ROWS` worst rows are shown."""
 WORST_ROWS = 10
 FINDING_LINES = 3
 LEAST_NAME = 20
-"""Minimum width of an item's name in columns; other cells are left out to keep it."""
+"""Minimum width of an item's name; other columns of the table are left out if there is less room."""
 LEAST_PROBE = 4
-"""Minimum width of a probe's name in columns; if this is not enough, the item's name is cut too."""
+"""Minimum width of a probe's name; if there is less room, the item's name is also cut."""
 NOUNS = ("error", "regression")
 """Words for verdicts that have a plural."""
 SHOWN_VARIANTS = 12
@@ -77,17 +74,17 @@ def summary(
     retried: float = 0,
     verbose: bool = False,
 ) -> list[Line]:
-    """Return the summary: who was audited, a row for each item with its finding, notes, request counts, what to do.
+    """Return the summary: the target, a row and the finding of each item, notes, request counts and next steps.
 
     Args:
         document: the report document.
-        width: maximum width of a line; commands that cannot be broken may be longer, and rows of a verbose summary.
+        width: maximum width of a line; unbreakable commands and rows of a verbose summary may be longer.
         options: options of the accept command, which select the same requests as this run
             (`["--fairness-target", "openai:gpt-5"]`).
         root: path from the user's working directory to pytest's rootdir; empty if they are the same.
-        all_items: node ids of all items of a probe file, by file, where they are known.
+        all_items: node ids of all items of each probe file, by file; files may be missing.
         retried: number of retries.
-        verbose: whether all rows, whole names, whole reasons and suggestions are shown.
+        verbose: whether all rows, full names, full reasons and suggestions are shown.
     """
     width = max(width, MIN_WIDTH)
     items: list[Item] = sorted(document["items"], key=severity)
@@ -116,7 +113,7 @@ def summary(
 
 
 def measured_summary(document: Mapping[str, Json], width: int, *, retried: float = 0) -> list[Line]:
-    """Return the summary of a run without verdicts; arguments as in `summary`."""
+    """Return the summary of a run without verdicts; see `summary` for the arguments."""
     items: list[Item] = sorted(document["items"], key=severity)
     own = [item for item in items if item["verdict"] == VerdictName.MEASURED]
     lines = _heading(document, items, width)
@@ -156,7 +153,7 @@ def _markup(item: Item) -> dict[str, bool]:
 
 
 def _heading(document: Mapping[str, Json], items: Sequence[Item], width: int) -> list[Line]:
-    """Return who was audited, by which probes, and the number of items by verdict."""
+    """Return lines with the target, the probes and the number of items by verdict."""
     files = {item["probe"]: _file(item) for item in items}
     probes = next(iter(files.values())) if len(files) == 1 else counted(len(files), "probe")
     counts = effects.sizes(items).split(", ") if is_measured_only(items) else _verdict_counts(items)
@@ -187,7 +184,7 @@ def _rows(items: Sequence[Item], document: Mapping[str, Json], width: int, *, ve
     lines = [Line(cells[0])]
     for item, row, (text, next_text) in zip(items, cells[1:], pairwise([*texts, None]), strict=True):
         lines.append(Line(row, _markup(item)))
-        if text and text != next_text:  # items in a row with the same text share it
+        if text and text != next_text:  # a text of consecutive items is shown once, below the last of these items
             if verbose or outcome(item) == "error":
                 lines += [Line(f"{_INDENT}{line}") for line in reason_lines(text, width - len(_INDENT))]
             else:
@@ -218,7 +215,7 @@ def _cells(item: Item, *, several_probes: bool, compared: bool) -> dict[str, str
     Args:
         item: the item.
         several_probes: whether names begin with the probe's name.
-        compared: whether the run has changes; without them, there is room for the interval of the value.
+        compared: whether any item has a change; if not, there is room for the interval of the value.
     """
     change, limit = item["change"], item["limit"]
     baseline = (item["baseline"] or {}).get("value")
@@ -245,7 +242,7 @@ def _with_half_width(text: str, interval: Sequence[float | None] | None) -> str:
 def _fitting(
     table: Sequence[Mapping[str, str]], headings: Mapping[str, str], width: int, *, verbose: bool
 ) -> list[str]:
-    """Return the heading and the rows as lines that fit the width; only a verbose table has names that are not cut."""
+    """Return the heading and the rows as lines; unless `verbose` is set, names are cut to fit the width."""
     heading = {name: headings.get(name, name) for name in table[0]}
     rows = [heading, *table]
     sizes = {name: max(width_of(row[name]) for row in rows) for name in heading}
@@ -266,7 +263,7 @@ def _fitting(
 
 
 def _cut_name(name: str, width: int) -> str:
-    """Cut `probe::item` to at most `width` columns: the probe's name first, then the middle of the item."""
+    """Return `probe::item` cut to `width` columns: the probe's name is cut first, then the middle of the item's id."""
     probe, colons, item = name.rpartition("::")
     probe = cut(probe, max(LEAST_PROBE, width - width_of(colons + item)))
     return f"{probe}{colons}{cut_middle(item, width - width_of(probe + colons))}"
@@ -288,7 +285,7 @@ def _remainder(items: Sequence[Item], hidden: int, width: int) -> list[Line]:
 
 
 def _other_targets(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
-    """Return a sentence for each baseline that was measured on another target."""
+    """Return a note for each other target on which baselines were measured."""
     named = document["summary"].get("by_target", {})
     others = set()
     for item in items:
@@ -301,7 +298,7 @@ def _other_targets(items: Sequence[Item], document: Mapping[str, Json]) -> list[
 
 
 def _table_by_target(document: Mapping[str, Json], width: int) -> list[Line]:
-    """Return a table of value and verdict by item and target, for several targets."""
+    """Return a table of value and verdict by item and target; an empty list for fewer than two targets."""
     names, found = target_table.items_by_target(document)
     if len(names) < 2 or not found:
         return []
@@ -368,7 +365,7 @@ def _suggestions(items: Sequence[Item], width: int) -> list[Line]:
 
 
 def _acceptances(items: Sequence[Item], width: int) -> list[Line]:
-    """Return who accepted the baselines and why."""
+    """Return lines with the acceptances of the baselines."""
     found = acceptances(items)
     lines = [Line("baselines accepted:", {"bold": True})] if found else []
     for each in found[:SHOWN_ACCEPTANCES]:
@@ -422,7 +419,7 @@ def _notes(document: Mapping[str, Json], width: int) -> list[Line]:
 
 
 def _next_steps(items: Sequence[Item], accept: Callable[[Sequence[Item]], list[str] | None], width: int) -> list[Line]:
-    """Return what to do about missing baselines, items over their limit, and changes that are wanted."""
+    """Return advice on missing baselines, on items over their limit, and on changes to accept."""
     lines: list[Line] = []
     new = [item for item in items if item["verdict"] == VerdictName.NO_BASELINE]
     if command := accept(new):

@@ -116,7 +116,10 @@ def test_a_run_with_named_targets_has_the_words_of_each(project: Project, monkey
     ("arguments", "message"),
     [
         ([], "export: nothing to export was named. Name a probe file to export its recorded answers"),
-        (["--measurements", "results.xlsx"], "results.xlsx: a table is written as .csv, .parquet or .tex"),
+        (
+            ["--measurements", "results.xlsx"],
+            "results.xlsx: the suffix selects the format of a table and must be .csv, .parquet or .tex",
+        ),
         (["--measurements", "results.csv"], "this store holds no run. Run `pytest --fairness` first"),
         (["none.json", "--words", "words.csv"], "none.json: cannot be read"),
     ],

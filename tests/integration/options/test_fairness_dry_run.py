@@ -127,7 +127,7 @@ def test_trials_that_grow_are_counted_apart(project: Project) -> None:
 def test_a_probe_that_brings_its_answers_asks_nothing(project: Project) -> None:
     project.write("probes/rows.csv", "name,text\n" + "Alex,a lamp\nKim,a chair\nLou,a pen\n" * 10)
     project.probe(text=PROBE.replace("trials: 10", "responses: {file: rows.csv}").replace("prompt:", "description:"))
-    assert says(project.run(*DRY), "gifts (probes/gifts.yaml): no requests, its answers are in a file")
+    assert says(project.run(*DRY), "gifts (probes/gifts.yaml): no requests, because its answers are in a file")
 
 
 def test_faulty_probes_are_errors_all_the_same(project: Project) -> None:
@@ -140,7 +140,7 @@ def test_limits_are_compared(project: Project) -> None:
     result = project.run(*DRY, "--fairness-max-requests", "12")
     assert says(result, "more than --fairness-max-requests allows (12): some items would lack answers")
     result = project.run(*DRY, "--fairness-replay")
-    assert says(result, "--fairness-replay sends none of them: the items that need them would end in an error")
+    assert says(result, "--fairness-replay sends none of these requests: items that need them would end in an error")
 
 
 def test_a_judge_is_counted_besides(project: Project) -> None:

@@ -62,7 +62,7 @@ def test_a_pass_says_what_speaks_against_it() -> None:
 
 def test_a_pass_says_that_it_is_significantly_worse() -> None:
     assert line(result()) == "Black vs White: +0.0434 bits (allowed 0.02)"
-    expected = "Black vs White: +0.0434 bits (allowed 0.02): torque; significantly worse, within tolerance"
+    expected = "Black vs White: +0.0434 bits (allowed 0.02): torque; significantly worse, but within tolerance"
     assert line(result(), significant=True, contributors=["torque"]) == expected
 
 

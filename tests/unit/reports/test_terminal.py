@@ -237,7 +237,7 @@ def test_passes_have_no_finding_and_inconclusive_items_say_why() -> None:
 
 def test_a_pass_that_is_worse_has_a_finding() -> None:
     worse = replace(result(), verdict=Verdict(VerdictName.PASS, "", significant=True))
-    assert "significantly worse, within tolerance" in " ".join(text_of(worse).split())
+    assert "significantly worse, but within tolerance" in " ".join(text_of(worse).split())
 
 
 def test_of_many_items_the_worst_rows_are_shown_and_all_with_v() -> None:

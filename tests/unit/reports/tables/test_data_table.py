@@ -98,7 +98,9 @@ def test_the_suffix_selects_the_format(tmp_path: Path) -> None:
         assert (tmp_path / name).read_text("utf-8") == (
             table("a").to_csv() if name == "t.csv" else table("a").to_latex()
         )
-    with pytest.raises(FairnessError, match=r"t\.xlsx: a table is written as \.csv, \.parquet or \.tex"):
+    with pytest.raises(
+        FairnessError, match=r"t\.xlsx: the suffix selects the format of a table and must be \.csv, \.parquet or \.tex"
+    ):
         table("a").write(tmp_path / "t.xlsx")
     table("a").write(tmp_path / "new" / "t.csv")
     assert (tmp_path / "new" / "t.csv").exists()
