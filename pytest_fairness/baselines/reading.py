@@ -97,7 +97,7 @@ def read_baseline(folder: Path, name: str, known: Baseline | None = None) -> Bas
         ) from error
     except UnicodeDecodeError as error:
         raise damaged(summary_path, "is not UTF-8") from error
-    stored, items = _content(summary_path, text)
+    stored, items = parse_summary(summary_path, text)
     if stored != name and name_key(stored) == name_key(name):
         raise _case_only(summary_path, stored, name)
     return Baseline(items, summary_path, answers_path, stamps)
@@ -163,8 +163,12 @@ def _stamp(path: Path) -> Stamp | None:
     return found.st_mtime_ns, found.st_size
 
 
-def _content(path: Path, text: str) -> tuple[str, Mapping[str, Entry]]:
-    """Return the name of the baseline and its entries from a summary file's text."""
+def parse_summary(path: Path, text: str) -> tuple[str, Mapping[str, Entry]]:
+    """Return the name of the baseline and its entries from a summary file's text.
+
+    Raises:
+        BaselineError: the text is no valid summary; the message names the path.
+    """
     conflict = re.search(r"^(<<<<<<<|>>>>>>>) ", text, re.MULTILINE)
     if conflict:
         raise damaged(path, "holds an unresolved merge conflict", text.count("\n", 0, conflict.start()) + 1)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Self
 
 from pytest_fairness.baselines.answer_sets import Row, read_answers
 from pytest_fairness.baselines.entries import Entry
@@ -54,6 +55,43 @@ class Snapshot:
             return {}
 
 
+@dataclass(frozen=True)
+class Revisions:
+    """The two ends of a range of revisions.
+
+    Attributes:
+        old, new: ids of the commits; `new` is `None` for the working tree.
+        old_name, new_name: the revisions as the user named them, with their commits.
+    """
+
+    old: str
+    new: str | None
+    old_name: str
+    new_name: str
+
+    @classmethod
+    def parse(cls, place: Path, revisions: str) -> Self:
+        """Return the ends of `REV` (to the working tree), `A..B` or `A...B` (from the common ancestor to B).
+
+        Raises:
+            FairnessError: a revision does not exist, or there is no common ancestor.
+        """
+        first, dots, second = revisions.partition("...")
+        if not dots:
+            first, dots, second = revisions.partition("..")
+        old = commit_of(place, first or "HEAD")
+        new = commit_of(place, second or "HEAD") if dots else None
+        name = first or "HEAD"
+        if dots == "..." and new is not None:
+            try:
+                old = git(place, "merge-base", old, new).decode().strip()
+            except GitError as error:
+                raise FairnessError(f"{revisions}: the two revisions have no common ancestor.") from error
+            name = f"common ancestor of {name} and {second or 'HEAD'}"
+        shown = WORKING_TREE if new is None else f"{second or 'HEAD'} ({new[:7]})"
+        return cls(old, new, f"{name} ({old[:7]})", shown)
+
+
 @contextmanager
 def snapshots(folder: Path, revisions: str) -> Iterator[tuple[Snapshot, Snapshot]]:
     """Yield the baselines before and after a change.
@@ -65,33 +103,31 @@ def snapshots(folder: Path, revisions: str) -> Iterator[tuple[Snapshot, Snapshot
     Raises:
         FairnessError: git is not installed, the folder is in no repository, or the revision does not exist.
     """
+    place, inside = repository_of(folder)
+    ends = Revisions.parse(place, revisions)
+    with TemporaryDirectory() as temporary:
+        before = _in_commit(place, ends.old, inside, Path(temporary) / "old", ends.old_name)
+        if ends.new is None:
+            yield before, _snapshot(WORKING_TREE, folder)
+        else:
+            yield before, _in_commit(place, ends.new, inside, Path(temporary) / "new", ends.new_name)
+
+
+def repository_of(folder: Path) -> tuple[Path, str]:
+    """Return an existing folder of the git repository, and the path of `folder` from the root of the repository.
+
+    Raises:
+        FairnessError: there is no git or no repository.
+    """
     place = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
     try:
         top = Path(git(place, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n"))
     except GitError as error:
         raise FairnessError(f"{folder}: baselines cannot be compared with a git revision: {error}.") from error
-    inside = Path(os.path.relpath(folder.resolve(), top.resolve())).as_posix()
-    first, dots, second = revisions.partition("...")
-    if not dots:
-        first, dots, second = revisions.partition("..")
-    old = _commit(place, first or "HEAD")
-    new = _commit(place, second or "HEAD") if dots else None
-    name = first or "HEAD"
-    if dots == "..." and new is not None:
-        try:
-            old = git(place, "merge-base", old, new).decode().strip()
-        except GitError as error:
-            raise FairnessError(f"{revisions}: the two revisions have no common ancestor.") from error
-        name = f"common ancestor of {name} and {second or 'HEAD'}"
-    with TemporaryDirectory() as temporary:
-        before = _in_commit(place, old, inside, Path(temporary) / "old", f"{name} ({old[:7]})")
-        if new is None:
-            yield before, _snapshot(WORKING_TREE, folder)
-        else:
-            yield before, _in_commit(place, new, inside, Path(temporary) / "new", f"{second or 'HEAD'} ({new[:7]})")
+    return place, Path(os.path.relpath(folder.resolve(), top.resolve())).as_posix()
 
 
-def _commit(place: Path, revision: str) -> str:
+def commit_of(place: Path, revision: str) -> str:
     """Return the id of a revision's commit."""
     # A revision that starts with a dash would be an option of git.
     if not revision.startswith("-") and revision.isprintable():

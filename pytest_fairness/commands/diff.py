@@ -16,10 +16,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "revision",
         nargs="?",
-        default="HEAD",
         metavar="REV",
         help="git revision with which the working tree is compared; or A..B to compare two revisions, or A...B to show "
-        "the changes in B since it branched off A (default: HEAD)",
+        "the changes in B since it branched off A (default: HEAD; with --log, the whole history)",
+    )
+    parser.add_argument(
+        "--log",
+        action="store_true",
+        help="list each acceptance in the git history, the latest first: date, person, reason, old and new values",
     )
     parser.add_argument("--baselines", type=Path, metavar="DIR", help="folder of the baselines (default: baselines)")
     parser.add_argument(
@@ -32,13 +36,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Show how the baselines changed since a git revision: values, top contributors, acceptors and reasons."""
+    from pytest_fairness.baselines import acceptances
     from pytest_fairness.baselines.changes import changes
     from pytest_fairness.baselines.revisions import snapshots
-    from pytest_fairness.reports import baseline_changes
+    from pytest_fairness.reports import acceptance_log, baseline_changes
     from pytest_fairness.reports.formatting import without_commands
 
     folder = Path.cwd() / (arguments.baselines or RunSettings(Path.cwd()).baselines)
-    with snapshots(folder, arguments.revision) as (old, new):
+    suffix = "" if arguments.output is None else arguments.output.suffix.lower()
+    as_markdown = (arguments.format or ("markdown" if suffix == ".md" else "terminal")) == "markdown"
+    width = shutil.get_terminal_size((80, 24)).columns
+    if arguments.log:
+        log = acceptances.acceptance_log(folder, arguments.revision)
+        text = acceptance_log.markdown(log) if as_markdown else without_commands(acceptance_log.terminal(log, width))
+        write([text], arguments.output)
+        return
+    with snapshots(folder, arguments.revision or "HEAD") as (old, new):
         found = changes(old, new)
         problems = [*old.problems, *new.problems]
         if not (old.items or new.items or problems):
@@ -48,10 +61,8 @@ def run(arguments: argparse.Namespace) -> None:
             )
         unchanged = len(new.items) - sum(change.new is not None for change in found)
         title = baseline_changes.headline(found, old.name, new.name, unchanged)
-    suffix = "" if arguments.output is None else arguments.output.suffix.lower()
-    if (arguments.format or ("markdown" if suffix == ".md" else "terminal")) == "markdown":
+    if as_markdown:
         text = baseline_changes.markdown(found, title, problems)
     else:
-        width = shutil.get_terminal_size((80, 24)).columns
         text = without_commands(baseline_changes.terminal(found, title, problems, width))
     write([text], arguments.output)

@@ -1,0 +1,185 @@
+"""Acceptances of baseline values over time, from the git history of the baseline files."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from pytest_fairness.baselines.entries import Entry
+from pytest_fairness.baselines.git import git
+from pytest_fairness.baselines.reading import parse_summary
+from pytest_fairness.baselines.revisions import SUMMARY_SUFFIX, WORKING_TREE, Revisions, commit_of, repository_of
+from pytest_fairness.errors import BaselineError, FairnessError
+
+Entries = Mapping[str, Entry]
+"""Entries of a baseline, by item id."""
+FileChange = tuple[str, Sequence[Entries | None], Entries | None]
+"""Name of a baseline, its entries before (for each parent) and after; `None` for a file that cannot be read."""
+
+
+@dataclass(frozen=True)
+class AcceptedItem:
+    """Item of an acceptance: name of its baseline, id, and value before and after; `None` if there was or is none."""
+
+    baseline: str
+    id: str
+    old: float | None
+    new: float | None
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """Values that one person accepted on one date for one reason.
+
+    Attributes:
+        date: date of the measurement or, for removed items, of the commit; ISO 8601.
+        by, reason: `None` if the baseline does not name them.
+        commit: short id of the commit; `None` if the change is not committed.
+        items: the accepted items, sorted.
+    """
+
+    date: str
+    by: str | None
+    reason: str | None
+    commit: str | None
+    items: Sequence[AcceptedItem]
+
+
+@dataclass(frozen=True)
+class AcceptanceLog:
+    """Acceptances, the latest first; a phrase with the revisions; and a sentence for each file that cannot be read."""
+
+    acceptances: Sequence[Acceptance]
+    revisions: str
+    problems: Sequence[str]
+
+
+def acceptance_log(folder: Path, revisions: str | None) -> AcceptanceLog:
+    """Return all acceptances in the baselines of a folder.
+
+    Args:
+        folder: folder of the baselines; it may be missing in the working tree.
+        revisions: `A..B`, `A...B` (since the common ancestor), `REV` (up to the working tree), or `None` (the whole
+            history up to the working tree).
+
+    Raises:
+        FairnessError: git is not installed, the folder is in no repository, a revision does not exist, or the whole
+            history has no baseline.
+    """
+    place, inside = repository_of(folder)
+    history = _History(place, folder, inside)
+    ends = Revisions.parse(place, revisions or "HEAD")
+    last = ends.new or commit_of(place, "HEAD")
+    found = [
+        acceptance
+        for commit, date in history.commits(last if revisions is None else f"{ends.old}..{last}")
+        for acceptance in _acceptances(history.changed_files(commit), date, commit[:7])
+    ]
+    if ends.new is None:
+        now = datetime.now(UTC).isoformat()
+        found += _acceptances(history.uncommitted(last), now, None)
+        told = "whole history" if revisions is None else f"from {ends.old_name} to {WORKING_TREE}"
+    else:
+        told = f"from {ends.old_name} to {ends.new_name}"
+    if revisions is None and not found and not history.problems:
+        raise FairnessError(
+            f"{folder}: neither the folder nor the git history has a baseline. Make baselines with "
+            "`pytest --fairness-rebaseline`, or name another folder with --baselines DIR."
+        )
+    found.reverse()
+    found.sort(key=lambda each: each.date, reverse=True)
+    return AcceptanceLog(found, told, history.problems)
+
+
+class _History:
+    """Baseline files of a folder in the commits of its repository.
+
+    Attributes:
+        problems: a sentence for each file that cannot be read.
+    """
+
+    def __init__(self, place: Path, folder: Path, inside: str) -> None:
+        self._place, self._folder, self._inside = place, folder, inside
+        self._path = f":(top,literal){'' if inside == '.' else inside}"
+        self.problems: list[str] = []
+        self._in_blob = cache(self._read_blob)
+
+    def commits(self, revisions: str) -> list[tuple[str, str]]:
+        """Return id and date of the commits that changed a baseline, the oldest first."""
+        lines = git(self._place, "log", "--reverse", "--topo-order", "--format=%H %cI", revisions, "--", self._path)
+        return [(commit, date) for commit, _, date in (line.partition(" ") for line in lines.decode().splitlines())]
+
+    def changed_files(self, commit: str) -> Iterator[FileChange]:
+        """Yield name, entries before (for each parent that differs) and entries after of each baseline in a commit."""
+        options = ("--root", "-r", "-c", "-z", "--no-commit-id", "--no-renames", "--no-abbrev")
+        parts = git(self._place, "diff-tree", *options, commit, "--", self._path).split(b"\0")
+        for facts, path in zip(parts[::2], parts[1::2], strict=False):
+            parents = len(facts) - len(facts.lstrip(b":"))
+            *before, after = facts.decode("ascii").split()[parents + 1 : 2 * parents + 2]
+            if (name := self._name(path)) is not None:
+                yield name, [self._in_blob(name, blob) for blob in before], self._in_blob(name, after)
+
+    def uncommitted(self, commit: str) -> Iterator[FileChange]:
+        """Yield name, entries in the commit and entries in the working tree of each baseline."""
+        listed = git(self._place, "ls-tree", "-r", "-z", "--full-tree", commit, "--", self._inside)
+        blobs = {}
+        for line in filter(None, listed.split(b"\0")):
+            facts, _, path = line.partition(b"\t")
+            if (name := self._name(path)) is not None:
+                blobs[name] = facts.split()[2].decode("ascii")
+        files = {path.name.removesuffix(SUMMARY_SUFFIX): path for path in self._folder.glob(f"*{SUMMARY_SUFFIX}")}
+        for name in sorted({*blobs, *files}):
+            data = files[name].read_bytes() if name in files else None
+            after = {} if data is None else self._parsed(name, data, "working tree")
+            yield name, [self._in_blob(name, blobs[name]) if name in blobs else {}], after
+
+    def _name(self, path: bytes) -> str | None:
+        """Return the name of the baseline whose summary has this path; `None` if the path is not of a summary."""
+        folder, _, file = path.decode("utf-8", "surrogateescape").rpartition("/")
+        return file.removesuffix(SUMMARY_SUFFIX) if file.endswith(SUMMARY_SUFFIX) and folder == self._parent else None
+
+    @property
+    def _parent(self) -> str:
+        return "" if self._inside == "." else self._inside
+
+    def _read_blob(self, name: str, blob: str) -> Entries | None:
+        if not blob.strip("0"):
+            return {}
+        return self._parsed(name, git(self._place, "cat-file", "blob", blob), f"git object {blob[:7]}")
+
+    def _parsed(self, name: str, data: bytes, where: str) -> Entries | None:
+        try:
+            return parse_summary(Path(f"{name}{SUMMARY_SUFFIX}"), data.decode("utf-8"))[1]
+        except (BaselineError, UnicodeDecodeError) as error:
+            self.problems.append(f"{where}, {str(error).partition('. Restore it with')[0]}")
+            return None
+
+
+def _acceptances(files: Iterator[FileChange], date: str, commit: str | None) -> Iterator[Acceptance]:
+    """Yield the acceptances of one commit, or of the changes that are not committed; renamed items are left out."""
+    changed: list[tuple[str, str, Entry | None, Entry | None]] = []
+    for name, parents, after in files:
+        before = [entries for entries in parents if entries is not None]
+        if after is None or not before:
+            continue  # the problems name the file
+        for item in sorted({*after, *before[0]}):
+            old, new = before[0].get(item), after.get(item)
+            if all(entries.get(item) != new for entries in before):
+                changed.append((name, item, old, new))
+    renamed = [new for _, item, old, new in changed if old is None and _removed(changed, item, new)]
+    groups: dict[tuple[str, str | None, str | None], list[AcceptedItem]] = defaultdict(list)
+    for name, item, old, new in changed:
+        if (new or old) in renamed and (old is None or new is None):
+            continue
+        key = (date, None, None) if new is None else (new.date, new.accepted_by, new.reason)
+        groups[key].append(AcceptedItem(name, item, *(None if entry is None else entry.value for entry in (old, new))))
+    for (when, by, reason), items in groups.items():
+        yield Acceptance(when, by, reason, commit, items)
+
+
+def _removed(changed: Sequence[tuple[str, str, Entry | None, Entry | None]], item: str, entry: Entry | None) -> bool:
+    return any(other == item and new is None and old == entry for _, other, old, new in changed)
