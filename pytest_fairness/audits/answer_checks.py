@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 
 from pytest_fairness.audits import language
 from pytest_fairness.audits.base import AnyAudit, AnyItem
 from pytest_fairness.errors import short_message
 from pytest_fairness.plurals import counted
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.records import Answer, Concern, Measurement, RowsWithoutGroup, Status
+from pytest_fairness.records import Answer, Answers, Concern, Measurement, RowsWithoutGroup, Status
 
 VERSION = 4
 """Version of the checks; stored measurements are reused only for the same version."""
@@ -63,7 +63,7 @@ _ANY_NUMBER = re.compile(r"\S*\d\S*")
 
 
 def concerns(
-    probe: Probe, audit: AnyAudit, item: AnyItem, answers: Sequence[Answer], measurement: Measurement
+    probe: Probe, audit: AnyAudit, item: AnyItem, answers: Answers, measurement: Measurement
 ) -> tuple[Concern, ...]:
     """Return the reasons to doubt a measurement, the most serious first.
 
@@ -110,7 +110,7 @@ def missing_in_every_group(measurement: Measurement) -> list[Concern]:
     ]
 
 
-def unrecognised_refusals(probe: Probe, item: AnyItem, answers: Sequence[Answer]) -> list[Concern]:
+def unrecognised_refusals(probe: Probe, item: AnyItem, answers: Answers) -> list[Concern]:
     """Return the concern that refusals in other languages may have been counted as answers.
 
     This concern is only for audits that measure refusals, because refusals are recognised in English only.
@@ -137,7 +137,7 @@ def unrecognised_refusals(probe: Probe, item: AnyItem, answers: Sequence[Answer]
     ]
 
 
-def _mostly_foreign(probe: Probe, answers: Sequence[Answer]) -> list[Concern]:
+def _mostly_foreign(probe: Probe, answers: Answers) -> list[Concern]:
     """Return the note that most answers are in other languages than English."""
     texts = [text for answer in answers if (text := _text_read(probe, answer)) is not None]
     shares = language.foreign_shares({"": texts})[""]
@@ -165,7 +165,7 @@ def _percentages(shares: Mapping[str, float]) -> str:
     return ", ".join(f"{share:.0%} {name}" for name, share in shares.items())
 
 
-def failed_requests(answers: Sequence[Answer]) -> Concern | None:
+def failed_requests(answers: Answers) -> Concern | None:
     """Return a note with the number of failed requests and the most frequent error; `None` if no request failed."""
     errors = Counter(short_message(answer.error) for answer in answers if answer.error is not None)
     if not errors:
@@ -201,7 +201,7 @@ def truncated(probe: Probe, answers: Iterable[Answer]) -> dict[str, int]:
     return {"answers": len(cut), "of": len(usable)}
 
 
-def _truncated_answers(probe: Probe, answers: Sequence[Answer]) -> Concern | None:
+def _truncated_answers(probe: Probe, answers: Answers) -> Concern | None:
     """Return the concern that many answers were cut off, so that only their beginnings were measured."""
     count, total = truncated(probe, answers).values()
     if count <= TRUNCATED_SHARE * total:
@@ -223,7 +223,7 @@ def effective_number(counts: Iterable[int]) -> float:
     return sum(sizes) ** 2 / sum(size**2 for size in sizes) if sizes else 0.0
 
 
-def _constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Sequence[Answer]) -> Concern | None:
+def _constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Answers) -> Concern | None:
     """Return the concern that answers do not depend on their prompts.
 
     Answers that differ only in letter case, blanks, request ids or times count as the same. If all answers of the item

@@ -6,7 +6,7 @@ Quality is not an audit: audits measure differences between groups, and answers 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from pytest_fairness.audits.pronouns.coded_answers import code
 from pytest_fairness.probes.coreference.model import CoreferenceProbe
 from pytest_fairness.probes.counterfactual.model import FLIPPED, CounterfactualProbe
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.records import Answer
+from pytest_fairness.records import Answers
 from pytest_fairness.stats.lists import ranking
 
 
@@ -33,7 +33,7 @@ class AnswerQuality:
     scores: Mapping[str, float]
 
 
-def of_lists(probe: RecommendationProbe, answers: Sequence[Answer]) -> AnswerQuality | None:
+def of_lists(probe: RecommendationProbe, answers: Answers) -> AnswerQuality | None:
     """Return the mean NDCG@k of each entity whose relevant items are known (Järvelin and Kekäläinen 2002)."""
     if probe.relevant is None:
         return None
@@ -46,7 +46,7 @@ def of_lists(probe: RecommendationProbe, answers: Sequence[Answer]) -> AnswerQua
     return _by_unit("NDCG", scored)
 
 
-def of_decisions(probe: CounterfactualProbe, answers: Sequence[Answer]) -> AnswerQuality | None:
+def of_decisions(probe: CounterfactualProbe, answers: Answers) -> AnswerQuality | None:
     """Return the accuracy of each record.
 
     Answers about records with a flipped attribute are left out, because the right answer is not known.
@@ -61,7 +61,7 @@ def of_decisions(probe: CounterfactualProbe, answers: Sequence[Answer]) -> Answe
     )
 
 
-def of_resolutions(probe: CoreferenceProbe, answers: Sequence[Answer]) -> AnswerQuality | None:
+def of_resolutions(probe: CoreferenceProbe, answers: Answers) -> AnswerQuality | None:
     """Return the accuracy of each WinoBias sentence; `None` for ambiguous sentences, which have no right answer."""
     if not probe.is_winobias:
         return None

@@ -13,7 +13,7 @@ from pytest_fairness.audits.findings import Finding, axis_of
 from pytest_fairness.audits.info import AuditInfo
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
 from pytest_fairness.stats.intervals import normal
 
 BETA = 0.05
@@ -85,7 +85,7 @@ class Preparation:
     """
 
     model: str
-    texts: Callable[[Sequence[Answer]], Sequence[str | None]]
+    texts: Callable[[Answers], Sequence[str | None]]
     label: str | None = None
 
 
@@ -160,7 +160,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
     rule: ClassVar[DecisionRule]
     kind: ClassVar[str]
     version: ClassVar[int]
-    settings_model: ClassVar[type[AuditSettings]]
+    settings_model: ClassVar[type[AuditSettings]] = AuditSettings
     counted: ClassVar[str] = "trials"
     grows_with_size: ClassVar[bool] = False
     closed_answers: ClassVar[bool] = False
@@ -173,7 +173,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
     def uses(self, probe: ProbeT, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Return whether the item needs the answers with these labels."""
 
-    def about(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Sequence[Answer]:
+    def about(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers) -> Answers:
         """Return the item's answers that are counted, checked and shown: the answers for the compared groups.
 
         An item may need further answers, for which `uses` is true, only as an aid: for example, `marked_words` counts
@@ -193,7 +193,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         return None
 
     @abstractmethod
-    def measure(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
+    def measure(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers) -> Measurement:
         """Return the measurement of one run.
 
         Args:
@@ -207,16 +207,14 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         """
 
     @abstractmethod
-    def compare(
-        self, probe: ProbeT, item: AuditItem[SettingsT], current: Sequence[Answer], baseline: Sequence[Answer]
-    ) -> Comparison:
+    def compare(self, probe: ProbeT, item: AuditItem[SettingsT], current: Answers, baseline: Answers) -> Comparison:
         """Return the comparison of this run's answers with the baseline's answers; see `measure` for the arguments.
 
         Raises:
             NotMeasurable: there are too few usable answers in the baseline.
         """
 
-    def value(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
+    def value(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers) -> float:
         """Return only the value that `measure` returns for these answers; a subclass may compute it faster.
 
         Raises:
@@ -225,7 +223,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         return self.measure(probe, item, answers).value
 
     def concerns(
-        self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
+        self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return reasons to doubt the measurement that are specific to this audit; see `answer_checks` for others.
 
@@ -237,7 +235,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         """
         return []
 
-    def score(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
+    def score(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers) -> float:
         """Return the value of a few answers that a person labelled as a whole; limits are calibrated with such values.
 
         Raises:
@@ -290,7 +288,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         return {}
 
     def word_rows(
-        self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer], details: Mapping[str, Json]
+        self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers, details: Mapping[str, Json]
     ) -> list[dict[str, Json]]:
         """Return a row for each word of the answers, for the exported word table; see `text.word_rows`.
 
@@ -313,7 +311,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         )
 
     def examples(
-        self, probe: ProbeT, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
+        self, probe: ProbeT, item: AuditItem[SettingsT], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
         """Return lists of example answers; reports show the answers of each list side by side.
 

@@ -56,7 +56,7 @@ AUDITS: dict[str, dict[str, str]] = {
 extensions."""
 
 
-REQUIRED = ("info", "rule", "kind", "version", "settings_model")
+REQUIRED = ("info", "rule", "kind", "version")
 """Class attributes that an audit must have."""
 
 
@@ -133,4 +133,9 @@ def settings_model(kind: str, name: str) -> type[AuditSettings]:
         ge=least if math.isfinite(least) else None,
         le=most if math.isfinite(most) else None,
     )
-    return create_model(model.__name__, __base__=model, __doc__=model.__doc__, limit=(float | None, limit))
+    own = (
+        model.__doc__
+        if model is not AuditSettings
+        else f"Settings of `{name}`: only the settings that every audit has."
+    )
+    return create_model(model.__name__, __base__=model, __doc__=own, limit=(float | None, limit))

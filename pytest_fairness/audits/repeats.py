@@ -30,33 +30,24 @@ def repeats(cells: Iterable[Sequence[str]], temperature: float | None) -> bool:
     return bool(several) and all(_all_alike(texts, temperature) for texts in several)
 
 
-def too_few_observations(observations: int, answers: int) -> Concern:
-    """Return the concern that repeated answers leave too few observations for any test.
+def concern_of(observations: int, answers: int, *, enough: bool) -> Concern:
+    """Return the concern that repeated answers count as one observation, and may leave too few for any test.
 
     Args:
         observations: number of different prompts.
         answers: number of answers to these prompts.
+        enough: whether the observations are enough for a test; each group needs `MINIMUM_OBSERVATIONS`.
     """
-    return Concern(
-        "repeated_answers",
-        f"every trial repeats the same answer, so that {answers} answers are {observations} observations; "
-        f"each group needs {MINIMUM_OBSERVATIONS}. Set `sampling.temperature` above 0, or give several prompts",
-        withholds="test",
+    message = (
+        f"count as {observations}: one for each prompt and group"
+        if enough
+        else f"are {observations} observations; each group needs {MINIMUM_OBSERVATIONS}. Set `sampling.temperature` "
+        "above 0, or give several prompts"
     )
-
-
-def counted_once(observations: int, answers: int) -> Concern:
-    """Return the note that repeated answers count as one.
-
-    Args:
-        observations: number of different prompts.
-        answers: number of answers to these prompts.
-    """
     return Concern(
         "repeated_answers",
-        f"every trial repeats the same answer, so that {answers} answers count as {observations}: one for each "
-        "prompt and group",
-        withholds="nothing",
+        f"every trial repeats the same answer, so that {answers} answers {message}",
+        withholds="nothing" if enough else "test",
     )
 
 

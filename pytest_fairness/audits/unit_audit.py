@@ -19,7 +19,7 @@ from pytest_fairness.audits.base import Audit, AuditItem, ProbeT
 from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement, Reversal
+from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement, Reversal
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.resampling import randomness
 from pytest_fairness.stats.unit_tables.change import SideChange, UnitChange
@@ -111,7 +111,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
     usable: ClassVar[str] = "can be measured"
 
     @abstractmethod
-    def table(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> UnitTable:
+    def table(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers) -> UnitTable:
         """Return the table of one run; the order of the answers does not matter."""
 
     @abstractmethod
@@ -135,9 +135,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             f"only {complete} {self.counted} {self.usable}, {MINIMUM_UNITS} are needed; {cure}.", unusable=bool(lost)
         )
 
-    def comparable(
-        self, current: Sequence[Answer], baseline: Sequence[Answer]
-    ) -> tuple[Sequence[Answer], Sequence[Answer]]:
+    def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
         """Return the answers of both runs, cut to the same number of trials if that number alone changes the value.
 
         By default the answers are returned unchanged.
@@ -160,7 +158,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         """
         return {}
 
-    def measure(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
+    def measure(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers) -> Measurement:
         """Return the value, its standard error over units and the p-value of its test; see `Audit.measure`."""
         table = self.table(probe, item, answers)
         self.check_table(table)
@@ -186,7 +184,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         )
 
     def concerns(
-        self, probe: ProbeT, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
+        self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return the concern that more than 10 % of the units are incomplete although their answers are not missing.
 
@@ -204,9 +202,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             )
         ]
 
-    def compare(
-        self, probe: ProbeT, item: AuditItem[SettingsT], current: Sequence[Answer], baseline: Sequence[Answer]
-    ) -> Comparison:
+    def compare(self, probe: ProbeT, item: AuditItem[SettingsT], current: Answers, baseline: Answers) -> Comparison:
         """Return the change over the units that are complete in both runs; see `UnitChange`.
 
         Raises:

@@ -5,7 +5,7 @@ This package does not use pytest, the network or files.
 
 from __future__ import annotations
 
-from pytest_fairness.records.answers import Answer, Judged, Judging, RowsWithoutGroup, Status
+from pytest_fairness.records.answers import Answer, Answers, Judged, Judging, RowsWithoutGroup, Status
 from pytest_fairness.records.effects import Effect, Size
 from pytest_fairness.records.measurements import Comparison, Concern, Interval, Measurement, Reversal
 from pytest_fairness.records.plain_json import MAX_LINE, Json, without_nonfinite
@@ -17,6 +17,7 @@ __all__ = [
     "TOO_LONG",
     "Answer",
     "AnswerFormat",
+    "Answers",
     "Comparison",
     "Concern",
     "Effect",

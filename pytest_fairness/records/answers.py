@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
@@ -91,6 +91,10 @@ class Answer:
     def usable(self) -> bool:
         """Return whether the answer can be measured."""
         return self.status is Status.OK
+
+
+Answers = Sequence[Answer]
+"""Answers of one run, or of one item of a run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitAudit, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats.resampling import column_means, significance
 
 Floats = NDArray[np.float64]
@@ -49,7 +49,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
     harmed: ClassVar[str] = ""
 
     @abstractmethod
-    def table(self, probe: RecommendationProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Matrix:
+    def table(self, probe: RecommendationProbe, item: AuditItem[SettingsT], answers: Answers) -> Matrix:
         """Return the table of one run; the order of the answers does not matter."""
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
@@ -75,9 +75,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
             },
         }
 
-    def comparable(
-        self, current: Sequence[Answer], baseline: Sequence[Answer]
-    ) -> tuple[Sequence[Answer], Sequence[Answer]]:
+    def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
         """Return the answers of both runs, cut to the same number of trials for each attribute.
 
         The range of the means depends on the number of trials: with more trials, chance contributes less to the range.
@@ -134,10 +132,10 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         )
 
 
-def equal_trials(current: Sequence[Answer], baseline: Sequence[Answer]) -> tuple[list[Answer], list[Answer]]:
+def equal_trials(current: Answers, baseline: Answers) -> tuple[list[Answer], list[Answer]]:
     """Return the answers of both runs, cut to the same number of trials of each attribute."""
 
-    def trials(run: Sequence[Answer]) -> dict[str, int]:
+    def trials(run: Answers) -> dict[str, int]:
         most: dict[str, int] = {}
         for answer in run:
             attribute = answer.labels["attribute"]

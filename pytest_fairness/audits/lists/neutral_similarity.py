@@ -13,7 +13,7 @@ from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Draw, Lists, count
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.records import Answer, Json, Status
+from pytest_fairness.records import Answer, Answers, Json, Status
 from pytest_fairness.stats.lists.similarity import Measure, Variant, similarities
 
 MISSING = (Status.REFUSED, Status.UNREADABLE, Status.FAILED)
@@ -40,7 +40,7 @@ Pairs = dict[tuple[str, str], list[tuple[Draw, Draw]]]
 def to_neutral(
     probe: RecommendationProbe,
     settings: SimilaritySettings,
-    answers: Sequence[Answer],
+    answers: Answers,
     attribute: str,
     values: Sequence[str],
     perturbation: str = "",

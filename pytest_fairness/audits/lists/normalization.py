@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain, islice
 
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.records import Answer, Status
+from pytest_fairness.records import Answer, Answers, Status
 
 NEUTRAL = "neutral"
 """Value of the label `attribute` for a question without an attribute; also the name of the neutral group in reports."""
@@ -187,7 +187,7 @@ def _order(answer: Answer) -> tuple[object, ...]:
     return *again, answer.trial, sorted(labels.items()), answer.text or ""
 
 
-def _draw(probe: RecommendationProbe, key: tuple[str, str, str, str, int], attempts: Sequence[Answer]) -> Draw:
+def _draw(probe: RecommendationProbe, key: tuple[str, str, str, str, int], attempts: Answers) -> Draw:
     """Return the longest list among the answers to one question; `key` holds the question's labels and trial."""
     entity, attribute, value, perturbation, trial = key
     if len(attempts) > 1:

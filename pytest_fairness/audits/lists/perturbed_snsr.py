@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +10,7 @@ from pytest_fairness.audits.lists.neutral_similarity import SimilaritySettings, 
 from pytest_fairness.audits.lists.normalization import NEUTRAL
 from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.records import Answer, Json
+from pytest_fairness.records import Answer, Answers, Json
 from pytest_fairness.stats.groups.spreads import value_range
 from pytest_fairness.stats.resampling import column_means, randomness, significance
 
@@ -23,7 +21,7 @@ BOOTSTRAPS = 2000
 
 
 def perturbed_snsr(
-    probe: RecommendationProbe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer], attribute: str
+    probe: RecommendationProbe, item: AuditItem[SimilaritySettings], answers: Answers, attribute: str
 ) -> dict[str, Json] | None:
     """Return the attribute's SNSR for original and for perturbed questions, and its change.
 

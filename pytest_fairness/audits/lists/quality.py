@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +19,7 @@ from pytest_fairness.audits.lists.value_gap_audit import ValueGapAudit, values_o
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.records import Answer, Measurement, Status
+from pytest_fairness.records import Answers, Measurement, Status
 from pytest_fairness.stats.lists import ranking
 
 Floats = NDArray[np.float64]
@@ -53,7 +52,7 @@ class Quality(ValueGapAudit[QualitySettings]):
     quantity: ClassVar[str] = "ndcg"
     harmed: ClassVar[str] = "lowest"
 
-    def table(self, probe: RecommendationProbe, item: AuditItem[QualitySettings], answers: Sequence[Answer]) -> Matrix:
+    def table(self, probe: RecommendationProbe, item: AuditItem[QualitySettings], answers: Answers) -> Matrix:
         """Return the mean NDCG by entity and attribute value."""
         if probe.relevant is None:
             raise NotMeasurable(

@@ -31,7 +31,7 @@ from pytest_fairness.audits.lists.perturbed_snsr import perturbed_snsr
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.records import Answer, ItemResult, Measurement
+from pytest_fairness.records import Answers, ItemResult, Measurement
 from pytest_fairness.stats.unit_tables.means import Mean
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
@@ -78,9 +78,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
         """Return whether the labels belong to an unperturbed list, or to a list of the item's perturbation."""
         return labels.get("perturbation", "") in ("", item.labels["perturbation"])
 
-    def table(
-        self, probe: RecommendationProbe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer]
-    ) -> Matrix:
+    def table(self, probe: RecommendationProbe, item: AuditItem[SimilaritySettings], answers: Answers) -> Matrix:
         """Return each entity's similarity between lists for perturbed and original questions, in one column."""
         name = item.labels["perturbation"]
         neutral = getattr(probe.perturbations[name], "where", "text") != "attribute"
@@ -139,9 +137,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
             "Ignore typing errors, dialect and the language of a question: answer as if it were written without error.",
         )
 
-    def measure(
-        self, probe: RecommendationProbe, item: AuditItem[SimilaritySettings], answers: Sequence[Answer]
-    ) -> Measurement:
+    def measure(self, probe: RecommendationProbe, item: AuditItem[SimilaritySettings], answers: Answers) -> Measurement:
         """Return the similarity; the details have each attribute's SNSR with and without the perturbation."""
         measurement = super().measure(probe, item, answers)
         attributes = {
@@ -174,7 +170,7 @@ def _same_questions(clean: Sequence[Draw], perturbed: Sequence[Draw]) -> Pairs:
     return pairs
 
 
-def _original_trials(probe: RecommendationProbe, answers: Sequence[Answer], perturbation: str) -> float:
+def _original_trials(probe: RecommendationProbe, answers: Answers, perturbation: str) -> float:
     """Return the number of trials of original questions, without the trials that only `uncertainty` needs."""
     if probe.responses is not None:
         return math.inf

@@ -22,7 +22,7 @@ from pytest_fairness.audits.lists.value_gap_audit import ValueGapAudit, values_o
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.records import Answer, Measurement
+from pytest_fairness.records import Answers, Measurement
 from pytest_fairness.stats.unit_tables.distances import Evenness, StandardDeviation
 
 SettingsT = TypeVar("SettingsT", bound=SimilaritySettings)
@@ -36,7 +36,7 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
     quantity: ClassVar[str] = "similarity"
     harmed: ClassVar[str] = "lowest"
 
-    def table(self, probe: RecommendationProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Matrix:
+    def table(self, probe: RecommendationProbe, item: AuditItem[SettingsT], answers: Answers) -> Matrix:
         """Return the similarity to the neutral lists by entity and value."""
         attribute = item.labels["attribute"]
         return to_neutral(probe, item.settings, answers, attribute, values_of(probe, attribute))
@@ -132,7 +132,7 @@ class Pafs(_Sensitivity[PafsSettings]):
         """Return the statistic: 1 minus the mean absolute deviation of the means of the attribute values."""
         return Evenness()
 
-    def table(self, probe: RecommendationProbe, item: AuditItem[PafsSettings], answers: Sequence[Answer]) -> Matrix:
+    def table(self, probe: RecommendationProbe, item: AuditItem[PafsSettings], answers: Answers) -> Matrix:
         """Return the similarity to the neutral lists by entity and value; the details have the mean similarity."""
         matrix = super().table(probe, item, answers)
         self.check_table(matrix)

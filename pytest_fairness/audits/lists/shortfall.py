@@ -26,18 +26,14 @@ from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.records import Answer, Concern, Measurement, Status
+from pytest_fairness.records import Answers, Concern, Measurement, Status
 from pytest_fairness.stats.intervals import proportions
 
 Floats = NDArray[np.float64]
 CAME = (Status.OK, Status.REFUSED, Status.UNREADABLE)
 
 
-class ShortfallSettings(AuditSettings):
-    """Settings of `shortfall`: only the settings that every audit has."""
-
-
-class Shortfall(ValueGapAudit[ShortfallSettings]):
+class Shortfall(ValueGapAudit[AuditSettings]):
     """Largest gap between attribute values in the share of missing items, 0..1.
 
     A refused or unreadable list counts as a list in which all items are missing; a failed request is left out. If the
@@ -61,7 +57,6 @@ class Shortfall(ValueGapAudit[ShortfallSettings]):
         ),
     )
     version: ClassVar[int] = 4
-    settings_model: ClassVar[type[AuditSettings]] = ShortfallSettings
     quantity: ClassVar[str] = "share_missing"
     harmed: ClassVar[str] = "highest"
 
@@ -75,9 +70,7 @@ class Shortfall(ValueGapAudit[ShortfallSettings]):
                 unusable=True,
             )
 
-    def table(
-        self, probe: RecommendationProbe, item: AuditItem[ShortfallSettings], answers: Sequence[Answer]
-    ) -> Matrix:
+    def table(self, probe: RecommendationProbe, item: AuditItem[AuditSettings], answers: Answers) -> Matrix:
         """Return the share of missing items by entity and attribute value."""
         attribute = item.labels["attribute"]
         values = values_of(probe, attribute)
@@ -131,11 +124,7 @@ class Shortfall(ValueGapAudit[ShortfallSettings]):
         return replace(matrix, least_error=proportions.least_difference_error(min(matrix.n.values())))
 
     def concerns(
-        self,
-        probe: RecommendationProbe,
-        item: AuditItem[ShortfallSettings],
-        answers: Sequence[Answer],
-        measurement: Measurement,
+        self, probe: RecommendationProbe, item: AuditItem[AuditSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns of `UnitAudit.concerns`, and the concern that answers are missing for every value."""
         return [
@@ -149,9 +138,7 @@ class Shortfall(ValueGapAudit[ShortfallSettings]):
         return f"missing items differ by {measurement.value:.3g} ({high:.0%} for {most}, {low:.0%} for {least})"
 
 
-def _only_indirect_lists(
-    probe: RecommendationProbe, answers: Sequence[Answer], values: Sequence[str]
-) -> dict[str, int]:
+def _only_indirect_lists(probe: RecommendationProbe, answers: Answers, values: Sequence[str]) -> dict[str, int]:
     """Return, by attribute value, the number of lists that only the indirect wording produced; empty if all are 0."""
     reworded = {answer.labels["entity"] for answer in answers if answer.labels.get("form")}
     counts = Counter(dict.fromkeys(values, 0))

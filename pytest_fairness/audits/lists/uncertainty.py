@@ -23,7 +23,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.probes.recommendation.repeats import RepeatSettings
-from pytest_fairness.records import Answer, ItemResult, Json, Measurement, Status
+from pytest_fairness.records import Answers, ItemResult, Json, Measurement, Status
 from pytest_fairness.stats.lists import ranking
 from pytest_fairness.stats.unit_tables.distances import LargestGap
 from pytest_fairness.stats.unit_tables.means import Mean
@@ -78,9 +78,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
             "The same question gets a different list each time.", "Give the same answer each time to the same question."
         )
 
-    def table(
-        self, probe: RecommendationProbe, item: AuditItem[UncertaintySettings], answers: Sequence[Answer]
-    ) -> Matrix:
+    def table(self, probe: RecommendationProbe, item: AuditItem[UncertaintySettings], answers: Answers) -> Matrix:
         """Return the entropy by entity and value, for entities with at least two lists."""
         attribute = item.labels.get("attribute", NEUTRAL)
         values = values_of(probe, attribute) if attribute != NEUTRAL else (NEUTRAL,)

@@ -11,7 +11,7 @@ from pytest_fairness.audits.lists.normalization import NEUTRAL
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.records import Answer, Measurement
+from pytest_fairness.records import Answer, Answers, Measurement
 from pytest_fairness.stats.unit_tables.distances import LargestGap
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
@@ -44,11 +44,7 @@ class ValueGapAudit(EntityAudit[SettingsT]):
         return not labels.get("perturbation") and labels["attribute"] in (NEUTRAL, item.labels["attribute"])
 
     def examples(
-        self,
-        probe: RecommendationProbe,
-        item: AuditItem[SettingsT],
-        measurement: Measurement,
-        answers: Sequence[Answer],
+        self, probe: RecommendationProbe, item: AuditItem[SettingsT], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
         """Return pairs of a list for the most disadvantaged attribute value and a neutral list.
 

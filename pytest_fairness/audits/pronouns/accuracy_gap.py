@@ -21,7 +21,7 @@ from pytest_fairness.audits.pronouns.pronoun_audit import PronounAudit
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.coreference.model import CoreferenceProbe
-from pytest_fairness.records import Answer, Comparison, Json, Measurement
+from pytest_fairness.records import Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.resampling import paired_tests
 from pytest_fairness.stats.unit_tables.means import TwoSidedShareDifference
@@ -68,9 +68,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         """Return whether the labels belong to a sentence with a right answer."""
         return "line" in labels
 
-    def table(
-        self, probe: CoreferenceProbe, item: AuditItem[AccuracyGapSettings], answers: Sequence[Answer]
-    ) -> UnitTable:
+    def table(self, probe: CoreferenceProbe, item: AuditItem[AccuracyGapSettings], answers: Answers) -> UnitTable:
         """Return the table of one run: share of right answers to the pro and to the anti version of each pair."""
         coded = code(probe, answers)
         units = tuple(sorted({each.labels["line"] for each in coded}))
@@ -127,7 +125,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         return paired_tests.mcnemar(*discordant_pairs(table.rows), two_sided=True)
 
     def loss_of_answers(
-        self, probe: CoreferenceProbe, item: AuditItem[AccuracyGapSettings], current: Sequence[Answer]
+        self, probe: CoreferenceProbe, item: AuditItem[AccuracyGapSettings], current: Answers
     ) -> Callable[[Coded], int]:
         """Return the loss function: 1 for a wrong answer to the version with the lower accuracy in this run, else 0."""
         table = self.table(probe, item, current)

@@ -21,7 +21,7 @@ from pytest_fairness.audits.pronouns.stereotypical_choices import choices_table,
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.coreference.model import CoreferenceProbe
-from pytest_fairness.records import Answer, Comparison, Json, Measurement
+from pytest_fairness.records import Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.resampling import paired_tests
 from pytest_fairness.stats.unit_tables.means import Ratio
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
@@ -69,9 +69,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         """Return whether the labels belong to an ambiguous sentence."""
         return "item" in labels
 
-    def table(
-        self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], answers: Sequence[Answer]
-    ) -> UnitTable:
+    def table(self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], answers: Answers) -> UnitTable:
         """Return the table of one run, with one row for each item.
 
         The columns are stereotypical minus anti-stereotypical choices, and the number of coded answers.
@@ -88,7 +86,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         return paired_tests.sign_flip(rows[:, 0] / rows[:, 1], SIGNS, random)
 
     def loss_of_answers(
-        self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], current: Sequence[Answer]
+        self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], current: Answers
     ) -> Callable[[Coded], int]:
         """Return the loss function: 1 for a stereotypical answer, −1 for an anti-stereotypical answer, otherwise 0."""
         losses = {"stereotypical": 1, "anti_stereotypical": -1}

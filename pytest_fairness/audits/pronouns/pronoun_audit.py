@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar, TypeVar
 
@@ -13,7 +13,7 @@ from pytest_fairness.audits.pronouns.coded_answers import Coded, became_worse, c
 from pytest_fairness.audits.unit_audit import UnitAudit
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.coreference.model import CoreferenceProbe
-from pytest_fairness.records import Answer, Comparison, ItemResult
+from pytest_fairness.records import Answer, Answers, Comparison, ItemResult
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
@@ -26,7 +26,7 @@ class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
 
     @abstractmethod
     def loss_of_answers(
-        self, probe: CoreferenceProbe, item: AuditItem[SettingsT], current: Sequence[Answer]
+        self, probe: CoreferenceProbe, item: AuditItem[SettingsT], current: Answers
     ) -> Callable[[Coded], int]:
         """Return the loss function for coded answers; the same function is applied to both runs.
 
@@ -40,9 +40,7 @@ class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
         """Return one item for the whole probe."""
         return [AuditItem(self.info.name, None, {}, settings)]
 
-    def comparable(
-        self, current: Sequence[Answer], baseline: Sequence[Answer]
-    ) -> tuple[Sequence[Answer], Sequence[Answer]]:
+    def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
         """Return the answers of both runs, cut to the same number of trials.
 
         Baseline answers to prompts that are worded differently in this run are left out.
@@ -56,11 +54,7 @@ class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
         return first, second
 
     def compare(
-        self,
-        probe: CoreferenceProbe,
-        item: AuditItem[SettingsT],
-        current: Sequence[Answer],
-        baseline: Sequence[Answer],
+        self, probe: CoreferenceProbe, item: AuditItem[SettingsT], current: Answers, baseline: Answers
     ) -> Comparison:
         """Return the comparison, with the sentences whose answers became worse in its details."""
         comparison = super().compare(probe, item, current, baseline)

@@ -17,7 +17,7 @@ from pytest_fairness.errors import BaselineStale
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual import judge_prompt
 from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, CounterfactualProbe
-from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, ItemResult, Json, Measurement
 
 Floats = NDArray[np.float64]
 Trials = dict[int, Answer]
@@ -91,11 +91,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         )
 
     def compare(
-        self,
-        probe: CounterfactualProbe,
-        item: AuditItem[SettingsT],
-        current: Sequence[Answer],
-        baseline: Sequence[Answer],
+        self, probe: CounterfactualProbe, item: AuditItem[SettingsT], current: Answers, baseline: Answers
     ) -> Comparison:
         """Return the change; both runs' answers must have been read by the same judge model. See `UnitAudit.compare`.
 
@@ -132,9 +128,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
             trainable=True,
         )
 
-    def comparable(
-        self, current: Sequence[Answer], baseline: Sequence[Answer]
-    ) -> tuple[Sequence[Answer], Sequence[Answer]]:
+    def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
         """Return the answers of both runs, cut to the same number of trials, because more trials make a gap smaller."""
         last = min(max((answer.trial for answer in run), default=0) for run in (current, baseline))
         first, second = ([answer for answer in run if answer.trial <= last] for run in (current, baseline))
@@ -161,7 +155,7 @@ def moved_records(
     return {"moved": shares, "moved_records": [units[row] for row in order[:SHOWN_MOVED]]}
 
 
-def judge_details(probe: CounterfactualProbe, answers: Sequence[Answer]) -> dict[str, Json]:
+def judge_details(probe: CounterfactualProbe, answers: Answers) -> dict[str, Json]:
     """Return how the judge model read the answers: model, prompt and votes; empty without a judge model."""
     judged = [answer for answer in answers if answer.judged]
     if probe.judging is None or not judged:
@@ -195,7 +189,7 @@ def shown_value(answer: Answer, attribute: str) -> str:
     return answer.labels["to"] if answer.labels["form"] == FLIPPED else answer.labels[attribute]
 
 
-def side_by_side(records: Iterable[str], attribute: str, answers: Sequence[Answer]) -> list[list[Example]]:
+def side_by_side(records: Iterable[str], attribute: str, answers: Answers) -> list[list[Example]]:
     """Return two different answers for each record: about the unchanged record, and about the flipped record."""
     of_record: dict[str, dict[tuple[str, int], list[Answer]]] = {}
     for answer in answers:

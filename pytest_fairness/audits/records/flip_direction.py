@@ -24,7 +24,7 @@ from pytest_fairness.audits.records.decisions import (
 from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, CounterfactualProbe
-from pytest_fairness.records import Answer, Comparison, Json, Measurement
+from pytest_fairness.records import Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.groups.spreads import value_range
 from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.intervals.mean_errors import mean_error
@@ -39,11 +39,7 @@ SHOWN_RECORDS = 20
 """Largest number of records in the details that favour the same value as the result."""
 
 
-class FlipDirectionSettings(AuditSettings):
-    """Settings of `flip_direction`: only the settings that every audit has."""
-
-
-class FlipDirection(RecordAudit[FlipDirectionSettings]):
+class FlipDirection(RecordAudit[AuditSettings]):
     """Share of positive answers for one value minus the share for another value, over the same records; −1..1.
 
     Each record is shown with each value of the attribute. A system that answers at random, with the same probability
@@ -70,13 +66,10 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
         ),
     )
     version: ClassVar[int] = 2
-    settings_model: ClassVar[type[AuditSettings]] = FlipDirectionSettings
     usable: ClassVar[str] = "have an answer for every value"
     forms: ClassVar[tuple[str, ...]] = (OWN, FLIPPED)
 
-    def table(
-        self, probe: CounterfactualProbe, item: AuditItem[FlipDirectionSettings], answers: Sequence[Answer]
-    ) -> UnitTable:
+    def table(self, probe: CounterfactualProbe, item: AuditItem[AuditSettings], answers: Answers) -> UnitTable:
         """Return, by record, the share of positive answers for each value of the attribute.
 
         A record that lacks answers for one of the values is missing as a whole.
@@ -166,11 +159,7 @@ class FlipDirection(RecordAudit[FlipDirectionSettings]):
         )
 
     def examples(
-        self,
-        probe: CounterfactualProbe,
-        item: AuditItem[FlipDirectionSettings],
-        measurement: Measurement,
-        answers: Sequence[Answer],
+        self, probe: CounterfactualProbe, item: AuditItem[AuditSettings], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
         """Return two different answers for each record that favours the same value as the result."""
         return side_by_side(measurement.details["leaning"], item.labels["attribute"], answers)

@@ -31,7 +31,7 @@ from pytest_fairness.audits.records.decisions import (
 from pytest_fairness.audits.unit_audit import UnitTable, complete_rows
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN, CounterfactualProbe
-from pytest_fairness.records import Answer, Comparison, Json, Measurement
+from pytest_fairness.records import Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.intervals import proportions
 from pytest_fairness.stats.resampling import paired_tests
 from pytest_fairness.stats.unit_tables.change import SIGNS
@@ -41,11 +41,7 @@ from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 Floats = NDArray[np.float64]
 
 
-class FlipRateSettings(AuditSettings):
-    """Settings of `flip_rate`: only the settings that every audit has."""
-
-
-class FlipRate(RecordAudit[FlipRateSettings]):
+class FlipRate(RecordAudit[AuditSettings]):
     """Share of records whose answer changes when flipped, minus the share when the prompt is repeated; −1..1.
 
     A system that answers at random changes its answer equally often in both cases, and has the value 0 on average. The
@@ -71,13 +67,10 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         ),
     )
     version: ClassVar[int] = 3
-    settings_model: ClassVar[type[AuditSettings]] = FlipRateSettings
     usable: ClassVar[str] = "have answers to all their prompts"
     forms: ClassVar[tuple[str, ...]] = (OWN, AGAIN, FLIPPED)
 
-    def table(
-        self, probe: CounterfactualProbe, item: AuditItem[FlipRateSettings], answers: Sequence[Answer]
-    ) -> UnitTable:
+    def table(self, probe: CounterfactualProbe, item: AuditItem[AuditSettings], answers: Answers) -> UnitTable:
         """Return, for each record, the share of answers that change with the flip, and on repetition of the prompt."""
         flip = probe.flips[item.labels["attribute"]]
         records = {
@@ -134,11 +127,7 @@ class FlipRate(RecordAudit[FlipRateSettings]):
         return f"flip rate {measurement.value:.3g} ({shares})"
 
     def examples(
-        self,
-        probe: CounterfactualProbe,
-        item: AuditItem[FlipRateSettings],
-        measurement: Measurement,
-        answers: Sequence[Answer],
+        self, probe: CounterfactualProbe, item: AuditItem[AuditSettings], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
         """Return the answers about the unchanged and about a flipped record, for the records that change most."""
         records = [flip["record"] for flip in measurement.details["flips"]]

@@ -21,17 +21,13 @@ from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS, UnitT
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
-from pytest_fairness.records import Answer, Comparison, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.groups import gaps
 from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.resampling import significance
 from pytest_fairness.stats.unit_tables.distances import ShareGap
 
 Floats = NDArray[np.float64]
-
-
-class GroupSettings(AuditSettings):
-    """Settings of a gap between groups: only the settings that every audit has."""
 
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
@@ -46,7 +42,6 @@ class GroupAudit(RecordAudit[SettingsT]):
         rates: names of the rates.
     """
 
-    settings_model: ClassVar[type[AuditSettings]] = GroupSettings
     version: ClassVar[int] = 3
     rates: ClassVar[tuple[str, ...]]
 
@@ -62,7 +57,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         """Return the statistic: the largest gap between two groups in a rate."""
         return ShareGap(len(self.rates), columns // 2 // len(self.rates))
 
-    def table(self, probe: CounterfactualProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> UnitTable:
+    def table(self, probe: CounterfactualProbe, item: AuditItem[SettingsT], answers: Answers) -> UnitTable:
         """Return the table with a row for each record.
 
         Each rate and group has a column of hits in the first half of the table, and a column of sizes in the second

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.records.group_audit import RATES_APART, GroupAudit, GroupSettings
+from pytest_fairness.audits.records.group_audit import RATES_APART, GroupAudit
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
@@ -17,7 +17,7 @@ from pytest_fairness.records import Answer
 ADULT = "Wang et al. 2023, “DecodingTrust”, and the fairness criteria of "
 
 
-class DemographicParity(GroupAudit[GroupSettings]):
+class DemographicParity(GroupAudit[AuditSettings]):
     """Largest gap between groups in the share of positive answers, 0..1.
 
     A system without any errors has such a gap too if the groups' true answers differ.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
 from pytest_fairness.audits import repeats
@@ -27,7 +27,7 @@ from pytest_fairness.audits.unit_audit import INCOMPLETE_SHARE, shortened_list
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
-from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, Json, Measurement
 from pytest_fairness.stats.intervals import normal
 
 
@@ -65,7 +65,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
 
     @abstractmethod
     def details(
-        self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer], scores: Scores
+        self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers, scores: Scores
     ) -> dict[str, Json]:
         """Return details of the measurement for reports; `answers` are sorted."""
 
@@ -73,7 +73,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         """Return the groups whose scores are compared; empty if all answers about a case are one sample."""
         return ()
 
-    def remedy(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> str:
+    def remedy(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers) -> str:
         """Return advice for too few scored answers, for messages."""
         return "raise `trials` or add rows"
 
@@ -104,9 +104,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             return False
         return labels["group"] in case.groups if case.groups else "group" not in labels
 
-    def _scored_answers(
-        self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]
-    ) -> ScoredAnswers:
+    def _scored_answers(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers) -> ScoredAnswers:
         """Return the item's answers with their scores."""
         groups = self.compared_groups(probe, item)
         sampled = bool(probe.sampling.temperature)
@@ -127,9 +125,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         scored = Counter(score.column for score in scores)
         return ScoredAnswers(Scores.of(scores), scored, dict(n), dict(missing), groups)
 
-    def _measured_cases(
-        self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]
-    ) -> MeasuredCases:
+    def _measured_cases(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers) -> MeasuredCases:
         """Return the scores of the item's complete cases.
 
         Raises:
@@ -147,7 +143,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         left_out = [case.name for case in cases if case.name not in complete]
         return MeasuredCases(found, found.scores.of_cases(complete), left_out)
 
-    def score(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
+    def score(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers) -> float:
         """Return the mean score of the answers, or the gap between groups; see `Audit.score`."""
         found = self._scored_answers(probe, item, answers)
         scores = found.scores
@@ -155,7 +151,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             raise NotMeasurable(f"no {self.scored}")
         return float(scores.gap(scores.means()) if found.groups else scores.means().mean())
 
-    def measure(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
+    def measure(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers) -> Measurement:
         """Return the mean of the cases' mean scores, or the largest gap between groups; see `Audit.measure`."""
         answers = sorted_answers(answers)
         found, scores, left_out = self._measured_cases(probe, item, answers)
@@ -180,7 +176,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         )
 
     def concerns(
-        self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
+        self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns that answers are repeated, or that cases have too few answers for a group."""
         cells: dict[str, list[str]] = {}
@@ -189,7 +185,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
                 cells.setdefault(repr(sorted(answer.labels.items())), []).append(answer.text or "")
         found = []
         if len(cells) < repeats.MINIMUM_OBSERVATIONS and repeats.repeats(cells.values(), probe.sampling.temperature):
-            found.append(repeats.too_few_observations(len(cells), sum(map(len, cells.values()))))
+            found.append(repeats.concern_of(len(cells), sum(map(len, cells.values())), enough=False))
         left_out, cases = measurement.details["left_out"], measurement.details["cases"]
         if "groups" in measurement.details and len(left_out) > INCOMPLETE_SHARE * (len(left_out) + len(cases)):
             message = (
@@ -200,7 +196,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return found
 
     def compare(
-        self, probe: StereotypeProbe, item: AuditItem[SettingsT], current: Sequence[Answer], baseline: Sequence[Answer]
+        self, probe: StereotypeProbe, item: AuditItem[SettingsT], current: Answers, baseline: Answers
     ) -> Comparison:
         """Return the change over the cases that are complete in both runs, tested by permutation of run labels."""
         current_cases, baseline_cases = (

@@ -24,7 +24,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.probes.stereotype.validation import LIKELIHOODS
-from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
+from pytest_fairness.records import Answers, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats import stereoset
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.resampling import paired_tests
@@ -98,9 +98,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         """Return whether the labels belong to a sentence of the item's category."""
         return "sentence" in labels and labels.get("category") == item.labels.get("category")
 
-    def table(
-        self, probe: StereotypeProbe, item: AuditItem[LikelihoodSettings], answers: Sequence[Answer]
-    ) -> UnitTable:
+    def table(self, probe: StereotypeProbe, item: AuditItem[LikelihoodSettings], answers: Answers) -> UnitTable:
         """Return the table of one run: the stereotype score of each term."""
         scoring = item.settings.score
         sentences = sentence_scores(probe, answers)

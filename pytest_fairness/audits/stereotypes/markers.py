@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ from pytest_fairness.audits.stereotypes.scores import Scores
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
-from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, ItemResult, Json, Measurement
 
 SHOWN_MARKERS = 3
 EVEN = 0.5
@@ -79,7 +79,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return {**lists, "min_markers": str(item.settings.min_markers)}
 
     def details(
-        self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Sequence[Answer], scores: Scores
+        self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Answers, scores: Scores
     ) -> dict[str, Json]:
         """Return details: share, counts and markers by case, examples, and words that the lists may lack."""
         found = self._by_case(probe, item, answers)
@@ -111,11 +111,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         }
 
     def word_rows(
-        self,
-        probe: StereotypeProbe,
-        item: AuditItem[MarkersSettings],
-        answers: Sequence[Answer],
-        details: Mapping[str, Json],
+        self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Answers, details: Mapping[str, Json]
     ) -> list[dict[str, Json]]:
         """Return a row for each marker that occurs in answers about a case; see `Audit.word_rows`."""
         nothing = dict.fromkeys(("significant", "unmarked", "uses_marked", "uses_unmarked", "texts_unmarked"))
@@ -136,7 +132,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
             for marker, number in markers[side].items()
         ]
 
-    def remedy(self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Sequence[Answer]) -> str:
+    def remedy(self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Answers) -> str:
         """Return advice for too few scored answers: words to add to the lists, or a smaller `min_markers`."""
         usable = sum(answer.usable for answer in answers)
         cures = ["raise `trials`"]
@@ -198,7 +194,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return _finder(*probe.by_name[answer.labels["case"]].markers).found(str(answer.content))
 
     def _by_case(
-        self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Sequence[Answer]
+        self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Answers
     ) -> dict[str, list[Found]]:
         """Return the markers in each usable answer, by case."""
         found: dict[str, list[Found]] = {case.name: [] for case in self.cases(probe, item)}
@@ -207,9 +203,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
                 found[answer.labels["case"]].append(self._found(probe, answer))
         return found
 
-    def _suggested(
-        self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Sequence[Answer]
-    ) -> list[str]:
+    def _suggested(self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Answers) -> list[str]:
         """Return words that the lists may lack; see `marker_suggestions`."""
         cases = self.cases(probe, item)
         texts: dict[str, list[str]] = {case.name: [] for case in cases}

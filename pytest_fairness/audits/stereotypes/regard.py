@@ -22,7 +22,7 @@ from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.field_types import Line
 from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
-from pytest_fairness.records import Answer, Comparison, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats import effect_sizes
 
 MASK = "XYZ"
@@ -90,7 +90,7 @@ class Regard(CaseAudit[RegardSettings]):
         Answers with fewer than `MINIMUM_CHARACTERS` characters are not classified.
         """
 
-        def texts(answers: Sequence[Answer]) -> list[str | None]:
+        def texts(answers: Answers) -> list[str | None]:
             mask = _anonymizer(tuple(group for case in self.cases(probe, item) for group in case.groups)).masked
             plain = [str(answer.content).strip() if answer.usable else "" for answer in answers]
             return [mask(text, MASK) if len(text) >= MINIMUM_CHARACTERS else None for text in plain]
@@ -120,7 +120,7 @@ class Regard(CaseAudit[RegardSettings]):
         return None if not _is_scored(answer) else float(answer.content["scores"][item.settings.label.casefold()])
 
     def details(
-        self, probe: StereotypeProbe, item: AuditItem[RegardSettings], answers: Sequence[Answer], scores: Scores
+        self, probe: StereotypeProbe, item: AuditItem[RegardSettings], answers: Answers, scores: Scores
     ) -> dict[str, Json]:
         """Return details: mean probability of each label by case and group, and the answers with the worst scores."""
         kept = [answer for answer in answers if _is_scored(answer) and answer.labels["case"] in scores.cases]
@@ -172,7 +172,7 @@ class Regard(CaseAudit[RegardSettings]):
         order = sorted(by_case, key=lambda case: (-by_case[case][label], case))
         return [f"{case} {by_case[case][label]:.2f}" for case in order[:3]]
 
-    def _examples(self, item: AuditItem[RegardSettings], answers: Sequence[Answer]) -> list[dict[str, Json]]:
+    def _examples(self, item: AuditItem[RegardSettings], answers: Answers) -> list[dict[str, Json]]:
         label = item.settings.label.casefold()
         order = sorted(range(len(answers)), key=lambda place: (-answers[place].content["scores"][label], place))
         return [
@@ -187,7 +187,7 @@ class Regard(CaseAudit[RegardSettings]):
         ]
 
 
-def mean_labels(answers: Sequence[Answer]) -> dict[str, float]:
+def mean_labels(answers: Answers) -> dict[str, float]:
     """Return the mean probability of each label."""
     return mean_scores([answer.content["scores"] for answer in answers])
 
@@ -207,7 +207,7 @@ def _is_scored(answer: Answer) -> bool:
     return answer.usable and answer.content is not None
 
 
-def _by(answers: Sequence[Answer], name: str) -> dict[str, dict[str, float]]:
+def _by(answers: Answers, name: str) -> dict[str, dict[str, float]]:
     """Return the mean probability of each label of the classifier, for each value of the answers' label `name`."""
     found: dict[str, list[Answer]] = defaultdict(list)
     for answer in answers:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pytest_fairness.audits.stereotypes.scores import Column, Scores
 from pytest_fairness.probes.stereotype.cases import Case
-from pytest_fairness.records import Answer
+from pytest_fairness.records import Answer, Answers
 
 MINIMUM_RESPONSES = 8
 """Smallest number of scored answers of each case of an item, of each group, or of a whole category."""
@@ -66,7 +66,7 @@ class ScoredAnswers:
         return {side: count for side, count in sides.items() if count < MINIMUM_RESPONSES}
 
 
-def sorted_answers(answers: Sequence[Answer]) -> list[Answer]:
+def sorted_answers(answers: Answers) -> list[Answer]:
     """Return the answers in a fixed order, by labels, trial and text."""
     return sorted(answers, key=lambda answer: (sorted(answer.labels.items()), answer.trial, answer.text or ""))
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pytest_fairness.probes.stereotype.likelihood_prompts import SENTENCES
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
-from pytest_fairness.records import Answer, Json
+from pytest_fairness.records import Answers, Json
 from pytest_fairness.stats import stereoset
 
 Floats = NDArray[np.float64]
@@ -57,7 +57,7 @@ class SentenceScores:
         return asdict(stereoset.stereoset(first, second, third, terms, ties=ties, tolerance=SAME_SCORE))
 
 
-def sentence_scores(probe: StereotypeProbe, answers: Sequence[Answer]) -> SentenceScores:
+def sentence_scores(probe: StereotypeProbe, answers: Answers) -> SentenceScores:
     """Return the scores of all sentences in the answers."""
     labels = {answer.labels["case"] for answer in answers} & probe.by_name.keys()
     cases = tuple(sorted(labels))

@@ -12,7 +12,7 @@ from pytest_fairness.audits import repeats
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answer, Concern, Status
+from pytest_fairness.records import Answer, Answers, Concern, Status
 from pytest_fairness.stats.arrays import Ints
 
 NameT = TypeVar("NameT", bound=str | tuple[str, bool])
@@ -62,15 +62,13 @@ class Groups:
     repetition: list[Concern] = field(default_factory=list)
 
     @classmethod
-    def of(cls, probe: GenerationProbe, item: AuditItem[Any], answers: Sequence[Answer]) -> Groups:
+    def of(cls, probe: GenerationProbe, item: AuditItem[Any], answers: Answers) -> Groups:
         """Return the answers of an item, split into its two groups."""
         marked, unmarked = compared(probe, item)
         return cls.split(probe, answers, marked, " ".join(unmarked.values()))
 
     @classmethod
-    def split(
-        cls, probe: GenerationProbe, answers: Sequence[Answer], marked: Mapping[str, str], unmarked_name: str
-    ) -> Groups:
+    def split(cls, probe: GenerationProbe, answers: Answers, marked: Mapping[str, str], unmarked_name: str) -> Groups:
         """Return the answers, split into two groups.
 
         Args:
@@ -108,14 +106,14 @@ class Groups:
         asked, observations = sum(map(len, texts)), len(cells)
         of_marked = sum(self.marked[cell[0]] for cell in cells.values())
         if min(of_marked, observations - of_marked) < repeats.MINIMUM_OBSERVATIONS:
-            return replace(self, repetition=[repeats.too_few_observations(observations, asked)])
+            return replace(self, repetition=[repeats.concern_of(observations, asked, enough=False)])
         kept = sorted(cell[0] for cell in cells.values())
         return replace(
             self,
             answers=tuple(self.answers[index] for index in kept),
             marked=tuple(self.marked[index] for index in kept),
             strata=tuple(self.strata[index] for index in kept),
-            repetition=[repeats.counted_once(observations, asked)],
+            repetition=[repeats.concern_of(observations, asked, enough=True)],
         )
 
     def count(self, *statuses: Status) -> dict[str, int]:

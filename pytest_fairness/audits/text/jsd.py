@@ -26,11 +26,7 @@ from pytest_fairness.stats.resampling import randomness
 from pytest_fairness.stats.texts.excess_estimates import mean_of_cuts
 
 
-class JsdSettings(AuditSettings):
-    """Settings of `jsd`: only the settings that every audit has."""
-
-
-class Jsd(TwoSampleAudit[JsdSettings, WordCounts]):
+class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
     """Excess Jensen-Shannon divergence of a marked and the unmarked group, in bits (0 = no difference; at most 1)."""
 
     info = AuditInfo(
@@ -59,12 +55,11 @@ class Jsd(TwoSampleAudit[JsdSettings, WordCounts]):
         ),
     )
     version: ClassVar[int] = 2
-    settings_model: ClassVar[type[AuditSettings]] = JsdSettings
     grows_with_size: ClassVar[bool] = True
     permutations: ClassVar[int] = 999
     swap_batches: ClassVar[Sequence[int]] = (*(250,) * 7, 249)
 
-    def sample(self, item: AuditItem[JsdSettings], documents: Documents) -> WordCounts:
+    def sample(self, item: AuditItem[AuditSettings], documents: Documents) -> WordCounts:
         """Return the documents with their word counts."""
         return WordCounts.of(documents)
 
@@ -72,13 +67,13 @@ class Jsd(TwoSampleAudit[JsdSettings, WordCounts]):
         """Return one run's divergence minus its mean divergence with permuted labels, in bits."""
         return float(run.sample.words.weights @ (run.observed - run.null.mean(axis=0)))
 
-    def estimate(self, item: AuditItem[JsdSettings], run: Relabelled[WordCounts]) -> Estimate:
+    def estimate(self, item: AuditItem[AuditSettings], run: Relabelled[WordCounts]) -> Estimate:
         """Return the excess over the mean divergence with permuted labels, with its jackknife standard error."""
         random = randomness.generator(f"{item.seed}/error")
         error = run.sample.standard_error(run.sample.documents.current, run.null_sd, random)
         return Estimate.normal(self.value_of(run), error)
 
-    def explain(self, item: AuditItem[JsdSettings], groups: Groups, run: Relabelled[WordCounts]) -> dict[str, Json]:
+    def explain(self, item: AuditItem[AuditSettings], groups: Groups, run: Relabelled[WordCounts]) -> dict[str, Json]:
         """Return details: divergence, its null distribution, excess of each stratum, words that contribute most."""
         sample, plain = run.sample, run.null[:, 0]
         excess = run.observed - run.null.mean(axis=0)
@@ -102,7 +97,7 @@ class Jsd(TwoSampleAudit[JsdSettings, WordCounts]):
         }
 
     def run_change(
-        self, item: AuditItem[JsdSettings], current: Documents, baseline: Documents, random: np.random.Generator
+        self, item: AuditItem[AuditSettings], current: Documents, baseline: Documents, random: np.random.Generator
     ) -> RunChange[WordCounts]:
         """Return the change of the excess, with runs of different sizes cut to equal size."""
         documents = join_runs(current, baseline)
@@ -120,7 +115,7 @@ class Jsd(TwoSampleAudit[JsdSettings, WordCounts]):
         """Return the excess as a phrase."""
         return f"{measurement.value:.3g} bits over chance"
 
-    def word_values(self, item: AuditItem[JsdSettings], documents: Documents) -> tuple[str, Mapping[str, float]]:
+    def word_values(self, item: AuditItem[AuditSettings], documents: Documents) -> tuple[str, Mapping[str, float]]:
         """Return the contribution of each word to the divergence; see `TextAudit.word_values`."""
         sample = self.sample(item, documents)
         return "bits", dict(zip(sample.vocabulary, sample.contributions().tolist(), strict=True))

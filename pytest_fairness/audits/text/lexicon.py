@@ -25,7 +25,7 @@ from pytest_fairness.audits.text.words.term_rates import Rates, TwoRates
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.search_terms import folded
-from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement
+from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement
 from pytest_fairness.stats import effect_sizes
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.groups import stratified_difference
@@ -93,9 +93,7 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
         """Return the terms of the item's lexicon; their order does not matter."""
         return {f"lexicon {item.labels[LABEL]}": repr(sorted(map(folded, terms_of(item))))}
 
-    def measure(
-        self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Sequence[Answer]
-    ) -> Measurement:
+    def measure(self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Answers) -> Measurement:
         """Return the gap with Welch's standard error within strata and a permutation test; see `Audit.measure`."""
         groups = Groups.of(probe, item, answers)
         found = Rates.of(groups, terms_of(item))
@@ -123,7 +121,7 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
             degrees_of_freedom=degrees,
         )
 
-    def value(self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Sequence[Answer]) -> float:
+    def value(self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Answers) -> float:
         """Return the gap without its test; see `Audit.value`."""
         return Rates.of(Groups.of(probe, item, answers), terms_of(item)).gap()
 
@@ -149,11 +147,7 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
         )
 
     def concerns(
-        self,
-        probe: GenerationProbe,
-        item: AuditItem[LexiconSettings],
-        answers: Sequence[Answer],
-        measurement: Measurement,
+        self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns of `TextAudit.concerns`, and the concern that no term occurs in any answer."""
         found = super().concerns(probe, item, answers, measurement)
@@ -173,11 +167,7 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
         return f"rates differ by {measurement.value:+.3g} per 100 words ({each})"
 
     def word_rows(
-        self,
-        probe: GenerationProbe,
-        item: AuditItem[LexiconSettings],
-        answers: Sequence[Answer],
-        details: Mapping[str, Json],
+        self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Answers, details: Mapping[str, Json]
     ) -> list[dict[str, Json]]:
         """Return a row for each term that occurs; see `Audit.word_rows`."""
         groups = Groups.of(probe, item, answers)

@@ -13,7 +13,7 @@ they hardly change if a new word occurs once in a fifth of one group's texts.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,7 +41,7 @@ from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.audits.text.words.strongest import tie_order
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Json, Measurement
+from pytest_fairness.records import Answers, Comparison, Concern, ItemResult, Json, Measurement
 from pytest_fairness.stats import effect_sizes
 from pytest_fairness.stats.resampling import randomness
 from pytest_fairness.stats.texts.log_odds import z_scores
@@ -114,15 +114,11 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         """Return whether the answers belong to the compared groups; with a pooled prior, return true for all groups."""
         return item.settings.prior == "pooled" or is_compared(probe, item, labels)
 
-    def about(
-        self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], answers: Sequence[Answer]
-    ) -> Sequence[Answer]:
+    def about(self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], answers: Answers) -> Answers:
         """Return the answers of the compared groups; see `Audit.about`."""
         return [answer for answer in answers if is_compared(probe, item, answer.labels)]
 
-    def measure(
-        self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], answers: Sequence[Answer]
-    ) -> Measurement:
+    def measure(self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], answers: Answers) -> Measurement:
         """Return the number of words whose |z| exceeds the critical value; see `Audit.measure`."""
         by_axis = contrasts(probe, item, answers)
         groups = list(by_axis.values())
@@ -175,11 +171,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         )
 
     def compare(
-        self,
-        probe: GenerationProbe,
-        item: AuditItem[MarkedWordsSettings],
-        current: Sequence[Answer],
-        baseline: Sequence[Answer],
+        self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], current: Answers, baseline: Answers
     ) -> Comparison:
         """Return the number of words that became significantly more typical of a group; see `Audit.compare`."""
         by_axis = contrasts(probe, item, current)
@@ -214,11 +206,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         )
 
     def concerns(
-        self,
-        probe: GenerationProbe,
-        item: AuditItem[MarkedWordsSettings],
-        answers: Sequence[Answer],
-        measurement: Measurement,
+        self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns about the groups of every axis; see `Audit.concerns`."""
         found = [each for groups in contrasts(probe, item, answers).values() for each in concerns_of(groups)]
@@ -240,7 +228,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         self,
         probe: GenerationProbe,
         item: AuditItem[MarkedWordsSettings],
-        answers: Sequence[Answer],
+        answers: Answers,
         details: Mapping[str, Json],
     ) -> list[dict[str, Json]]:
         """Return a row for each tested word; see `Audit.word_rows`."""
@@ -300,7 +288,7 @@ def is_compared(probe: GenerationProbe, item: AuditItem[Any], labels: Mapping[st
     return has(labels, marked) or any(labels[axis] == value for axis, value in unmarked.items())
 
 
-def contrasts(probe: GenerationProbe, item: AuditItem[Any], answers: Sequence[Answer]) -> dict[str, Groups]:
+def contrasts(probe: GenerationProbe, item: AuditItem[Any], answers: Answers) -> dict[str, Groups]:
     """Return, for each axis, the answers of the marked group and of the unmarked group of that axis.
 
     For example, Black women are compared with White people of all genders, and with men of all races. Strata are formed

@@ -26,7 +26,7 @@ from pytest_fairness.audits.text.words.strongest import strongest_words
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.field_types import EMBEDDER
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answer, Json, Measurement
+from pytest_fairness.records import Answers, Json, Measurement
 from pytest_fairness.stats import effect_sizes
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.texts import mmd
@@ -77,7 +77,7 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
     def preparation(self, probe: GenerationProbe, item: AuditItem[MmdSettings]) -> Preparation | None:
         """Return the embedding model, if the settings name one; it reads answers without identity terms."""
 
-        def texts(answers: Sequence[Answer]) -> list[str | None]:
+        def texts(answers: Answers) -> list[str | None]:
             anonymize = anonymizer(probe)
             return [" ".join(anonymize.words(text_of(answer))) or None if answer.usable else None for answer in answers]
 

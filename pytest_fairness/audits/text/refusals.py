@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -19,18 +19,14 @@ from pytest_fairness.audits.text.text_audit import TwoGroupAudit
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Measurement, Status
+from pytest_fairness.records import Answers, Comparison, Concern, ItemResult, Measurement, Status
 from pytest_fairness.stats.groups.share_change import ShareChange
 from pytest_fairness.stats.intervals import normal, proportions
 
 REFUSED = (Status.REFUSED, Status.UNREADABLE)
 
 
-class RefusalsSettings(AuditSettings):
-    """Settings of `refusals`: only the settings that every audit has."""
-
-
-class Refusals(TwoGroupAudit[RefusalsSettings]):
+class Refusals(TwoGroupAudit[AuditSettings]):
     """Share of refused or unusable answers, marked minus unmarked group, −1..1; failed requests are left out."""
 
     info = AuditInfo(
@@ -50,20 +46,13 @@ class Refusals(TwoGroupAudit[RefusalsSettings]):
         ),
     )
     version: ClassVar[int] = 3
-    settings_model: ClassVar[type[AuditSettings]] = RefusalsSettings
 
-    def measure(
-        self, probe: GenerationProbe, item: AuditItem[RefusalsSettings], answers: Sequence[Answer]
-    ) -> Measurement:
+    def measure(self, probe: GenerationProbe, item: AuditItem[AuditSettings], answers: Answers) -> Measurement:
         """Return the gap with Newcombe's interval and Fisher's exact test; see `Audit.measure`."""
         return measured(Groups.of(probe, item, answers))
 
     def concerns(
-        self,
-        probe: GenerationProbe,
-        item: AuditItem[RefusalsSettings],
-        answers: Sequence[Answer],
-        measurement: Measurement,
+        self, probe: GenerationProbe, item: AuditItem[AuditSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns that both groups lack answers, or that refusals in another language were not recognised.
 
@@ -76,7 +65,7 @@ class Refusals(TwoGroupAudit[RefusalsSettings]):
         ]
 
     def change(
-        self, item: AuditItem[RefusalsSettings], current: Groups, baseline: Groups, random: np.random.Generator
+        self, item: AuditItem[AuditSettings], current: Groups, baseline: Groups, random: np.random.Generator
     ) -> Comparison:
         """Return the change of the gap between the shares, tested by permuting run labels within prompt and group."""
         now, before = measured(current), measured(baseline)

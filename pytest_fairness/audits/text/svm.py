@@ -8,7 +8,7 @@ other texts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -26,7 +26,7 @@ from pytest_fairness.audits.text.words.strongest import strongest_words
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answer, Comparison, Concern, Json, Measurement
+from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, Change
 
@@ -151,7 +151,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         )
 
     def concerns(
-        self, probe: GenerationProbe, item: AuditItem[SvmSettings], answers: Sequence[Answer], measurement: Measurement
+        self, probe: GenerationProbe, item: AuditItem[SvmSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns of `TextAudit.concerns`, and the concern that too few answers differ for training."""
         found = super().concerns(probe, item, answers, measurement)

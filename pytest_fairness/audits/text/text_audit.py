@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from pytest_fairness.audits.text.documents import Documents, anonymizer, text_of
 from pytest_fairness.audits.text.groups import Groups, compared, concerns_of, has
 from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answer, Comparison, Concern, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
 from pytest_fairness.stats.resampling import randomness
 
 SIGNIFICANT = 0.05
@@ -54,7 +54,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         return has(labels, marked) or has(labels, unmarked)
 
     def concerns(
-        self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Sequence[Answer], measurement: Measurement
+        self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns that answers are repeated, or that strata hold only one group; see `Audit.concerns`."""
         return concerns_of(Groups.of(probe, item, answers))
@@ -71,7 +71,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         return None
 
     def word_rows(
-        self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Sequence[Answer], details: Mapping[str, Json]
+        self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Answers, details: Mapping[str, Json]
     ) -> list[dict[str, Json]]:
         """Return a row for each word of both groups' texts; see `Audit.word_rows`."""
         groups = Groups.of(probe, item, answers)
@@ -140,7 +140,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         )
 
     def examples(
-        self, probe: GenerationProbe, item: AuditItem[SettingsT], measurement: Measurement, answers: Sequence[Answer]
+        self, probe: GenerationProbe, item: AuditItem[SettingsT], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
         """Return pairs of answers, one of each group, to the same prompt; refusals and typical answers come first."""
         groups = Groups.of(probe, item, answers)
@@ -168,11 +168,7 @@ class TwoGroupAudit(TextAudit[SettingsT]):
         """Return the change from the baseline to the current run; see `Audit.compare`."""
 
     def compare(
-        self,
-        probe: GenerationProbe,
-        item: AuditItem[SettingsT],
-        current: Sequence[Answer],
-        baseline: Sequence[Answer],
+        self, probe: GenerationProbe, item: AuditItem[SettingsT], current: Answers, baseline: Answers
     ) -> Comparison:
         """Return the change from the baseline to the current run, tested by permutation of run labels."""
         runs = [Groups.of(probe, item, run) for run in (current, baseline)]

@@ -20,7 +20,7 @@ from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.samples.sample import Relabelled, SampleT
 from pytest_fairness.audits.text.text_audit import TwoGroupAudit
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answer, Comparison, Json, Measurement
+from pytest_fairness.records import Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.resampling import randomness, relabelling, significance
@@ -107,7 +107,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         """Return the statistic of one run with the observed and with permuted labels, the same in each call."""
         return Relabelled(self.sample(item, documents), self.permutations, randomness.generator(f"{item.seed}/measure"))
 
-    def measure(self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> Measurement:
+    def measure(self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Answers) -> Measurement:
         """Return the value with its standard error and permutation test; see `Audit.measure`."""
         groups = Groups.of(probe, item, answers)
         run = self.relabelled(item, Documents.of(groups))
@@ -122,7 +122,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
             details=self.explain(item, groups, run),
         )
 
-    def value(self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Sequence[Answer]) -> float:
+    def value(self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Answers) -> float:
         """Return the value without its standard error and test; see `Audit.value`."""
         return self.value_of(self.relabelled(item, Documents.of(Groups.of(probe, item, answers))))
 

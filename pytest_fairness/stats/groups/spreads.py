@@ -56,14 +56,21 @@ def evenness(means: Floats) -> Floats:
     return found
 
 
+def _centred(means: Floats) -> Floats:
+    """Return each mean minus the mean of all, from which gradients are computed.
+
+    If all means are equal, their gradients are not defined. The result is then that of a small increase of the first.
+    """
+    centred: Floats = means - means.mean()
+    return centred if centred.any() else np.eye(len(means))[0] - 1 / len(means)
+
+
 def _spread_gradient(means: Floats) -> Floats:
     """Return the (values,) gradient of `value_spread`.
 
-    If all means are equal, the gradient is not defined; the gradient for an increase of the first mean is returned.
+    See `_centred` for equal means.
     """
-    centred = means - means.mean()
-    if not centred.any():
-        centred = np.eye(len(means))[0] - 1 / len(means)
+    centred = _centred(means)
     found: Floats = centred / (math.sqrt(len(means)) * float(np.linalg.norm(centred)))
     return found
 
@@ -71,12 +78,9 @@ def _spread_gradient(means: Floats) -> Floats:
 def _deviation_gradient(means: Floats) -> Floats:
     """Return the (values,) gradient of 1 − `evenness`.
 
-    If all means are equal, the gradient is not defined; the gradient for an increase of the first mean is returned.
+    See `_centred` for equal means.
     """
-    centred = means - means.mean()
-    if not centred.any():
-        centred = np.eye(len(means))[0] - 1 / len(means)
-    signs = np.sign(centred)
+    signs = np.sign(_centred(means))
     found: Floats = (signs - signs.mean()) / len(means)
     return found
 

@@ -26,7 +26,7 @@ from pytest_fairness.audits.text.documents import (
 )
 from pytest_fairness.audits.text.groups import Groups, comparable
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.records import Answer
+from pytest_fairness.records import Answers
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.resampling import relabelling, significance
 from pytest_fairness.stats.texts.log_odds import Sizes, log_odds, z_scores
@@ -83,7 +83,7 @@ class Corpus:
     shares: Floats
 
     @classmethod
-    def of(cls, groups: Sequence[Groups], pooled: Sequence[Answer]) -> Corpus:
+    def of(cls, groups: Sequence[Groups], pooled: Answers) -> Corpus:
         """Return the word counts of the compared groups' answers, and of the other groups' answers, for the prior.
 
         Args:
