@@ -121,8 +121,8 @@ class Anonymizer:
         """Return the text without first names.
 
         In a script with capitals, only a capitalised word can be a name. Some first names are also ordinary words, such
-        as Grace. Such a word is removed only if the text has it at least once inside a sentence, and not written in
-        capitals only. In this case, it is also removed at the beginning of sentences.
+        as Grace. Such a word is removed only if it is capitalised (but not in capitals only) at least once inside a
+        sentence. If so, the word is also removed at the beginning of sentences.
         """
         plain = _straightened(unicodedata.normalize("NFKC", text))
         found = [

@@ -41,7 +41,7 @@ class VerdictName(StrEnum):
 
 
 def outcome_of(verdict: VerdictName, expected: Mapping[str, Json] | None) -> str:
-    """Return an item's outcome: `known` or `failed` by its mark `xfail`, otherwise the outcome of its verdict.
+    """Return an item's outcome: the outcome of its verdict, unless a mark `xfail` changes it to `known` or `failed`.
 
     Args:
         verdict: the verdict on the item.

@@ -47,9 +47,9 @@ class Draws:
         return bool(lacking)
 
     def written(self, row: Row, default: int) -> int | None:
-        """Return the trial number written in a row.
+        """Return the trial number that a row contains; `None` if the number is invalid.
 
-        Return `default` if the file has no trial column, and `None` if the number is invalid.
+        If the file has no column of trial numbers, return `default`.
         """
         if self._column is None:
             return default

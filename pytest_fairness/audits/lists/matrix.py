@@ -14,7 +14,7 @@ from pytest_fairness.records import Json
 
 @dataclass(frozen=True)
 class Matrix(UnitTable):
-    """A table of one number for each entity (row) and value (column); the numbers are means over trials.
+    """A table of one number for each entity (row) and attribute value (column); the numbers are means over trials.
 
     Attributes:
         domains: domain of each entity; entities without a domain are left out.
@@ -33,11 +33,11 @@ class Matrix(UnitTable):
         n: Mapping[str, int],
         missing: Mapping[str, int],
     ) -> Matrix:
-        """Return a table in which each cell is the mean of the numbers of its entity and value.
+        """Return a table in which each cell is the mean of the numbers of its entity and attribute value.
 
         Args:
             values: names of the columns.
-            cells: the numbers of each pair (entity, value).
+            cells: the numbers of each pair (entity, attribute value).
             entities: names of the entities, in any order and with repetitions.
             domains, n, missing: see the attributes of `Matrix` and `UnitTable`.
         """

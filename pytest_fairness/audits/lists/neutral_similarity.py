@@ -45,7 +45,7 @@ def to_neutral(
     values: Sequence[str],
     perturbation: str = "",
 ) -> Matrix:
-    """Return the similarity between each value's lists and the neutral lists, by entity and value.
+    """Return the similarity between each attribute value's lists and the neutral lists, by entity and value.
 
     Each list is compared with each neutral list of the same entity and perturbation; similarities are averaged. The
     details contain the noise floor: the mean similarity between two neutral lists.
@@ -131,7 +131,7 @@ def matched(draws: Sequence[Draw], neutral: Sequence[Draw]) -> list[tuple[Draw, 
 def compared(
     probe: RecommendationProbe, settings: SimilaritySettings, pairs: Pairs
 ) -> dict[tuple[str, str], list[float]]:
-    """Return the similarities of all pairs of lists, by entity and value."""
+    """Return the similarities of all pairs of lists, by entity and attribute value."""
     flat = [pair for group in pairs.values() for pair in group]
     found = iter(
         similarities(

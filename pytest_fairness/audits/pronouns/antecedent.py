@@ -261,10 +261,10 @@ def _hedged(plain: str, mentions: Sequence[_Mention], open_at: re.Match[str], qu
 
 
 def _alone(plain: str, mentions: Sequence[_Mention], question: str, ends: re.Pattern[str]) -> Choice | None:
-    """Return the person whose name is a whole part of the answer, such as a sentence; `None` if there is no such part.
+    """Return the person if a part of the answer (such as a sentence) consists of the person's name only.
 
-    The result is also `None` if the first part that has a name also has other words, or if two parts consist of
-    different names.
+    Return `None` if there is no such part, if the first part with a name has other words too, or if two such parts name
+    different people.
 
     Args:
         plain: text of the answer.

@@ -1,7 +1,7 @@
 """Base class of audits of gaps between groups of records; only answers about unchanged records are used.
 
 The groups are the values of an attribute, and the unit is the record. If no record of a group counts for a rate, the
-group's rate is not defined; an undefined rate is named in the report and is not compared.
+group's rate is not defined: reports name the rate, and it is not compared.
 """
 
 from __future__ import annotations
