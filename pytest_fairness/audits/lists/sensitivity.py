@@ -133,7 +133,7 @@ class Pafs(_Sensitivity[PafsSettings]):
         return Evenness()
 
     def table(self, probe: RecommendationProbe, item: AuditItem[PafsSettings], answers: Answers) -> Matrix:
-        """Return the similarity to the neutral lists by entity and value; the details have the mean similarity."""
+        """Return the similarity to the neutral lists by entity and attribute value; the details have its mean."""
         matrix = super().table(probe, item, answers)
         self.check_table(matrix)
         return replace(matrix, details={**matrix.details, "mean_similarity": float(matrix.means().mean())})

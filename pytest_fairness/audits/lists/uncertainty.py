@@ -79,7 +79,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         )
 
     def table(self, probe: RecommendationProbe, item: AuditItem[UncertaintySettings], answers: Answers) -> Matrix:
-        """Return the entropy by entity and value, for entities with at least two lists."""
+        """Return the entropy by entity and attribute value, for entities with at least two lists."""
         attribute = item.labels.get("attribute", NEUTRAL)
         values = values_of(probe, attribute) if attribute != NEUTRAL else (NEUTRAL,)
         found: dict[tuple[str, str], ranking.Variation] = {}
@@ -138,7 +138,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic: the mean entropy of neutral lists, or the range of the mean entropies by value."""
+        """Return the statistic: the mean of the only column, or the range of the means of several columns."""
         return Mean() if columns == 1 else LargestGap(columns)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
