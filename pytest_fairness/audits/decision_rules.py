@@ -58,11 +58,10 @@ class SignificantChange(DecisionRule):
     ) -> Decision:
         """Return the decision on whether the change since the baseline is a regression; see `decision.decide`.
 
-        A gap may have changed sides: another group than in the baseline is now at a disadvantage. In this case, the
-        change counts as a worsening by at most the present size of the gap. If the present size exceeds the tolerance,
-        the change never passes; the change is a regression if the reversal is significant. If the direction of the gap
-        is not known (`details["either_side"]`), a pass must exclude a worsening in both directions, each with half of
-        the beta.
+        A gap may have changed sides: another group than in the baseline is now at a disadvantage. The worsening is then
+        at most the present size of the gap. If this size exceeds the tolerance, the change never passes, and it is a
+        regression if the reversal is significant. If the direction of the gap is not known (`details["either_side"]`),
+        a pass must exclude a worsening in both directions, each with half of the beta.
         """
         value, reversal = comparison.value, comparison.reversal
         beta = item.beta / 2 if comparison.details.get("either_side") else item.beta

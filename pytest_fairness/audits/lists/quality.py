@@ -1,4 +1,4 @@
-"""Audit `quality`: gap between values in the relevance of the recommended items."""
+"""Audit `quality`: gap between attribute values in the relevance of the recommended items."""
 
 from __future__ import annotations
 

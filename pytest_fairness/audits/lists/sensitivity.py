@@ -1,4 +1,4 @@
-"""Audits `snsr`, `snsv` and `pafs`: dispersion of the values' similarities to the neutral lists.
+"""Audits `snsr`, `snsv` and `pafs`: dispersion, over attribute values, of the similarity to the neutral lists.
 
 SNSR and SNSV, the sensitive-to-neutral similarity range and variance, are those of Zhang et al. (2023, FaiRLLM); their
 "variance" is a standard deviation. PAFS, the personality-aware fairness score, is that of Sah et al. (2025).

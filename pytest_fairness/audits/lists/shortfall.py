@@ -1,4 +1,4 @@
-"""Audit `shortfall`: gap between values in the share of missing items.
+"""Audit `shortfall`: gap between attribute values in the share of missing items.
 
 All other audits of lists leave out missing lists.
 """

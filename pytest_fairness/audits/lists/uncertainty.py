@@ -1,4 +1,4 @@
-"""Audit `uncertainty`: variation among lists for the same, repeated question, and its gap between values."""
+"""Audit `uncertainty`: variation among lists for a repeated question, and its gap between attribute values."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         return Ratio()
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
-        """Return the p-value of the null hypothesis that both kinds of choices are equally probable in each item."""
+        """Return the p-value of a one-sided sign-flip test over items (null hypothesis: no preference)."""
         rows = table.rows[table.complete]
         return paired_tests.sign_flip(rows[:, 0] / rows[:, 1], SIGNS, random)
 

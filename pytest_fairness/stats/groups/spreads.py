@@ -57,9 +57,9 @@ def evenness(means: Floats) -> Floats:
 
 
 def _centred(means: Floats) -> Floats:
-    """Return each mean minus the mean of all, from which gradients are computed.
+    """Return each mean minus the mean of all means, from which gradients are computed.
 
-    If all means are equal, their gradients are not defined. The result is then that of a small increase of the first.
+    If all means are equal, the gradients are not defined; the result is then the one for a slightly larger first mean.
     """
     centred: Floats = means - means.mean()
     return centred if centred.any() else np.eye(len(means))[0] - 1 / len(means)

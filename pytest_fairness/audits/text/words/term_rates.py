@@ -28,7 +28,7 @@ class Rates:
 
     Attributes:
         found: for each document, the number of occurrences of each term; terms that do not occur are left out.
-        words: (documents,) number of words of the unchanged document, at least the number of its terms.
+        words: (documents,) number of words of each document, at least the number of occurrences of terms.
         marked: (documents,) whether the document belongs to the marked group.
         strata: (documents,) stratum number of each document.
         stratum_names: name of each stratum, by its number.
