@@ -6,6 +6,7 @@ import argparse
 import shutil
 from pathlib import Path
 
+from pytest_fairness.commands.configuration import configured_path
 from pytest_fairness.commands.output import write
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.options import RunSettings
@@ -25,7 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="list each acceptance in the git history, the latest first: date, person, reason, old and new values",
     )
-    parser.add_argument("--baselines", type=Path, metavar="DIR", help="folder of the baselines (default: baselines)")
+    parser.add_argument(
+        "--baselines",
+        type=Path,
+        metavar="DIR",
+        help="folder of the baselines (default: the ini setting `fairness_baselines`)",
+    )
     parser.add_argument(
         "--format",
         choices=("terminal", "markdown"),
@@ -42,7 +48,11 @@ def run(arguments: argparse.Namespace) -> None:
     from pytest_fairness.reports import acceptance_log, baseline_changes
     from pytest_fairness.reports.formatting import without_commands
 
-    folder = Path.cwd() / (arguments.baselines or RunSettings(Path.cwd()).baselines)
+    folder = (
+        configured_path("fairness_baselines", RunSettings(Path.cwd()).baselines)
+        if arguments.baselines is None
+        else Path.cwd() / arguments.baselines
+    )
     suffix = "" if arguments.output is None else arguments.output.suffix.lower()
     as_markdown = (arguments.format or ("markdown" if suffix == ".md" else "terminal")) == "markdown"
     width = shutil.get_terminal_size((80, 24)).columns

@@ -10,22 +10,13 @@ from collections.abc import Mapping
 from importlib import metadata, resources, util
 from pathlib import Path
 
+from pytest_fairness.commands.configuration import CONFIGURATIONS
 from pytest_fairness.errors import FairnessError
 
 PROBES = "probes"
 SERVICES = ("github", "gitlab")
 REQUIREMENTS = ("requirements-test.txt", "requirements-dev.txt", "requirements.txt")
 GITLAB, GITLAB_JOB = Path(".gitlab-ci.yml"), Path(".gitlab/fairness.yml")
-CONFIGURATIONS = {
-    "pytest.toml": "[pytest]",
-    ".pytest.toml": "[pytest]",
-    "pytest.ini": "[pytest]",
-    ".pytest.ini": "[pytest]",
-    "pyproject.toml": "[tool.pytest.ini_options]",
-    "tox.ini": "[pytest]",
-    "setup.cfg": "[tool:pytest]",
-}
-"""Pytest's configuration files in the order in which pytest looks for them, each with the heading of its settings."""
 INCLUDE = f"include:\n  - local: {GITLAB_JOB.as_posix()}\n"
 
 

@@ -238,3 +238,27 @@ def test_without_baselines_repository_or_git_it_is_one_sentence(
     assert f"the folder has no baselines, neither in HEAD ({commit[:7]}) nor in working tree. Make baselines" in diff()
     monkeypatch.setenv("PATH", str(project.path / "empty"))
     assert ": git is not installed, or is not on the PATH." in diff()
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("pytest.ini", "[pytest]\nfairness_baselines = ci/kept\n"),
+        ("pyproject.toml", '[tool.pytest.ini_options]\nfairness_baselines = "ci/kept"\n'),
+        ("pyproject.toml", '[tool.pytest]\nfairness_baselines = "ci/kept"\n'),
+        ("pytest.toml", '[pytest]\nfairness_baselines = "ci/kept"\n'),
+        ("setup.cfg", "[tool:pytest]\nfairness_baselines = ci/kept\n"),
+    ],
+)
+def test_the_folder_is_that_of_the_ini_file(
+    project: Project, diff: Callable[..., str], monkeypatch: pytest.MonkeyPatch, file: str, text: str
+) -> None:
+    (project.path / "pytest.ini").unlink()
+    project.write(file, text)
+    project.commit()
+    update_baseline(project.path / "ci" / "kept", "products", {JSD: entry()}, rows("A lotion"))
+    assert diff().startswith("1 item changed from HEAD")
+    (project.path / "deep").mkdir()
+    monkeypatch.chdir(project.path / "deep")
+    assert diff().startswith("1 item changed from HEAD")
+    assert "no baselines" in diff("--baselines", "ci/kept"), "relative to the working directory"

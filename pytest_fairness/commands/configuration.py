@@ -1,0 +1,54 @@
+"""Settings of pytest's configuration file, for commands that run without pytest."""
+
+from __future__ import annotations
+
+import configparser
+import tomllib
+from pathlib import Path
+from typing import Any
+
+CONFIGURATIONS = {
+    "pytest.toml": "[pytest]",
+    ".pytest.toml": "[pytest]",
+    "pytest.ini": "[pytest]",
+    ".pytest.ini": "[pytest]",
+    "pyproject.toml": "[tool.pytest.ini_options]",
+    "tox.ini": "[pytest]",
+    "setup.cfg": "[tool:pytest]",
+}
+"""Pytest's configuration files in the order in which pytest looks for them, each with the heading of its settings."""
+
+
+def configured_path(name: str, default: Path) -> Path:
+    """Return the path that an ini setting holds, as pytest would read it in the working directory.
+
+    Args:
+        name: name of the setting.
+        default: path without the setting, relative to the folder of the configuration file like the setting itself.
+    """
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        for file in CONFIGURATIONS:
+            settings = _settings(folder / file)
+            if settings is not None:
+                return folder / (str(settings.get(name, "")).strip() or default)
+    return here / default
+
+
+def _settings(path: Path) -> dict[str, Any] | None:
+    """Return pytest's settings in a file; `None` if pytest takes none from it."""
+    own = path.name.lstrip(".").startswith("pytest.")  # counts even without the heading
+    try:
+        text = path.read_text("utf-8", "replace")
+        if path.suffix == ".toml":
+            tables = tomllib.loads(text)
+            if own:
+                return dict(tables.get("pytest", {}))
+            table = tables.get("tool", {}).get("pytest")
+            return None if table is None else {**table, **table.get("ini_options", {})}
+        parser = configparser.ConfigParser(interpolation=None, strict=False)
+        parser.read_string(text)
+    except (OSError, ValueError, configparser.Error):
+        return None
+    section = CONFIGURATIONS[path.name].strip("[]")
+    return dict(parser[section]) if section in parser else {} if own else None
