@@ -23,8 +23,8 @@ def repeats(cells: Iterable[Sequence[str]], temperature: float | None) -> bool:
 
     Args:
         cells: for each prompt, the texts of its answers.
-        temperature: sampling temperature of the answers. Above 0, equal short answers do not count, because they may be
-            chance. At 0, answers count as the same even if a word differs.
+        temperature: sampling temperature of the answers. At a temperature above 0, equal short answers do not count as
+            repeated, because they may be equal by chance. At 0, two answers count as the same even if a word differs.
     """
     several = [texts for texts in cells if len(texts) > 1]
     return bool(several) and all(_all_alike(texts, temperature) for texts in several)

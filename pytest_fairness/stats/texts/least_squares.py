@@ -64,7 +64,7 @@ class Classifier:
 
     @classmethod
     def of(cls, features: csr_array, strata: Ints, kinds: Ints) -> Classifier:
-        """Return the classifier of these features; its factorisation serves all labellings.
+        """Return the classifier of these features; its matrix factorisation is used for all labellings.
 
         Args:
             features: (units, dimensions) sparse feature matrix.

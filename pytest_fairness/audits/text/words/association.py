@@ -69,8 +69,9 @@ class Corpus:
         columns: (tested words,) column of each tested word among all words.
         tested_words: the words that are tested.
         holding: (tested words,) number of compared documents that contain the word.
-        uses: (2, tested words) number of occurrences in the unmarked groups, and in the marked group.
-        shares: (2, tested words) shares of the unmarked groups' and of the marked group's documents with the word.
+        uses: (2, tested words) number of occurrences of the word: in the unmarked groups, and in the marked group.
+        shares: (2, tested words) share of documents that contain the word: in the unmarked groups, and in the marked
+            group.
     """
 
     documents: list[Documents]
