@@ -46,10 +46,13 @@ SLOW = (
     "unit/audits/stereotypes/test_markers.py",
     "unit/audits/text/test_mmd.py",
     "unit/audits/lists/test_recommendation_audits.py",
+    "unit/audits/pronouns/test_coreference_audits.py",
     "unit/audits/text/test_svm.py",
     "unit/audits/test_unit_audit.py",
     "unit/baselines/test_bounds.py",
+    "unit/reports/test_browser.py",
     "unit/scorers/test_classifier.py",
+    "unit/stats/resampling/test_significance.py",
     "unit/targets/test_local.py",
     "unit/targets/test_transformers.py",
 )
@@ -76,6 +79,8 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 # Compiling the package takes a second of each process that a test starts.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Rewriting the assertions of all test modules takes five seconds of each worker.
+sys.dont_write_bytecode = False
 
 # A shell has what it runs in the background ignore Ctrl-C, and so do all its children; here it is sent on purpose.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

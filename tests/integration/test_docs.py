@@ -280,6 +280,10 @@ class Walk:
             if arguments[:3] == ["-m", "pytest_fairness", "diff"]:
                 for words in (["init", "-q"], ["add", "-A"], [*AUTHOR, "commit", "-qm", "Baselines"]):
                     self.pytester.run("git", *words)
+            # `--help` ends the process.
+            if arguments[:2] == ["-m", "pytest_fairness"] and "--help" not in arguments:
+                assert main(arguments[2:]) == 0, command
+                return
             result = self.pytester.run(sys.executable, *arguments)
         verdict = FAILING.get(f"{command} #{self.commands[command]} of {self.page.name}")
         assert result.ret == (0 if verdict is None else 1), f"{command}\n{result.stdout}\n{result.stderr}"

@@ -13,7 +13,7 @@ import pytest
 from tests.support.projects import KIM, LOU, PROBE, Project, says, shows
 from tests.support.servers import ChatServer
 
-TWO = ("-n", "2")
+ONE, TWO = ("-n", "1"), ("-n", "2")
 WORDS = PROBE.replace("{limit: 0.5, gate: point}", "{}\n  jsd: {tolerance: 0.5}\n  svm: {skip: slow}") + (
     "sampling: {seed: 5, temperature: 1}\n"
 )
@@ -58,14 +58,15 @@ def test_two_workers_do_what_one_process_does(project: Project) -> None:
     project.probe(text=WORDS)
     project.write("test_own.py", PYTHON)
     reports, baselines, questions = [], [], []
-    for workers in ((), TWO):
+    # The second run of each pair sends nothing, so that one worker has all that a second one would have.
+    for asking, replaying in (((), ()), (TWO, ONE)):
         with ChatServer(delay=0.01) as server:
-            arguments = ("--fairness-base-url", server.url, *workers)
+            arguments = ("--fairness-base-url", server.url)
             # The address of the server is part of what is recorded and reported, and is another one each time.
             names = ("--fairness-report", "report.json")
-            project.run("--fairness-rebaseline", *arguments, *names, target="openai:tiny")
+            project.run("--fairness-rebaseline", *asking, *arguments, *names, target="openai:tiny")
             reports.append(without_time(project.read("report.json")))
-            result = project.run("--fairness", *arguments, *names, target="openai:tiny")
+            result = project.run("--fairness", *replaying, *arguments, *names, target="openai:tiny")
             reports.append(without_time(project.read("report.json")))
             baselines.append([without_date(project, name) for name in ("gifts", "letters")])
             questions.append(server.questions)
@@ -85,11 +86,11 @@ def test_two_workers_do_what_one_process_does(project: Project) -> None:
 def test_failures_and_inconclusive_items_show_as_in_one_process(project: Project) -> None:
     project.probe("probes/a.yaml")
     project.probe("probes/b.yaml", PROBE.replace("limit: 0.5, gate: point", "limit: 0.1, tolerance: 0.01"))
-    result = project.run("--fairness", "--junitxml=junit.xml", *TWO, target="python:app:biased")
+    result = project.run("--fairness", "--junitxml=junit.xml", *ONE, target="python:app:biased")
     assert result.parseoutcomes() == {"passed": 1, "failed": 2, "inconclusive": 1}
     assert shows(result, f"FAILED probes/a.yaml::{KIM} - Kim vs Alex: 1 (limit 0.5)")
     assert "FAILURES" not in result.stdout.str()
-    verbose = project.run("--fairness", "--fairness-replay", "-v", "-n", "1", target="python:app:biased")
+    verbose = project.run("--fairness", "--fairness-replay", "-v", *ONE, target="python:app:biased")
     assert says(verbose, f"{KIM}: refusals differ by +1 (100% of Kim, 0% of Alex), limit 0.5.")
     assert "Traceback" not in result.stdout.str()
     assert '<property name="verdict" value="over-limit"' in (project.path / "junit.xml").read_text()
@@ -106,7 +107,7 @@ def test_an_application_is_asked_afresh_by_both_workers_together(project: Projec
 def test_a_worker_that_crashes_takes_no_other_result_along(project: Project) -> None:
     project.probe()
     project.write("test_zz.py", "import os\ndef test_crash():\n    os._exit(3)\n")
-    project.run("--fairness-rebaseline", "--fairness-report", "report.json", *TWO)
+    project.run("--fairness-rebaseline", "--fairness-report", "report.json", *ONE)
     report = project.read("report.json")
     assert {item["id"]: item["verdict"] for item in report["items"]} == {KIM: "pass", LOU: "pass"}
     assert report["requests"]["sent"] >= 1
@@ -116,7 +117,7 @@ def test_a_worker_that_crashes_takes_no_other_result_along(project: Project) -> 
 def test_an_item_that_crashes_its_worker_is_an_error_in_the_report(project: Project) -> None:
     project.probe(text=PROBE.replace("[Kim, Lou]", "[Kim]"))
     project.write("app.py", "import os\ndef answer(prompt):\n    os._exit(3)\n")
-    result = project.run("--fairness", "--fairness-report", "report.json", "-n", "1", target="python:app:answer")
+    result = project.run("--fairness", "--fairness-report", "report.json", *ONE, target="python:app:answer")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     (item,) = project.read("report.json")["items"]
     assert (item["id"], item["verdict"]) == (KIM, "error")
@@ -130,7 +131,7 @@ def test_answers_of_any_characters_travel(project: Project) -> None:
         "import itertools\nnumber = itertools.count()\n"
         "def answer(prompt):\n    return f'half \\udc80 \\x00 a \\x1b[31m character {next(number) % 5}'\n",
     )
-    arguments = ("-n", "1", "--fairness-report", "report.json")
+    arguments = (*ONE, "--fairness-report", "report.json")
     result = project.run("--fairness-rebaseline", *arguments, target="python:app:answer")
     assert "INTERNALERROR" not in result.stdout.str()
     assert "\x1b[31m" not in result.stdout.str()
@@ -140,7 +141,7 @@ def test_answers_of_any_characters_travel(project: Project) -> None:
 
 def test_errors_reach_the_controller_as_their_message(project: Project) -> None:
     project.probe(text=PROBE.replace("trials: 10", "trials: 3"))
-    result = project.run("--fairness", "--fairness-report", "report.json", "-n", "1")
+    result = project.run("--fairness", "--fairness-report", "report.json", *ONE)
     result.assert_outcomes(errors=2)
     assert shows(result, "one group has only 3 answers")
     assert ".py:" not in result.stdout.str()
@@ -155,7 +156,7 @@ def test_a_faulty_probe_stops_all_workers(project: Project) -> None:
     assert shows(result, "probes/gifts.yaml:", "unknown key 'extra'")
     assert not project.calls()
     assert not (project.path / "baselines").exists()
-    project.run("--fairness", "--continue-on-collection-errors", "-n", "1").assert_outcomes(errors=1, passed=2)
+    project.run("--fairness", "--continue-on-collection-errors", *ONE).assert_outcomes(errors=1, passed=2)
 
 
 @pytest.mark.skipif(find_spec("xllamacpp") is None, reason="the runner of the embedded model is not installed")
@@ -163,7 +164,7 @@ def test_a_faulty_probe_stops_all_workers(project: Project) -> None:
 @pytest.mark.timeout(300)
 def test_the_embedded_model_is_served_once_to_all_workers(project: Project) -> None:
     project.probe(
-        text=PROBE.replace("trials: 10", "trials: 8").replace("[Kim, Lou]", "[Kim]") + "sampling: {max_tokens: 3}\n"
+        text=PROBE.replace("trials: 10", "trials: 8").replace("[Kim, Lou]", "[Kim]") + "sampling: {max_tokens: 1}\n"
     )
     project.write(
         "conftest.py",
