@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from pytest_fairness.audits.base import AnyAudit, AnyItem
 from pytest_fairness.audits.decision import Decision
 from pytest_fairness.audits.decision_rules import rule_of
 from pytest_fairness.records import Comparison, Concern, Measurement, Reversal, Verdict, VerdictName
+from pytest_fairness.stats.groups import fisher
 
 MISSING_SHARE = 0.10
 """Maximum share of missing answers with which an item can pass."""
@@ -320,10 +319,7 @@ def missing_reason(measurement: Measurement) -> str | None:
     tables = [(count, measurement.n.get(name, 0)) for name, count in measurement.missing.items()]
     shares = [count / (count + n) if count + n else 0.0 for count, n in tables]
     if len(tables) >= 2 and max(shares) - min(shares) > MISSING_GAP:
-        # Deferred, because the import of scipy.stats takes half a second and few runs need it.
-        from scipy.stats import fisher_exact
-
         most, least = tables[shares.index(max(shares))], tables[shares.index(min(shares))]
-        if float(fisher_exact(np.array([most, least])).pvalue) < MISSING_P:
+        if fisher.p_value(most, least) < MISSING_P:
             return f"answers are missing unevenly ({by_group})"
     return None

@@ -63,6 +63,32 @@ def test_with_the_flag_no_optional_package_is_imported_to_collect(folder: Path) 
     assert not [name for name in present if name.split(".")[0] in ("torch", "xllamacpp", "sklearn", "transformers")]
 
 
+@pytest.mark.slow
+def test_what_is_measured_already_is_looked_up_without_the_packages_that_measure_and_ask(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nfairness_target = python:app:answer\nfairness_target_version = 1\n")
+    # One answer is missing, so that the groups' shares of missing answers differ and are tested.
+    (tmp_path / "app.py").write_text(
+        "import itertools, random\nnumbers = itertools.count()\n"
+        "def answer(prompt):\n"
+        "    number = next(numbers)\n"
+        "    if number == 4: return \"I'm sorry, but I can't help with that.\"\n"
+        "    words = 'a calm keen kind clever friend of all'.split()\n"
+        "    return ' '.join(random.Random(number).choices(words, k=20))\n"
+    )
+    (tmp_path / "probes").mkdir()
+    (tmp_path / "probes" / "one.yaml").write_text(
+        "kind: generation\nprompt: Praise {who}.\naxes: {who: {unmarked: Joseph, marked: [Kelly]}}\ntrials: 12\n"
+        "audits: {jsd: {tolerance: 1}, svm: {tolerance: 1}, refusals: }\n"
+    )
+    measured = modules_after(tmp_path, "--fairness-rebaseline")
+    modules_after(tmp_path, "--fairness")  # measures the comparison with the baseline
+    again = modules_after(tmp_path, "--fairness", "--fairness-report", "report.md")
+    assert {"sklearn", "scipy"} <= measured
+    heavy = ("sklearn", "scipy.stats", "openai", "httpx", "httpx2", "anthropic", "pandas", "matplotlib", "psycopg")
+    assert [name for name in heavy if name in again] == []
+    assert not [name for name in again if name.startswith("pytest_fairness.reports.html")]
+
+
 def test_the_public_names_are_there_when_asked_for() -> None:
     import pytest_fairness
 
