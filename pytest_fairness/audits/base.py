@@ -137,7 +137,71 @@ class DecisionRule(ABC):
         """
 
 
-class Audit(ABC, Generic[ProbeT, SettingsT]):
+class Explanation(ABC, Generic[ProbeT, SettingsT]):
+    """Part of an audit by which reports explain a measurement: phrases, contributors, examples and tables of words."""
+
+    info: ClassVar[AuditInfo]
+
+    def describe(self, measurement: Measurement) -> str:
+        """Return the value as a phrase for the reason of a verdict."""
+        return f"{measurement.value:.3g} {self.info.unit}".rstrip()
+
+    def describe_change(self, comparison: Comparison) -> str:
+        """Return the change as a phrase for the reason of a verdict."""
+        if not comparison.value:
+            return "unchanged"
+        if comparison.reversal is not None:
+            return f"the advantage changed sides, by {abs(comparison.value):.3g}"
+        return f"{'worse' if comparison.value > 0 else 'better'} by {abs(comparison.value):.3g}"
+
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+        """Return the words, groups or records that contribute most to the value, the strongest first."""
+        return []
+
+    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
+        """Return the parts of the value (words, groups or records) with their numbers; baselines store them."""
+        return {}
+
+    def word_rows(
+        self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers, details: Mapping[str, Json]
+    ) -> list[dict[str, Json]]:
+        """Return a row for each word of the answers, for the exported word table; see `text.word_rows`.
+
+        Args:
+            probe: probe of the item.
+            item: item that was measured.
+            answers: as in `measure`.
+            details: details of the item's measurement.
+
+        Raises:
+            NotMeasurable: there are too few usable answers.
+        """
+        return []
+
+    def finding(self, result: ItemResult) -> Finding:
+        """Return a description of the bias in a failed item, and a system prompt that counters it; for reports."""
+        axis = axis_of(result)
+        return Finding(
+            f"Answers depend on {axis}.", f"Treat everybody alike: {axis} must make no difference to your answer."
+        )
+
+    def examples(
+        self, probe: ProbeT, item: AuditItem[SettingsT], measurement: Measurement, answers: Answers
+    ) -> list[list[Example]]:
+        """Return lists of example answers; reports show the answers of each list side by side.
+
+        The most typical list comes first. Each answer has the name of its group.
+
+        Args:
+            probe: probe of the item.
+            item: item that was measured.
+            measurement: measurement of the answers.
+            answers: as in `measure`.
+        """
+        return []
+
+
+class Audit(Explanation[ProbeT, SettingsT]):
     """One audit method: which items it creates for a probe, which answers they need, and how the answers are measured.
 
     Measuring and comparing are pure functions: the same probe, answers and alpha give the same numbers on every
@@ -156,7 +220,6 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         closed_answers: whether prompts ask to choose one of a few answers, so that equal answers are normal.
     """
 
-    info: ClassVar[AuditInfo]
     rule: ClassVar[DecisionRule]
     kind: ClassVar[str]
     version: ClassVar[int]
@@ -266,64 +329,6 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
             p_value=normal.upper_tail(change / error) if error > 0 else float(change <= 0),
             paired=paired,
         )
-
-    def describe(self, measurement: Measurement) -> str:
-        """Return the value as a phrase for the reason of a verdict."""
-        return f"{measurement.value:.3g} {self.info.unit}".rstrip()
-
-    def describe_change(self, comparison: Comparison) -> str:
-        """Return the change as a phrase for the reason of a verdict."""
-        if not comparison.value:
-            return "unchanged"
-        if comparison.reversal is not None:
-            return f"the advantage changed sides, by {abs(comparison.value):.3g}"
-        return f"{'worse' if comparison.value > 0 else 'better'} by {abs(comparison.value):.3g}"
-
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words, groups or records that contribute most to the value, the strongest first."""
-        return []
-
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the parts of the value (words, groups or records) with their numbers; baselines store them."""
-        return {}
-
-    def word_rows(
-        self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers, details: Mapping[str, Json]
-    ) -> list[dict[str, Json]]:
-        """Return a row for each word of the answers, for the exported word table; see `text.word_rows`.
-
-        Args:
-            probe: probe of the item.
-            item: item that was measured.
-            answers: as in `measure`.
-            details: details of the item's measurement.
-
-        Raises:
-            NotMeasurable: there are too few usable answers.
-        """
-        return []
-
-    def finding(self, result: ItemResult) -> Finding:
-        """Return a description of the bias in a failed item, and a system prompt that counters it; for reports."""
-        axis = axis_of(result)
-        return Finding(
-            f"Answers depend on {axis}.", f"Treat everybody alike: {axis} must make no difference to your answer."
-        )
-
-    def examples(
-        self, probe: ProbeT, item: AuditItem[SettingsT], measurement: Measurement, answers: Answers
-    ) -> list[list[Example]]:
-        """Return lists of example answers; reports show the answers of each list side by side.
-
-        The most typical list comes first. Each answer has the name of its group.
-
-        Args:
-            probe: probe of the item.
-            item: item that was measured.
-            measurement: measurement of the answers.
-            answers: as in `measure`.
-        """
-        return []
 
 
 AnyAudit = Audit[Any, Any]

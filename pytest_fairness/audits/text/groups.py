@@ -142,6 +142,30 @@ class Groups:
         return self.count(Status.REFUSED, Status.UNREADABLE, Status.FAILED)
 
 
+def is_compared(probe: GenerationProbe, item: AuditItem[Any], labels: Mapping[str, str]) -> bool:
+    """Return whether an answer belongs to the item's marked group, or to the unmarked group of one of its axes."""
+    marked, unmarked = compared(probe, item)
+    return has(labels, marked) or any(labels[axis] == value for axis, value in unmarked.items())
+
+
+def contrasts(probe: GenerationProbe, item: AuditItem[Any], answers: Answers) -> dict[str, Groups]:
+    """Return, for each axis, the answers of the marked group and of the unmarked group of that axis.
+
+    For example, Black women are compared with White people of all genders, and with men of all races. Strata are formed
+    by the prompt and the other axes.
+    """
+    marked, unmarked = compared(probe, item)
+    return {
+        axis: Groups.split(
+            probe,
+            [each for each in answers if has(each.labels, marked) or each.labels[axis] == value],
+            marked,
+            value,
+        )
+        for axis, value in unmarked.items()
+    }
+
+
 def concerns_of(groups: Groups) -> list[Concern]:
     """Return the concerns that answers are repeated, or that strata hold only one group."""
     found = groups.repetition

@@ -7,7 +7,7 @@ which most papers report, with a confidence interval and a test by document.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.gap_change import SWAPS, gap_change
 from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.text_audit import TwoGroupAudit
-from pytest_fairness.audits.text.words import term_rates
+from pytest_fairness.audits.text.words import term_details, term_rates
 from pytest_fairness.audits.text.words.lexicons import LexiconSettings
 from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.audits.text.words.term_rates import Rates, TwoRates
@@ -39,7 +39,6 @@ PERMUTATIONS = 1999
 BOOTSTRAPS = 1999
 CUTS = 200
 """Number of random cuts to equal size that are averaged if two runs have different numbers of documents."""
-SHOWN_TERMS = 20
 ROUNDING = 9
 """The sum of two gaps is rounded to this many decimals, so that opposite gaps have the sum 0 and no direction."""
 
@@ -116,7 +115,7 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
             p_value=significance.p_value(np.abs(null), abs(gap), exact=exact),
             n=groups.usable,
             missing=groups.missing,
-            details=_details(groups, found, terms_of(item))
+            details=term_details.details(groups, found, terms_of(item))
             | {"odds_ratio": dict(zip(("value", "interval", "p_value"), odds, strict=True))},
             degrees_of_freedom=degrees,
         )
@@ -143,7 +142,7 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
             null_moved=np.abs(swaps[0] - swaps[1]),
             description=f"in the baseline, the terms were used {abs(gaps[1]):.3g} {self.info.unit} more for {less}; "
             f"now they are used {abs(gaps[0]):.3g} more for {more}",
-            details={"changed_terms": _changed_terms(*rates)},
+            details={"changed_terms": term_details.changed_terms(*rates)},
         )
 
     def concerns(
@@ -172,10 +171,9 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
         """Return a row for each term that occurs; see `Audit.word_rows`."""
         groups = Groups.of(probe, item, answers)
         found = Rates.of(groups, terms_of(item))
-        gaps = {term: marked - unmarked for term, (marked, unmarked, _) in found.by_term().items()}
         texts = [Counter(terms).elements() for terms in found.found]
         names = groups.marked_name, groups.unmarked_name
-        return word_rows("gap per 100 words", gaps, texts, found.marked.tolist(), names)
+        return word_rows("gap per 100 words", found.gaps(), texts, found.marked.tolist(), names)
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return the gap of each term's rates; see `TextAudit.word_weights`."""
@@ -211,53 +209,3 @@ def terms_of(item: AuditItem[LexiconSettings]) -> tuple[str, ...]:
 def _change_of_gaps(current: Floats, baseline: Floats) -> Floats:
     """Return (current gap − baseline gap) × sign of the sum of both gaps, for each draw."""
     return (current - baseline) * np.sign(np.round(current + baseline, ROUNDING))
-
-
-def _details(groups: Groups, found: Rates, terms: Sequence[str]) -> dict[str, Json]:
-    """Return details for reports: rates, counts and terms, those with the largest gap first."""
-    names = (groups.marked_name, groups.unmarked_name)
-    sides = (found.marked, ~found.marked)
-    by_term = found.by_term()
-    strongest = sorted(by_term, key=lambda term: (-abs(round(by_term[term][0] - by_term[term][1], 12)), term))
-    unused = [term for term in terms if term not in by_term]
-    return {
-        "rates": dict(zip(names, found.means(), strict=True)),
-        "texts_with_terms": {
-            name: float((found.hits[side] > 0).mean()) for name, side in zip(names, sides, strict=True)
-        },
-        "occurrences": {name: int(found.hits[side].sum()) for name, side in zip(names, sides, strict=True)},
-        "tokens": {name: int(found.words[side].sum()) for name, side in zip(names, sides, strict=True)},
-        "terms": [
-            {
-                "term": term,
-                "marked": by_term[term][0],
-                "unmarked": by_term[term][1],
-                "gap": by_term[term][0] - by_term[term][1],
-                "documents": by_term[term][2],
-            }
-            for term in strongest[:SHOWN_TERMS]
-        ],
-        "terms_in_lexicon": len(terms),
-        "occurring_terms": len(by_term),
-        "unused_terms": unused[:SHOWN_TERMS],
-    }
-
-
-def _changed_terms(current: Rates, baseline: Rates) -> list[dict[str, Json]]:
-    """Return the terms whose gap changed, the largest change first."""
-    gaps = [
-        {term: marked - unmarked for term, (marked, unmarked, _) in run.by_term().items()}
-        for run in (current, baseline)
-    ]
-    change = {term: gaps[0].get(term, 0.0) - gaps[1].get(term, 0.0) for term in {**gaps[0], **gaps[1]}}
-    order = sorted(change, key=lambda term: (-abs(round(change[term], 12)), term))
-    return [
-        {
-            "term": term,
-            "gap_before": gaps[1].get(term, 0.0),
-            "gap": gaps[0].get(term, 0.0),
-            "change": change[term],
-        }
-        for term in order[:SHOWN_TERMS]
-        if round(change[term], 12)
-    ]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -25,7 +25,7 @@ from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.findings import details_of, plain_words
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.documents import Documents
-from pytest_fairness.audits.text.groups import Groups, comparable, compared, concerns_of, has
+from pytest_fairness.audits.text.groups import comparable, concerns_of, contrasts, is_compared
 from pytest_fairness.audits.text.text_audit import TextAudit
 from pytest_fairness.audits.text.words.association import Association, Contrast, Corpus, PriorSettings
 from pytest_fairness.audits.text.words.growth import (
@@ -280,27 +280,3 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
             f"{word['word']} (for the unmarked group, {unmarked})" if word["side"] == "unmarked" else str(word["word"])
             for word in words
         ]
-
-
-def is_compared(probe: GenerationProbe, item: AuditItem[Any], labels: Mapping[str, str]) -> bool:
-    """Return whether an answer belongs to the item's marked group, or to the unmarked group of one of its axes."""
-    marked, unmarked = compared(probe, item)
-    return has(labels, marked) or any(labels[axis] == value for axis, value in unmarked.items())
-
-
-def contrasts(probe: GenerationProbe, item: AuditItem[Any], answers: Answers) -> dict[str, Groups]:
-    """Return, for each axis, the answers of the marked group and of the unmarked group of that axis.
-
-    For example, Black women are compared with White people of all genders, and with men of all races. Strata are formed
-    by the prompt and the other axes.
-    """
-    marked, unmarked = compared(probe, item)
-    return {
-        axis: Groups.split(
-            probe,
-            [each for each in answers if has(each.labels, marked) or each.labels[axis] == value],
-            marked,
-            value,
-        )
-        for axis, value in unmarked.items()
-    }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_fairness.errors import TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.targets.web.api_keys import key_of
-from pytest_fairness.targets.web.api_target import ApiTarget
+from pytest_fairness.targets.web.api_target import ApiTarget, model_of
 
 if TYPE_CHECKING:
     from pytest_fairness.targets.anthropic.messages import Messages
@@ -60,11 +60,5 @@ def _is_installed() -> bool:
 
 
 def open_anthropic(rest: str | None, settings: RunSettings) -> AnthropicTarget:
-    """Return the target `anthropic:MODEL`.
-
-    Raises:
-        TargetError: no model is named.
-    """
-    if not rest:
-        raise TargetError("'anthropic' names no model; write anthropic:MODEL (--fairness-target).")
-    return AnthropicTarget(rest, settings)
+    """Return the target `anthropic:MODEL`; see `model_of` for its errors."""
+    return AnthropicTarget(model_of("anthropic", rest), settings)

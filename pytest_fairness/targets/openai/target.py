@@ -8,7 +8,7 @@ from pytest_fairness.errors import TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
 from pytest_fairness.targets.web.api_keys import key_of
-from pytest_fairness.targets.web.api_target import ApiTarget
+from pytest_fairness.targets.web.api_target import ApiTarget, model_of
 
 if TYPE_CHECKING:
     from pytest_fairness.targets.openai.chat import Chat
@@ -62,11 +62,5 @@ class OpenAITarget(ApiTarget["Chat"]):
 
 
 def open_openai(rest: str | None, settings: RunSettings) -> OpenAITarget:
-    """Return the target `openai:MODEL`.
-
-    Raises:
-        TargetError: no model is named.
-    """
-    if not rest:
-        raise TargetError("'openai' names no model; write openai:MODEL (--fairness-target).")
-    return OpenAITarget(rest, settings)
+    """Return the target `openai:MODEL`; see `model_of` for its errors."""
+    return OpenAITarget(model_of("openai", rest), settings)

@@ -111,3 +111,18 @@ class ApiTarget(ABC, Generic[ClientT]):
         if self._client is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")
         return self._client
+
+
+def model_of(prefix: str, rest: str | None) -> str:
+    """Return the model in the target `prefix:model`.
+
+    Args:
+        prefix: prefix of the target's name.
+        rest: the part of the name after the prefix and its colon; `None` without a colon.
+
+    Raises:
+        TargetError: no model is named.
+    """
+    if not rest:
+        raise TargetError(f"{prefix!r} names no model; write {prefix}:MODEL (--fairness-target).")
+    return rest

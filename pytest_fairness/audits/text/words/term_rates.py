@@ -134,6 +134,10 @@ class Rates:
                 side[int(coefficient < 0)] += float(PER * count / number * abs(coefficient))
         return {term: (marked, unmarked, documents[term]) for term, (marked, unmarked) in rates.items()}
 
+    def gaps(self) -> dict[str, float]:
+        """Return, for each term that occurs, its mean rate in the marked group minus that in the unmarked group."""
+        return {term: marked - unmarked for term, (marked, unmarked, _) in self.by_term().items()}
+
 
 def counts(text: str, terms: tuple[str, ...]) -> tuple[Mapping[str, int], int]:
     """Return the number of occurrences of each term in a text, and the text's number of words (at least 1)."""

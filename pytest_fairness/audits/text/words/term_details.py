@@ -1,0 +1,56 @@
+"""Details of the audit `lexicon` for reports: the groups' rates, and the terms with the largest gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pytest_fairness.audits.text.groups import Groups
+from pytest_fairness.audits.text.words.term_rates import Rates
+from pytest_fairness.records import Json
+
+SHOWN_TERMS = 20
+DECIMALS = 12
+"""Numbers are rounded to this many decimals before they are ordered, because of floating-point errors."""
+
+
+def details(groups: Groups, rates: Rates, terms: Sequence[str]) -> dict[str, Json]:
+    """Return the details of a measurement: rates, counts and terms, those with the largest gap first."""
+    sides = (rates.marked, ~rates.marked)
+    by_term, gaps = rates.by_term(), rates.gaps()
+
+    def by_group(numbers: Sequence[float]) -> dict[str, float]:
+        return dict(zip((groups.marked_name, groups.unmarked_name), numbers, strict=True))
+
+    return {
+        "rates": by_group(rates.means()),
+        "texts_with_terms": by_group([float((rates.hits[side] > 0).mean()) for side in sides]),
+        "occurrences": by_group([int(rates.hits[side].sum()) for side in sides]),
+        "tokens": by_group([int(rates.words[side].sum()) for side in sides]),
+        "terms": [
+            {
+                "term": term,
+                **dict(zip(("marked", "unmarked", "documents"), by_term[term], strict=True)),
+                "gap": gaps[term],
+            }
+            for term in _largest_first(gaps)[:SHOWN_TERMS]
+        ],
+        "terms_in_lexicon": len(terms),
+        "occurring_terms": len(by_term),
+        "unused_terms": [term for term in terms if term not in by_term][:SHOWN_TERMS],
+    }
+
+
+def changed_terms(current: Rates, baseline: Rates) -> list[dict[str, Json]]:
+    """Return the terms whose gap changed, the largest change first."""
+    gaps, before = current.gaps(), baseline.gaps()
+    change = {term: gaps.get(term, 0.0) - before.get(term, 0.0) for term in {**gaps, **before}}
+    return [
+        {"term": term, "gap_before": before.get(term, 0.0), "gap": gaps.get(term, 0.0), "change": change[term]}
+        for term in _largest_first(change)[:SHOWN_TERMS]
+        if round(change[term], DECIMALS)
+    ]
+
+
+def _largest_first(numbers: Mapping[str, float]) -> list[str]:
+    """Return the terms with the largest absolute numbers first, and equal ones in alphabetical order."""
+    return sorted(numbers, key=lambda term: (-abs(round(numbers[term], DECIMALS)), term))
