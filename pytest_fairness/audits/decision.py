@@ -108,7 +108,7 @@ def one_sided_bounds(
 def _wanted_error(
     estimate: float, threshold: float, accepted: float, alpha: float, beta: float, *, proof: bool
 ) -> float:
-    """Return the standard error with which a decision can be expected if the estimate is close to the true value."""
+    """Return the standard error that is small enough for a decision, if the estimate is close to the true value."""
     power = normal.quantile(normal.POWER)
     found = normal.quantile(1 - alpha) + power
     if estimate > threshold:

@@ -29,7 +29,7 @@ class Direction(StrEnum):
     FIFTY = "fifty"
 
     def loss(self, value: Numbers) -> Numbers:
-        """Return the loss of a value, or of an array of values: on the same scale, a larger loss is worse."""
+        """Return the loss of a value, or of each value of an array: a number that is larger for a worse value."""
         match self:
             case Direction.LOWER:
                 return value
@@ -88,7 +88,7 @@ class AuditInfo:
         return self.limit_range or self.value_range
 
     def loss(self, value: Numbers) -> Numbers:
-        """Return the loss of a value, or of an array of values: on the same scale, a larger loss is worse."""
+        """Return the loss of a value, or of each value of an array: a number that is larger for a worse value."""
         if self.best is None:
             return self.better.loss(value)
         # Deferred, as a name of an audit is known without numpy.

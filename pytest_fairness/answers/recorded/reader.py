@@ -69,7 +69,7 @@ class Reader(ABC, Generic[ProbeT]):
         return RowsWithoutGroup(len(self._empty), of, tuple(columns), self._empty[0][0])
 
     def _leave_out(self, row: Row, columns: Collection[str]) -> None:
-        """Count a left-out row as one without a group if these columns are empty, else as a row of another probe."""
+        """Count a row that is left out: without a group if these columns are empty, else of another probe."""
         if all(fields.is_empty(row.fields.get(column)) for column in columns):
             self._empty.append((row.line, columns))
         else:

@@ -93,9 +93,9 @@ def choice_counts(coded: Sequence[Coded]) -> dict[str, Json]:
 
 
 def flips(coded: Sequence[Coded]) -> tuple[int, int]:
-    """Return two numbers of sentences in which "she" and "he" lead to different people.
+    """Return how many sentences have stereotypical choices for both "she" and "he", and how many anti-stereotypical.
 
-    In the first number, both choices are stereotypical; in the second, both are anti-stereotypical.
+    In both cases, the answers name different people for "she" and for "he".
     """
     pairs: dict[tuple[str, str, int], dict[str, Coded]] = {}
     for each in coded:

@@ -72,7 +72,7 @@ class FlipDirection(RecordAudit[AuditSettings]):
     def table(self, probe: CounterfactualProbe, item: AuditItem[AuditSettings], answers: Answers) -> UnitTable:
         """Return, by record, the share of positive answers for each value of the attribute.
 
-        A record that lacks answers for one of the values is missing as a whole.
+        If there is no usable answer for one of the values, all shares of the record are missing (NaN).
         """
         attribute = item.labels["attribute"]
         values: tuple[str, ...] = probe.flips[attribute].values
