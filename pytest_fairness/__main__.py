@@ -7,7 +7,19 @@ import os
 import sys
 from collections.abc import Sequence
 
-from pytest_fairness.commands import calibrate, compare, diff, export, history, init, measure, sample, schema
+from pytest_fairness.commands import (
+    calibrate,
+    compare,
+    diff,
+    export,
+    history,
+    init,
+    measure,
+    merge,
+    sample,
+    schema,
+    store,
+)
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.version import __version__
 
@@ -19,6 +31,8 @@ COMMANDS = {
     "compare": (compare, "compare two JSON reports"),
     "diff": (diff, "show what changed in the baselines since a git revision"),
     "history": (history, "show the values of earlier runs"),
+    "merge": (merge, "put the stores of several jobs together"),
+    "store": (store, "show the size of the store, delete old responses, copy the store"),
     "calibrate": (calibrate, "show the error rates of a probe's limits on labelled outputs"),
     "schema": (schema, "print the JSON Schema of probe files"),
 }

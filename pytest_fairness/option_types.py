@@ -14,6 +14,7 @@ from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
 LONGEST_LINE = 500
+MOST_SHARDS = 10_000
 IniType = Literal["string", "args", "linelist", "bool", "int", "float"]
 
 
@@ -96,6 +97,36 @@ def _store(written: str | Path) -> StoreAddress | None:
     return DatabaseUrl(text)
 
 
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Part of a run's requests, which one of several jobs sends.
+
+    Attributes:
+        number: number of the part, from 1.
+        count: number of parts.
+    """
+
+    number: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+    def holds(self, key: str) -> bool:
+        """Return whether the request with this key (64 hex digits) belongs to the part."""
+        return int(key[:15], 16) % self.count == self.number - 1
+
+
+def _shard(written: str) -> Shard | None:
+    if not written.strip():
+        return None
+    number, _, count = written.strip().partition("/")
+    valid = number.isascii() and number.isdigit() and count.isascii() and count.isdigit()
+    if not valid or not 1 <= int(number) <= int(count) <= MOST_SHARDS:
+        raise ValueError(f"must be NUMBER/COUNT, such as 2/5, with numbers from 1 to {MOST_SHARDS:,}, not {written!r}.")
+    return Shard(int(number), int(count))
+
+
 def whole_number(least: int = 1, most: int | None = None) -> OptionType:
     """Return the type of whole numbers from `least` to `most`; there is no maximum if `most` is `None`."""
     takes = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most:,}"
@@ -173,6 +204,7 @@ BOOLEAN = OptionType("true or false", bool, "bool")
 PATH = OptionType("a path", lambda written: Path(written.strip()) if written.strip() else None)
 STORE_TAKES = "the path of a file or the address of a database, postgresql://user@host/database"
 STORE = OptionType(STORE_TAKES, _store)
+SHARD = OptionType("NUMBER/COUNT", _shard)
 PATHS = OptionType("paths", lambda written: tuple(map(Path, written)) or None, "args")
 WORDS = OptionType("words", tuple, "args")
 LINES = OptionType("lines of text", tuple, "linelist")

@@ -18,11 +18,13 @@ from pytest_fairness.option_types import (
     PATH,
     PATHS,
     PRICES,
+    SHARD,
     STORE,
     TEXT,
     WORDS,
     OptionType,
     Price,
+    Shard,
     StoreAddress,
     choice,
     number,
@@ -214,6 +216,21 @@ class RunSettings:
         metavar="NAME",
         default="none: each machine has a run of its own",
         environment="PYTEST_FAIRNESS_RUN_NAME",
+    )
+    shard: Shard | None = _option(  # noqa: RUF009 - returns a field
+        None,
+        "Send part NUMBER of COUNT of the requests, and judge nothing: several jobs send one part each, "
+        "`python -m pytest_fairness merge` puts their stores together, and a run with --fairness-replay judges",
+        SHARD,
+        metavar="NUMBER/COUNT",
+        default="none: send all requests and judge",
+        in_ini=False,
+    )
+    keep_days: float | None = _setting(
+        None,
+        "Days after which a run deletes recorded responses from the store",
+        number(),
+        default="none: keep all responses",
     )
     max_age_hours: float = _setting(
         24.0,

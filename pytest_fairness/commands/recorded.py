@@ -34,7 +34,7 @@ def add_store_argument(parser: argparse.ArgumentParser) -> None:
     """Add the argument that names the store."""
     parser.add_argument(
         "--store",
-        type=_store,
+        type=store_argument,
         default=os.environ.get("PYTEST_FAIRNESS_STORE"),
         help="store of recorded responses: a file, or the address of a PostgreSQL database (default: "
         "PYTEST_FAIRNESS_STORE, or .fairness/responses.sqlite)",
@@ -61,7 +61,7 @@ def replay_settings(arguments: argparse.Namespace) -> RunSettings:
     return replace(settings, store=in_folder(root, arguments.store or settings.store))
 
 
-def _store(text: str) -> StoreAddress | None:
+def store_argument(text: str) -> StoreAddress | None:
     """Return the address of a store, or raise the error that argparse prints."""
     try:
         address: StoreAddress | None = STORE.parse(text)

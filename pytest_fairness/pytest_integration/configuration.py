@@ -34,6 +34,12 @@ def settings_from(config: pytest.Config) -> RunSettings:
         raise pytest.UsageError(
             "--fairness-fresh sends every request again, but --fairness-replay sends none. Give only one of them."
         )
+    others = ("fairness_replay", "fairness_rebaseline", "fairness_measure")
+    if config.getoption("fairness_shard") is not None and any(map(config.getoption, others)):
+        raise pytest.UsageError(
+            "--fairness-shard sends a part of the requests and judges nothing: give it without --fairness-replay, "
+            "--fairness-rebaseline and --fairness-measure. These belong to the run that follows the last part."
+        )
     if config.getoption("fairness_reason") is not None and not config.getoption("fairness_rebaseline"):
         raise pytest.UsageError("--fairness-reason says why new baselines are accepted: add --fairness-rebaseline.")
     if config.getoption("fairness_measure") and config.getoption("fairness_rebaseline"):
@@ -58,6 +64,8 @@ def settings_from(config: pytest.Config) -> RunSettings:
         baselines=settings.root / settings.baselines,
         store=in_folder(settings.root, settings.store),
     )
+    if settings.shard is not None:
+        return replace(settings, min_audits=0)  # no audit runs
     if given["min_audits"] is None and (_in_ci() or any(path.exists() for path in settings.probes)):
         return replace(settings, min_audits=1)  # a run without audits then fails
     return settings
@@ -78,7 +86,7 @@ def root_from_here(config: pytest.Config) -> str:
 
 def without_interim_analyses(config: pytest.Config) -> bool:
     """Return whether the run makes no interim analyses, because it makes baselines or gives no verdicts."""
-    return bool(config.getoption("fairness_rebaseline") or config.getoption("fairness_measure"))
+    return any(map(config.getoption, ("fairness_rebaseline", "fairness_measure", "fairness_shard")))
 
 
 def folder_in_repository(config: pytest.Config) -> str:

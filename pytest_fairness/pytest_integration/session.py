@@ -152,6 +152,10 @@ class FairnessSession:
         goes_on = self._config.getoption("continue_on_collection_errors")
         if self._is_worker and self.service.probe_files.faulty and not goes_on:
             items.clear()
+        if (shard := self._run.settings.shard) is not None:
+            for item in items:
+                if item.get_closest_marker("fairness") and not isinstance(item, FairnessItem):
+                    item.add_marker(pytest.mark.skip(reason=f"not run: this run sends the requests of shard {shard}"))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:

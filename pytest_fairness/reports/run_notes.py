@@ -9,7 +9,7 @@ from typing import Literal
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import ItemResult, Json, RowsWithoutGroup
 
-Kind = Literal["default-target", "no-audit", "few-audits", "inconclusive-runs", "rows-without-group"]
+Kind = Literal["default-target", "no-audit", "few-audits", "inconclusive-runs", "rows-without-group", "shard"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,15 @@ def on_number_of_audits(
     )
     return RunNote(
         "no-audit", f"no audit ran: {why}.{cure if min_audits and not ended_early else ''}", fails=min_audits > 0
+    )
+
+
+def on_shard(shard: str) -> RunNote:
+    """Return the note on a run that sent one part of the requests, such as `2/5`."""
+    return RunNote(
+        "shard",
+        f"shard {shard}: this run sent its part of the requests and judged nothing. After the last part, put the "
+        "stores together with `python -m pytest_fairness merge`, and judge with `pytest --fairness --fairness-replay`.",
     )
 
 

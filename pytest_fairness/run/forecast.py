@@ -219,11 +219,13 @@ def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem
         StoreError: the recorded answers cannot be read.
     """
     identity = target.identity if target else ""
-    rest = (
+    keys_of_all = (
         response_key(identity, request)
         for request in _requests(analyses)
         if target is None or likelihood_support.can_answer(target, request)
     )
+    shard = None if target is None else run.settings.shard
+    rest = (key for key in keys_of_all if shard is None or shard.holds(key))
     none = np.empty(0, np.uint64)
     needed, recorded, oldest = [none], [none], []
     while keys := list(islice(rest, BATCH)):

@@ -12,8 +12,9 @@ from pytest_fairness.asking.store.runs import RunId
 from pytest_fairness.asking.store.store import Store
 from pytest_fairness.asking.timing import DEFAULT_TIMING
 from pytest_fairness.closing import Closing
-from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.options import RunSettings
+from pytest_fairness.plurals import counted
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.run.answering.engines import Engines
 from pytest_fairness.run.answering.item_answers import ItemAnswers
@@ -67,6 +68,17 @@ class Run(Closing):
         """Send the requests of the items and of their variants in the background, in order."""
         own_first = self.settings.max_requests is not None
         self.engines.plan(target, variants.requests(items, own_first=own_first))
+
+    def ask_shard(self, target: Target, item: ProbeItem) -> None:
+        """Send the item's requests of the run's shard, and wait for the responses.
+
+        Raises:
+            FairnessError: a request failed.
+        """
+        own = list(self.engines.own_part(target, variants.requests([item.analyses[-1]])))
+        failed = [answer for answer in self.engines.ask(target, own) if isinstance(answer, FairnessError)]
+        if failed:
+            raise FairnessError(f"{len(failed):,} of {counted(len(own), 'request')} failed: {failed[0]}")
 
     def measure_and_compare(
         self, item: ProbeItem, target: Target | None, *, rebaseline: bool = False

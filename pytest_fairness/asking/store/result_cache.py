@@ -36,7 +36,8 @@ class ResultCache:
 
         The order of the result's JSON members is kept.
         """
-        self.database.execute(upsert("measurements", "key", "measurement"), (key, json.dumps(result)))
+        row = (key, json.dumps(result), self.database.now())
+        self.database.execute(upsert("measurements", "key", "measurement", "created"), row)
 
     def put_answers(self, answers: Iterable[Json]) -> str:
         """Store answers for one day; return the digest by which another process finds them."""

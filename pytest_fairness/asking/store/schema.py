@@ -88,7 +88,7 @@ _DROP_COORDINATION = "".join(
 
 _TABLES = f"""
 {_RESPONSES}
-CREATE TABLE measurements (key TEXT PRIMARY KEY, measurement TEXT NOT NULL);
+CREATE TABLE measurements (key TEXT PRIMARY KEY, measurement TEXT NOT NULL, created REAL NOT NULL);
 CREATE TABLE answer_sets (digest TEXT PRIMARY KEY, answers TEXT NOT NULL, created REAL NOT NULL);
 {_COORDINATION}
 {_HISTORY}
@@ -103,7 +103,10 @@ INSERT INTO responses SELECT sequence, key, '', target, request, response, creat
 DROP TABLE old_responses;
 """,  # noqa: S608 - constants of this module
     4: "",
-    5: f"{_DROP_COORDINATION} {_COORDINATION} {_HISTORY}",
+    5: f"""
+{_DROP_COORDINATION} {_COORDINATION} {_HISTORY}
+ALTER TABLE measurements ADD COLUMN created REAL NOT NULL DEFAULT 0;
+""",
 }
 """Statements that upgrade the tables from the previous version, by version."""
 
@@ -112,4 +115,4 @@ def upgrade(version: int) -> str:
     """Return the statements that upgrade the tables of a version to the current one; 0 stands for no tables."""
     if version == 0:
         return _TABLES
-    return ";".join(_MIGRATIONS[older + 1] for older in range(version, VERSION))
+    return "".join(_MIGRATIONS[older + 1] for older in range(version, VERSION))

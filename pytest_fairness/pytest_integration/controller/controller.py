@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness.asking.request_counts import failure_counts
+from pytest_fairness.asking.store.maintenance import prune
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.pytest_integration.configuration import folder_in_repository, root_from_here
 from pytest_fairness.pytest_integration.controller.baseline_writer import by_baseline, write_baseline
@@ -133,6 +134,8 @@ class Controller:
             self._attempt(session, self._keep_last_run, self._document)
         if results and not self._settings.replay:
             self._attempt(session, self._add_to_history, self._document)
+        if self._settings.keep_days is not None and self._settings.store.exists():
+            self._attempt(session, self._prune_store, self._settings.keep_days)
         for path in self._reports:
             self._attempt(session, self._write_report, self._document, path)
         self._attempt(session, step_summary.append, self._document)
@@ -184,6 +187,10 @@ class Controller:
     def _keep_last_run(self, report: Mapping[str, Json]) -> None:
         last_run.keep(self._run.store, report, self._targets_of_items(), self._settings.trials)
 
+    def _prune_store(self, days: float) -> None:
+        store = self._run.store
+        prune(store, older_than=store.database.now() - days * 86_400)
+
     def _add_to_history(self, report: Mapping[str, Json]) -> None:
         History(self._run.store).add(report, self._targets_of_items(), self._servers())
 
@@ -209,6 +216,8 @@ class Controller:
 
     def _notes_on(self, session: pytest.Session, results: Sequence[ItemResult]) -> list[RunNote]:
         """Return the notes on the run; if a note makes the run fail and no test failed, set the exit code."""
+        if self._settings.shard is not None:
+            return [run_notes.on_shard(str(self._settings.shard))]
         asked_default = self._header.uses_default_target and bool(results or self._tests_ran)
         found = [RunNote("default-target", f"{DEFAULT.format('audited')}.")] if asked_default else []
         judged = [result for result in results if result.verdict.name.outcome != "error"]

@@ -133,12 +133,13 @@ def _requests(run: Run, target: Target | None, analyses: Sequence[ProbeItem]) ->
 
 def _counts(run: Run, count: RequestCount, *, known: bool) -> str:
     oldest = "" if count.oldest is None else f" (oldest {age(run.started - count.oldest)})"
+    part = f" (shard {run.settings.shard})" if run.settings.shard else ""
     if run.settings.replay:
         missing = f", {count.to_send:,} not recorded" if known and count.to_send else ""
         return f"no request is sent, {count.recorded:,} recorded{oldest}{missing}"
     if not known:
-        return f"at most {counted(count.to_send, 'request')} to send"
-    return f"{counted(count.to_send, 'request')} to send, {count.recorded:,} recorded{oldest}"
+        return f"at most {counted(count.to_send, 'request')} to send{part}"
+    return f"{counted(count.to_send, 'request')} to send{part}, {count.recorded:,} recorded{oldest}"
 
 
 def _judge(run: Run, items: Sequence[pytest.Item]) -> list[str]:

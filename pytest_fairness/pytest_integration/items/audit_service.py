@@ -68,6 +68,17 @@ class AuditService:
                 raise
             raise BaselineError(f"{error} Command: {self._accept(item, item.nodeid.partition('::')[0])}") from error
 
+    def ask_shard(self, item: pytest.Item, probe_item: ProbeItem) -> None:
+        """Send the requests of a probe item that belong to the run's shard, and wait for the responses.
+
+        Raises:
+            FairnessError: a request failed.
+        """
+        target = self.planner.target_of(item)
+        if target is not None:
+            with self.planner.progress(target):
+                self.run.ask_shard(target, probe_item)
+
     def _measured(self, probe_item: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison]:
         if self._measure_only:
             return self.run.measure(probe_item, target), BaselineComparison()

@@ -97,8 +97,15 @@ class FairnessItem(pytest.Item):
     def setup(self) -> None:
         """Send requests and measure; pytest counts an exception here as an error, not as a failure."""
         self._request._fillfixtures()
-        if not self.config.getoption("setuponly", False):
+        if self.config.getoption("setuponly", False):
+            return
+        shard = self._service.run.settings.shard
+        if shard is None:
             self._measured = self._service.measure(self, self._probe_item)
+        else:
+            self._service.ask_shard(self, self._probe_item)
+            reason = f"not judged: this run sends the requests of shard {shard}"
+            raise pytest.skip.Exception(reason, _use_item_location=True)
 
     def runtest(self) -> None:
         """Judge the measurement; raise `Unfair` if the verdict fails the test."""

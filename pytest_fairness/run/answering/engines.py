@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
@@ -13,7 +13,7 @@ from pytest_fairness.asking.engine import Engine
 from pytest_fairness.asking.store.freshness import Freshness
 from pytest_fairness.asking.store.processes import this_process
 from pytest_fairness.asking.store.runs import RunId
-from pytest_fairness.asking.store.store import Store
+from pytest_fairness.asking.store.store import Store, response_key
 from pytest_fairness.asking.timing import DEFAULT_TIMING
 from pytest_fairness.closing import Closing
 from pytest_fairness.errors import FairnessError, StoreError
@@ -83,7 +83,12 @@ class Engines(Closing):
     def plan(self, target: Target, requests: Iterable[Request]) -> None:
         """Send these requests in the background, in this order; see `Engine.plan`."""
         answerable = (request for request in requests if likelihood_support.can_answer(target, request))
-        self.engine(target).plan(answerable)
+        self.engine(target).plan(self.own_part(target, answerable))
+
+    def own_part(self, target: Target, requests: Iterable[Request]) -> Iterator[Request]:
+        """Yield the requests that this run sends: all of them, or those of its shard."""
+        shard = self._settings.shard
+        return (each for each in requests if shard is None or shard.holds(response_key(target.identity, each)))
 
     def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
         """Send these requests and wait for the responses; see `Engine.answers`.

@@ -1,0 +1,117 @@
+"""Maintenance of a store: sizes, copies to another store, and removal of old responses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+from pytest_fairness.asking.store.database import Database
+from pytest_fairness.asking.store.store import PAGE, Store
+
+_COLUMNS = "key, run, target, request, response, created"
+_INSERT = f"INSERT INTO responses ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608 - a constant
+
+
+class Size(NamedTuple):
+    """Size of a target's recorded responses.
+
+    Attributes:
+        target: identity of the target.
+        responses: number of responses.
+        characters: length of their requests and responses as JSON.
+        oldest, newest: dates of the oldest and the newest response, in seconds since the epoch.
+    """
+
+    target: str
+    responses: int
+    characters: int
+    oldest: float
+    newest: float
+
+
+def copy_responses(source: Store, destination: Store) -> tuple[int, int]:
+    """Copy the responses of a store to another one.
+
+    If both stores have a response to a request, the newer one is kept.
+
+    Returns:
+        The number of copied responses, and the number of responses in `source`.
+    """
+    copied = found = 0
+    for page in _pages(source.database):
+        copied += destination.write(partial(_insert_newer, destination.database, page))
+        found += len(page)
+    return copied, found
+
+
+def copy_history(source: Store, destination: Store) -> int:
+    """Copy the history of runs to a store without history; return the number of copied runs."""
+
+    def insert() -> int:
+        if destination.database.execute("SELECT 1 FROM history LIMIT 1"):
+            return 0
+        destination.database.execute_many("INSERT INTO history (run) VALUES (?)", rows)
+        return len(rows)
+
+    rows = source.database.execute("SELECT run FROM history ORDER BY sequence")
+    return destination.write(insert)
+
+
+def sizes(store: Store) -> list[Size]:
+    """Return the size of each target's responses, the largest first."""
+    query = (
+        "SELECT target, count(*), sum(length(request) + length(response)), min(created), max(created) FROM responses "
+        "GROUP BY target ORDER BY 3 DESC, 1"
+    )
+    rows = store.database.execute(query)
+    return [Size(target, count, int(characters), *dates) for target, count, characters, *dates in rows]
+
+
+def prune(store: Store, *, older_than: float, target: str | None = None) -> int:
+    """Delete old responses, and cached results that are as old; return the number of deleted responses.
+
+    The cached document of the last run is kept, because `export` reads it.
+
+    Args:
+        store: the store.
+        older_than: earliest date of responses that are kept (seconds since the epoch).
+        target: identity of the target whose responses are deleted; `None` for all targets.
+    """
+    database = store.database
+    values = (older_than,) if target is None else (older_than, target)
+    where = "created < ?" if target is None else "created < ? AND target = ?"
+
+    def delete() -> int:
+        ((count,),) = database.execute(f"SELECT count(*) FROM responses WHERE {where}", values)  # noqa: S608 - constants
+        database.execute(f"DELETE FROM responses WHERE {where}", values)  # noqa: S608 - constants
+        if target is None:
+            database.execute("DELETE FROM measurements WHERE created < ? AND key != 'last run'", (older_than,))
+        return int(count)
+
+    return store.write(delete)
+
+
+def _pages(database: Database) -> Iterator[list[Any]]:
+    """Yield the responses of a store in pages, so that few are in memory at once."""
+    query = f"SELECT sequence, {_COLUMNS} FROM responses WHERE sequence > ? ORDER BY 1 LIMIT ?"  # noqa: S608 - a constant
+    last = 0
+    while rows := database.execute(query, (last, PAGE)):
+        last = rows[-1][0]
+        yield [row[1:] for row in rows]
+
+
+def _insert_newer(database: Database, rows: list[Any]) -> int:
+    """Insert the rows whose requests have no response, or only older responses; return their number."""
+    newest: dict[str, Any] = {}
+    for row in rows:
+        if row[0] not in newest or row[-1] > newest[row[0]][-1]:
+            newest[row[0]] = row
+    query = "SELECT key, max(created) FROM responses WHERE key IN (SELECT value FROM json_each(?)) GROUP BY key"
+    known = dict(database.execute(query, (json.dumps(list(newest)),)))
+    chosen = {key: row for key, row in newest.items() if key not in known or row[-1] > known[key]}
+    replaced = json.dumps(list(chosen))
+    database.execute("DELETE FROM responses WHERE key IN (SELECT value FROM json_each(?))", (replaced,))
+    database.execute_many(_INSERT, list(chosen.values()))
+    return len(chosen)

@@ -1,0 +1,54 @@
+"""Command `merge`: put the stores of several jobs together."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pytest_fairness.commands.recorded import add_store_argument, store_argument
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.option_types import StoreAddress, in_folder
+from pytest_fairness.options import DEFAULT_STORE
+from pytest_fairness.plurals import counted
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument(
+        "sources",
+        nargs="+",
+        type=store_argument,
+        metavar="SOURCE",
+        help="store of a job: its folder `.fairness`, a file, or the address of a PostgreSQL database",
+    )
+    add_store_argument(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Copy the recorded responses of several stores into one store; of two responses to a request, keep the newer."""
+    from pytest_fairness.asking.store.maintenance import copy_responses
+    from pytest_fairness.asking.store.store import Store
+
+    destination = in_folder(Path.cwd(), arguments.store or DEFAULT_STORE)
+    sources = [existing(source) for source in arguments.sources]
+    with Store(destination) as merged:
+        for source in sources:
+            if source == destination:
+                raise FairnessError(f"{source}: this is the store into which the others are copied. Leave it out.")
+            with Store(source) as store:
+                copied, found = copy_responses(store, merged)
+            print(f"{source}: {counted(copied, 'response')} of {found:,} copied into {destination}")
+
+
+def existing(address: StoreAddress) -> StoreAddress:
+    """Return the address of a store; for a folder, the file in it.
+
+    Raises:
+        FairnessError: there is no such file.
+    """
+    found = in_folder(Path.cwd(), address)
+    if isinstance(found, Path) and found.is_dir():
+        found /= DEFAULT_STORE.name
+    if not found.exists():
+        raise FairnessError(f"{found}: no such file. Name the store of a job, such as `.fairness-1/`.")
+    return found

@@ -1,0 +1,95 @@
+"""Command `store`: size, removal of old responses, and copies of the store."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_fairness.commands.merge import existing
+from pytest_fairness.commands.output import write
+from pytest_fairness.commands.recorded import add_store_argument, store_argument
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.option_types import in_folder
+from pytest_fairness.options import DEFAULT_STORE
+from pytest_fairness.plurals import counted
+
+if TYPE_CHECKING:
+    from pytest_fairness.asking.store.maintenance import Size
+    from pytest_fairness.asking.store.store import Store
+
+DAY = 86_400.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_store_argument(parser)
+    actions = parser.add_mutually_exclusive_group()
+    actions.add_argument("--prune", type=_days, metavar="DAYS", help="delete the responses that are older than DAYS")
+    actions.add_argument("--vacuum", action="store_true", help="give the space of deleted responses back to the disk")
+    actions.add_argument(
+        "--copy-to",
+        type=store_argument,
+        metavar="STORE",
+        help="copy the responses and the history of runs to another store: a file, or the address of a database",
+    )
+    parser.add_argument(
+        "--target", help="with --prune: delete only the responses of this target, as the table names it"
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Show how many responses of each target a store holds; delete old ones, or copy them to another store."""
+    from pytest_fairness.asking.store import maintenance
+    from pytest_fairness.asking.store.store import Store
+
+    if arguments.target is not None and arguments.prune is None:
+        raise FairnessError("--target selects the responses that --prune deletes: give both.")
+    address = existing(arguments.store or DEFAULT_STORE)
+    with Store(address) as store:
+        if arguments.prune is not None:
+            _prune(store, arguments.prune, arguments.target)
+        elif arguments.vacuum:
+            store.database.execute("VACUUM")
+            print(f"{address}: vacuumed")
+        elif arguments.copy_to is not None:
+            with Store(in_folder(Path.cwd(), arguments.copy_to)) as destination:
+                copied, found = maintenance.copy_responses(store, destination)
+                runs = maintenance.copy_history(store, destination)
+            print(f"{address}: {counted(copied, 'response')} of {found:,} and {counted(runs, 'run')} copied")
+        else:
+            write(_table(maintenance.sizes(store)), None)
+
+
+def _prune(store: Store, days: float, target: str | None) -> None:
+    from pytest_fairness.asking.store.maintenance import prune, sizes
+
+    known = [size.target for size in sizes(store)]
+    if target is not None and target not in known:
+        raise FairnessError(f"no response of {target!r} is recorded. Recorded targets: {', '.join(known) or 'none'}.")
+    deleted = prune(store, older_than=store.database.now() - days * DAY, target=target)
+    print(f"{counted(deleted, 'response')} deleted. The file shrinks with `python -m pytest_fairness store --vacuum`.")
+
+
+def _table(sizes: list[Size]) -> list[str]:
+    rows = [
+        (f"{size.responses:,}", f"{size.characters / 1e6:,.1f} MB", _day(size.oldest), _day(size.newest), size.target)
+        for size in sizes
+    ]
+    rows.insert(0, ("responses", "size", "oldest", "newest", "target"))
+    widths = [max(len(row[column]) for row in rows) for column in range(2)]
+    lines = [f"{row[0]:>{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:10}  {row[3]:10}  {row[4]}\n" for row in rows]
+    total = sum(size.responses for size in sizes), sum(size.characters for size in sizes) / 1e6
+    return [*lines, f"{total[0]:>{widths[0]},}  {f'{total[1]:,.1f} MB':>{widths[1]}}  in all\n"]
+
+
+def _day(date: float) -> str:
+    return datetime.fromtimestamp(date, UTC).date().isoformat()
+
+
+def _days(text: str) -> float:
+    days = float(text)
+    if not 0 <= days < float("inf"):
+        raise argparse.ArgumentTypeError("must be a number of days, from 0 on")
+    return days
