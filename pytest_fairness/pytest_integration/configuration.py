@@ -21,6 +21,14 @@ _NAMED_TARGET = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})\s*=\s*(?P
 """Pattern of `NAME=TARGET`; the name contains no colon, unlike a target without a name that has an equals sign."""
 
 
+def _prefer_command_line(config: pytest.Config, *contrary: str) -> None:
+    """Turn off the options of these that only `addopts` gives if the user has typed another one of them."""
+    typed = [flag for flag in contrary if flag in config.invocation_params.args]
+    for flag in contrary:
+        if typed and flag not in typed:
+            setattr(config.option, flag.removeprefix("--").replace("-", "_"), False)
+
+
 def settings_from(config: pytest.Config) -> RunSettings:
     """Return the settings of the run.
 
@@ -30,6 +38,7 @@ def settings_from(config: pytest.Config) -> RunSettings:
     Raises:
         pytest.UsageError: a value is invalid; the message says where it is written.
     """
+    _prefer_command_line(config, "--fairness-fresh", "--fairness-replay")
     if config.getoption("fairness_fresh") and config.getoption("fairness_replay"):
         raise pytest.UsageError(
             "--fairness-fresh sends every request again, but --fairness-replay sends none. Give only one of them."

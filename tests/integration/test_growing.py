@@ -83,6 +83,9 @@ def test_a_clear_regression_is_found_early(growing: Project, monkeypatch: pytest
     (item,) = growing.report("--fairness", target="python:app:service")["items"]
     assert item["verdict"] == "regression"
     assert asked(growing) == 2 * 20
+    result = growing.run("--fairness", target="python:app:service")
+    assert says(result, "a baseline needs all trials: the command below sends all requests.")
+    assert says(growing.run("--fairness-rebaseline", "--fairness-dry-run", target="python:app:service"), "320 to send")
 
 
 def test_what_stays_open_is_asked_to_the_end(growing: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,6 +94,7 @@ def test_what_stays_open_is_asked_to_the_end(growing: Project, monkeypatch: pyte
     (item,) = growing.report("--fairness", target="python:app:service")["items"]
     assert item["verdict"] == "inconclusive"
     assert asked(growing) == 2 * 160
+    assert not says(growing.run("--fairness", target="python:app:service"), "the command below sends")
 
 
 def test_a_fixed_number_overrides_it(growing: Project) -> None:

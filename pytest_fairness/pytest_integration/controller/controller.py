@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -153,6 +152,7 @@ class Controller:
                 options=self._accept_options(replay=self._accept_needs_replay()),
                 root=root_from_here(self._config),
                 all_items=self._all_items(),
+                sent_to_accept=self._sent_to_accept(),
                 retried=self._retried,
                 verbose=self._config.get_verbosity() > 0,
             )
@@ -294,15 +294,30 @@ class Controller:
         """Return whether the command that accepts the failures needs `--fairness-replay`.
 
         The option is needed if this run has all answers for new baselines, but another run would not reuse the answers.
-        All items of files with failures count, because the command may name whole files.
         """
-        by_file: dict[str, list[Record]] = defaultdict(list)
-        for (nodeid, _, _), record in self._records.items():
-            by_file[nodeid.partition("::")[0]].append(record)
-        failed = [own for own in by_file.values() if any(map(_is_acceptable, own))]
-        records = [record for own in failed for record in own]
-        complete = all(record.get("complete", True) for record in records)
-        return complete and any(record.get("needs_replay") for record in records)
+        records = self._records_to_accept()
+        return _are_complete(records) and any(record.get("needs_replay") for record in records)
+
+    def _sent_to_accept(self) -> str:
+        """Return which requests the command that accepts the failures sends; empty if it sends none."""
+        records = self._records_to_accept()
+        if _are_complete(records):
+            return ""
+        which = "all" if any(record.get("needs_replay") for record in records) else "the missing"
+        return (
+            "An interim analysis gave a verdict, and a baseline needs all trials: the command below sends "
+            f"{which} requests. To count them first, add --fairness-dry-run."
+        )
+
+    def _records_to_accept(self) -> list[Record]:
+        """Return the records of the items that the command names; a file's name stands for all of its items."""
+        failed = [nodeid for (nodeid, _, _), record in self._records.items() if _is_acceptable(record)]
+        named = rebaseline_command(failed, all_items=self._all_items()) or ()
+        return [
+            record
+            for (nodeid, _, _), record in self._records.items()
+            if nodeid in named or nodeid.partition("::")[0] in named
+        ]
 
     def _all_items(self) -> dict[str, list[str]]:
         """Return the node ids of all items that are not skipped, by probe file; an empty dict for several targets."""
@@ -314,6 +329,11 @@ class Controller:
             if file not in found and record.get("siblings"):
                 found[file] = [f"{file}::{item}" for item, skipped in record["siblings"].items() if not skipped]
         return found
+
+
+def _are_complete(records: Sequence[Record]) -> bool:
+    """Return whether the run has all answers that new baselines of these items need."""
+    return all(record.get("complete", True) for record in records)
 
 
 def _is_acceptable(record: Record) -> bool:

@@ -67,7 +67,8 @@ class Engines(Closing):
     def reuse_needs_replay(self) -> bool:
         """Return whether a later run reuses the answers of this process only with `--fairness-replay`."""
         targets = [target for target, _ in self._engines.values() if not getattr(target, "lasting", False)]
-        return self._settings.replay or not all(target.reusable for target in targets)
+        # `addopts` may contain --fairness-fresh, so that it holds for the later run too.
+        return self._settings.replay or self._settings.fresh or not all(target.reusable for target in targets)
 
     def recorded(self, target: Target, keys: Sequence[str]) -> set[str]:
         """Return the keys for which this run reuses a recorded response; a missing store is not created."""
