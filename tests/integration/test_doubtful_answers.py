@@ -167,7 +167,7 @@ def test_the_reason_says_why_requests_failed(varied: Project, workers: tuple[str
     assert report["requests"]["failures"] == [{"message": message, "count": failed}]
 
 
-def test_few_failures_are_told_beside_a_pass_and_in_the_summary(varied: Project) -> None:
+def test_few_failures_are_told_once_beside_a_pass(varied: Project) -> None:
     result = varied.run("--fairness", target="python:app:failing_rarely")
     result.assert_outcomes(passed=1)
     assert says(
@@ -175,7 +175,7 @@ def test_few_failures_are_told_beside_a_pass_and_in_the_summary(varied: Project)
         "2 of 60 requests failed: python:app:failing_rarely raised RuntimeError at app.py:30, in "
         "failing_rarely: database down",
     )
-    assert shows(result, "2 requests failed: python:app:failing_rarely raised RuntimeError at")
+    assert result.stdout.str().count("python:app:failing_rarely raised") == 1
     # From the store, where the measurement is kept.
     again = varied.report("--fairness-replay", target="python:app:failing_rarely")
     assert len(again["items"]) == 1

@@ -226,9 +226,10 @@ def _cells(item: Item, *, several_probes: bool, compared: bool) -> dict[str, str
         allowed = number(item["tolerance"])
     else:
         allowed = "" if limit is None else f"limit {number(limit)}"
+    value = "" if item["value"] is None else number(item["value"])
     return {
         "verdict": verdict_word(item),
-        "value": number(item["value"]) if compared else with_interval(number(item["value"]), item["interval"]),
+        "value": value if compared else with_interval(value, item["interval"]),
         "baseline": "" if baseline is None else number(baseline),
         "change": _with_half_width(signed(change["value"]), change["interval"]) if change else "",
         "allowed": allowed,
@@ -387,18 +388,24 @@ def _counts(document: Mapping[str, Json], width: int, retried: float, above: Seq
     """Return the counts of requests and tokens, and the errors of failed requests that no line above shows."""
     requests = document["requests"]
     failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
-    tokens = f"{requests['prompt_tokens']:,} prompt and {requests['completion_tokens']:,} completion tokens"
+    tokens = ""
+    if requests["prompt_tokens"] or requests["completion_tokens"]:  # not every target reports them
+        tokens = f"; {requests['prompt_tokens']:,} prompt and {requests['completion_tokens']:,} completion tokens"
     retries = f" ({retried:,.0f} retr{'y' if retried == 1 else 'ies'})" if retried else ""
     cost = "" if requests["cost"] is None else f"; cost {money(requests['cost'])}"
     reused = f"{requests['reused']:,} reused{reused_age(document)}"
-    sent = f"requests: {requests['sent']:,} sent{retries}, {reused}{failed}; {tokens}{cost}"
+    sent = f"requests: {requests['sent']:,} sent{retries}, {reused}{failed}{tokens}{cost}"
     return _paragraph(sent, width) + _failures(requests, width, above)
 
 
 def _failures(requests: Mapping[str, Json], width: int, above: Sequence[Line]) -> list[Line]:
     """Return the error messages of failed requests that no line above shows, the most frequent first."""
     shown = " ".join(" ".join(line.text.split()) for line in above)
-    found = [failure for failure in requests.get("failures", []) if printable(failure["message"]) not in shown]
+    found = [
+        failure
+        for failure in requests.get("failures", [])
+        if printable(failure["message"]).removesuffix("…") not in shown  # long messages are cut
+    ]
     lines = [
         line
         for failure in found[:SHOWN_MESSAGES]
