@@ -21,7 +21,7 @@ class FairnessError(Exception):
 
 
 class ProbeError(FairnessError):
-    """Invalid probe file; each line of the message is one problem: `path:line:column: message`."""
+    """Error for an invalid probe file; each line of the message is one problem: `path:line:column: message`."""
 
 
 class TargetError(FairnessError):

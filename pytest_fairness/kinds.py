@@ -34,7 +34,7 @@ class Kind(Generic[ProbeT]):
 
     Attributes:
         model: pydantic model that validates probe files of the kind.
-        reader: reader of the answer file under `responses:`; `None` if probes of the kind take no such file.
+        reader: reader of the answer file under `responses:`; `None` if the kind supports no answer files.
         exchange: rules by which the command `sample` exchanges recorded answers between groups; `None` if the command
             does not support the kind.
         quality: function that scores answers by the right answers in the probe; `None` if probes of the kind have no

@@ -59,7 +59,7 @@ class Row:
     Attributes:
         labels: names and values that identify the prompt, such as its group.
         trial: number of the trial, from 0.
-        text: the text that the target returned; `None` if it returned none.
+        text: the text that the target returned; `None` if the target returned no text.
         judged: the judge model's classification of the text, as `Judged.to_json` returns it; `None` without a judge
             model.
         refused: whether the target reported a refusal that cannot be recognised from the text.

@@ -75,11 +75,11 @@ class Entry:
             by `update_baseline`. The key in files is `generation`.
         run_to_run: variation of the value between runs; `None` if there were too few trials to divide them.
         measured_by: version and alpha of the audit; `None` in files of earlier versions of pytest-fairness.
-        served: names of the models that the server reported, sorted; `None` if it reported none.
+        served: names of the models that the server reported, sorted; `None` if the server reported no name.
         file: the probe file, or the file of the Python test, relative to the root. This attribute and the following
             ones are `None` in files of earlier versions.
         labels: see `AuditItem.labels`.
-        limit, tolerance: limit and tolerance of the item at the measurement; `limit` is `None` if the item had none.
+        limit, tolerance: limit and tolerance of the item when it was measured; `limit` is `None` without a limit.
         contributions: the largest contributions of words, groups or records to the value, at most
             `MOST_CONTRIBUTIONS`; see `Audit.contributions`.
         accepted_by: name of the person who accepted the value; `None` if no name is stored.

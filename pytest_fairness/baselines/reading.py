@@ -73,12 +73,12 @@ class Baseline:
 
 
 def read_baseline(folder: Path, name: str, known: Baseline | None = None) -> Baseline | None:
-    """Return the baseline of the probe `name`, or `None` if there is none.
+    """Return the baseline of the probe `name`, or `None` if the probe has no baseline.
 
     Args:
         folder: folder of the baselines.
         name: name of the probe.
-        known: a baseline that was read before; it is returned if it is this one, and its files have not changed.
+        known: a baseline that was read before; it is returned if it is the same baseline and its files are unchanged.
 
     Raises:
         BaselineError: the summary cannot be read, or is not valid.
@@ -130,7 +130,7 @@ def require_own(baseline: Baseline | None, item: str, file: Path, root: Path) ->
 
 
 def require_distinct(folder: Path, name: str) -> None:
-    """Raise `BaselineError` if the folder has a baseline whose name differs from this one by case only."""
+    """Raise `BaselineError` if the folder has a baseline whose name differs from `name` only by case."""
     for path in folder.glob("*.json"):
         if path.stem != name and name_key(path.stem) == name_key(name):
             raise _case_only(path, path.stem, name)

@@ -66,8 +66,8 @@ def decide(
         audit: the audit that measured the item.
         item: the item, with its limit, tolerance, gate and alpha.
         measurement: measurement of this run.
-        baseline: baseline of the item, or `None` if there is none.
-        comparison: comparison of this run with the baseline; `None` without a baseline, or with a stale one.
+        baseline: baseline of the item, or `None`.
+        comparison: comparison of this run with the baseline; `None` if the baseline is missing or stale.
         trials: number of trials, or of the units that `Audit.counted` names; needed for advice on the size of a run.
             `None` for recorded files.
         accept: command that makes or accepts a baseline; the verdict's reason shows it.
@@ -167,13 +167,13 @@ def _p(p_value: float | None) -> str:
 
 
 def tolerance_of(audit: AnyAudit, item: AnyItem) -> float:
-    """Return the item's tolerance: the one in the probe file or, if the file sets none, the audit's default."""
+    """Return the item's tolerance: the tolerance in the probe file or, by default, the audit's tolerance."""
     tolerance = item.settings.tolerance
     return float(audit.info.tolerance if tolerance is None else tolerance)
 
 
 def gravest_concern(measurement: Measurement) -> Concern | None:
-    """Return the most serious concern that prevents a verdict or a pass; `None` if there is none."""
+    """Return the most serious concern that prevents a verdict or a pass; `None` if no concern does."""
     absent = missing_reason(measurement)
     missing = () if absent is None else (Concern("missing_answers", absent),)
     return next((each for each in (*measurement.concerns, *missing) if each.withholds != "nothing"), None)

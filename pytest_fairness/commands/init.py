@@ -150,7 +150,7 @@ def _write(root: Path, files: Mapping[Path, str], *, force: bool) -> list[Path]:
 
 
 def _configuration(root: Path) -> tuple[str, str | None]:
-    """Return the name of pytest's configuration file, and the target that it sets; `None` if it sets none."""
+    """Return the name of pytest's configuration file, and the target that the file sets (`None` without a target)."""
     for name, heading in CONFIGURATIONS.items():
         try:
             text = (root / name).read_text("utf-8", "replace")

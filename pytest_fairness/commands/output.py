@@ -11,7 +11,7 @@ from pytest_fairness.errors import FairnessError
 
 
 def write(parts: Iterable[str], output: Path | None) -> None:
-    """Write texts to the file `output`, or to standard output if it is `None`.
+    """Write texts to the file `output`, or to standard output if `output` is `None`.
 
     Raises:
         FairnessError: the file cannot be written.

@@ -6,7 +6,7 @@ import argparse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add no arguments, because the command has none."""
+    """Add no arguments, because the command takes no arguments."""
 
 
 def run(_arguments: argparse.Namespace) -> None:

@@ -146,7 +146,7 @@ def _written(config: pytest.Config, option: Option) -> Iterator[tuple[str, Any]]
 
 
 def _targets(config: pytest.Config) -> tuple[str | None, dict[str, str]]:
-    """Return the first target (`None` if none is set), and the targets by name.
+    """Return the first target (`None` if no target is set), and the targets by name.
 
     The targets by name are empty for a single target without a name.
     """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class DryRun:
-    """Hooks of a dry run, which counts requests and sends none."""
+    """Hooks of a dry run, which counts requests but sends no requests."""
 
     def __init__(self, config: pytest.Config, run: Run) -> None:
         self._config = config

@@ -92,7 +92,4 @@ def _interrupt(*_: Any) -> None:
 
 
 def _ignore(*_: Any) -> None:
-    """Ignore the signal.
-
-    A worker runs until the controller ends it, so that answers to requests in flight are recorded.
-    """
+    """Ignore the signal; the controller ends the workers itself, after their last answers are recorded."""

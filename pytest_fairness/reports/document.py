@@ -44,7 +44,7 @@ def report_document(
         requests: number of requests for each name in `REQUEST_COUNTS` (0 if a name is missing), and `cost`.
         targets: the audited targets by name, for a run with several targets.
         failures: number of failed requests by error message, the most frequent first.
-        oldest_reused: arrival time of the oldest reused response, in seconds since the epoch; `None` if none is reused.
+        oldest_reused: arrival time of the oldest reused response, in seconds since the epoch; `None` without reuse.
         notes: notes on the whole run.
     """
     ordered = sorted(results, key=lambda result: (result.nodeid, result.probe, result.id))

@@ -40,7 +40,7 @@ WORST_FIRST = list(WORDS)
 
 
 def severity(item: Item) -> tuple[int, float, str]:
-    """Return a sort key: the worst status comes first and, within a status, the largest change (in tolerances)."""
+    """Return a sort key: by status, the worst first, then by change as a multiple of the tolerance."""
     change, tolerance = item["change"], item["tolerance"]
     worse = (change["value"] or 0.0) / (tolerance or 1.0) if change else 0.0
     return WORST_FIRST.index(status(item)), -worse, item["nodeid"]
@@ -118,7 +118,7 @@ class Acceptance(NamedTuple):
 
     Attributes:
         date: the date, ISO 8601.
-        by, reason: the person and the reason, or phrases that say that they are unknown.
+        by, reason: the person and the reason, or the words `unknown` and `no reason given`.
         ids: ids of the items.
     """
 
@@ -129,7 +129,7 @@ class Acceptance(NamedTuple):
 
 
 def acceptances(items: Iterable[Item]) -> list[Acceptance]:
-    """Return the acceptances of the items' baselines, the latest first; none if nothing about them is known."""
+    """Return the acceptances of the items' baselines, the latest first; an empty list without any name or reason."""
     found: dict[tuple[str, str | None, str | None], list[str]] = defaultdict(list)
     for item in sorted((item for item in items if item["baseline"]), key=_baseline_date, reverse=True):
         baseline = item["baseline"]

@@ -32,7 +32,7 @@ class RunNote:
 
 
 def texts(document: Mapping[str, Json]) -> list[str]:
-    """Return the texts of a report document's notes; reports of earlier versions have none."""
+    """Return the texts of a report document's notes; an empty list for reports of earlier versions."""
     return [note["text"] for note in document.get("notes", ())]
 
 

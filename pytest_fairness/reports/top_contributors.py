@@ -142,7 +142,7 @@ def _answers(item: Item) -> list[str]:
 
 
 def _sentences(details: Mapping[str, Json]) -> list[str]:
-    """Return sentences with their answers, preferably sentences whose answers became worse since the baseline."""
+    """Return texts with a sentence and its answer; sentences with worse answers than in the baseline are preferred."""
     changed = mappings_in(details.get("changed_sentences"))
     shown = changed or mappings_in(details.get("sentences"))
     return [
@@ -170,7 +170,7 @@ def _shares(counts: Mapping[str, int], item: Item) -> list[str]:
 def _grown_word(word: Mapping[str, Json]) -> str:
     own, other = ("unmarked", "marked") if word.get("side") == "unmarked" else ("marked", "unmarked")
     known = [_from_to(word.get(side)) for side in (own, other)]
-    shares = f" ({known[0]} of its texts, {known[1]} of the others)" if all(known) else ""
+    shares = f" ({known[0]} of its texts, {known[1]} of the other group's)" if all(known) else ""
     return f"{word.get('word')}{shares}"
 
 

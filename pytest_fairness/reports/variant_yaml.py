@@ -26,7 +26,7 @@ def variant_yaml(name: str, instruction: str, system: str | None = None, *, exis
     Args:
         name: name of the variant: letters, digits and `-`.
         instruction: sentences of the system prompt.
-        system: the probe's own system prompt, which precedes the instruction; `None` if the probe has none.
+        system: the probe's own system prompt, which precedes the instruction; `None` without a system prompt.
         existing: whether the probe already has the key `variants`.
     """
     head = ["# Under the probe's `variants`:" if existing else "variants:", f"  {name}:"]

@@ -1,4 +1,4 @@
-"""Runs without pytest: load probes, ask targets, measure answers, compare with baselines and decide."""
+"""Runs without pytest: answers of targets, measurements, comparisons with baselines, and verdicts."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def _of_audit(
         probe: probe of the audit.
         name: name of the audit.
         sets: labelled outputs by set.
-        problematic: whether each set is labelled problematic.
+        problematic: whether each set is labelled `problematic`, by the name of the set.
     """
     items = [item for item in items_of(probe) if item.audit.info.name == name]
     if not items:

@@ -51,7 +51,7 @@ class History:
 
         Args:
             document: the report document.
-            targets: target of each item; items that are left out have the target that the document names.
+            targets: target of each item; an item without an entry has the document's target.
             servers: address of each target whose name does not contain the address.
         """
         items = [

@@ -113,7 +113,7 @@ class ProbeItem(AuditItem[Any]):
 
     @cached_property
     def analyses(self) -> list[ProbeItem]:
-        """Return the item as it is at each interim analysis and, last, at the final analysis of all answers.
+        """Return one item for each interim analysis and, last, an item for the final analysis of all answers.
 
         A spending function divides alpha and beta among the analyses, so that all analyses together have the error
         rates of a single analysis; see `stats.interim_analyses`.

@@ -21,7 +21,7 @@ def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
     Args:
         run: run whose store is read.
         probe: probe with prompts.
-        only: target whose answers are returned, named as by the user or as in the store; by default all targets.
+        only: name of the target whose answers are returned, as the user or the store names it; by default all targets.
 
     Raises:
         FairnessError: the store does not exist.

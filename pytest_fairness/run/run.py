@@ -121,7 +121,7 @@ class Run(Closing):
     def _decided(self, analysis: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison] | None:
         """Return the measurement and comparison of an interim analysis; `None` if its verdict is not clear.
 
-        On return of `None`, the answers are freed, before the next analysis reads more answers.
+        The answers are freed when the method returns `None`, before the next analysis needs memory.
         """
         try:
             measured = self.measurer.measure(analysis, target)

@@ -181,7 +181,7 @@ def _without_item(name: str, entries: Sequence[str], command: Sequence[str] | No
     Args:
         name: name of the baseline.
         entries: item ids of the entries.
-        command: command that removes the entries; `None` if they were removed.
+        command: command that removes the entries; `None` if this run has removed the entries.
     """
     if not entries:
         return []

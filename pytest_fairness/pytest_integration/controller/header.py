@@ -43,7 +43,7 @@ class Header:
 
     Attributes:
         lines: lines for the terminal, one for each target.
-        audits: number of selected audits, including skipped ones.
+        audits: number of selected audits, including skipped audits.
         uses_default_target: whether any audit uses the default target because no target is named.
     """
 
@@ -65,7 +65,7 @@ class Header:
 
     @classmethod
     def receive(cls, run: Run) -> Header | None:
-        """Return the header that a worker has sent; `None` if there is none.
+        """Return the header that a worker has sent; `None` if no worker has sent a header.
 
         Raises:
             StoreError: the store cannot be read.

@@ -24,7 +24,7 @@ class RequestTotals:
         """Add planned requests.
 
         Args:
-            planned: for the key of each request, whether a response was already recorded.
+            planned: whether a response was already recorded, by the key of the request.
         """
         for key, recorded in planned.items():
             # A response that one worker records during the run looks recorded to workers that plan later. It was

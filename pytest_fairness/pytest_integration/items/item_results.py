@@ -32,8 +32,8 @@ Record = dict[str, Json]
 
 All records have `result`, `baseline` (name of the baseline) and `target` (name of the target). Measured items also have
 `complete` (whether the run has all answers that a new baseline needs) and `needs_replay` (whether a later run reuses
-the answers only with `--fairness-replay`). Items of a probe also have `siblings` (for the id of each item of the
-baseline, whether the item is skipped). New baselines also have `entry` and `answers` (key of the answers in the store).
+the answers only with `--fairness-replay`). Items of a probe also have `siblings` (see `FairnessItem`). New baselines
+also have `entry` and `answers` (key of the answers in the store).
 """
 
 
@@ -52,9 +52,9 @@ class Unfair(Failed):
 
 
 class Biased(Unfair):
-    """Exception for a verdict on the bias itself, which the mark `xfail` of an audit expects.
+    """Exception for a verdict that shows bias; the mark `xfail` of an audit expects this exception.
 
-    A missing or stale baseline is no such verdict, because nothing was compared.
+    A missing or stale baseline does not raise it, because nothing was compared.
     """
 
 

@@ -108,7 +108,7 @@ def fixture_name(definition: FixtureDef[Any], root: Path) -> str:
 
 
 def shown_path(path: Path, root: Path) -> str:
-    """Return a path for messages: relative to pytest's rootdir if it is inside of it."""
+    """Return a path for messages; paths inside pytest's rootdir are relative to the rootdir."""
     return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
 
 

@@ -70,7 +70,7 @@ class FairnessItem(pytest.Item):
     """Test item of a probe: its set-up sends requests and measures, its call judges and may fail.
 
     Attributes:
-        siblings: for the id of each item of the same baseline (selected or not), whether the item is skipped.
+        siblings: whether each item of the same baseline is skipped, by item id; items need not be selected.
     """
 
     def __init__(

@@ -101,7 +101,7 @@ class ProbeFiles:
             raise ProbeError("\n".join(errors))
 
     def _all_items(self, probe: Probe) -> list[ProbeItem]:
-        """Return the items with and without the names of their targets, as a conftest may provide the target."""
+        """Return the items of a probe twice: with the names of their targets in the ids, and without the names."""
         return [
             *self._items(probe, named=True),
             *(self._items(probe, named=False) if self._run.settings.targets else ()),

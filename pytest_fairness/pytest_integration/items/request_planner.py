@@ -52,7 +52,7 @@ class RequestPlanner:
         return self._progress.shown(self._run.engines.engine(target).progress)
 
     def target_of(self, item: pytest.Item) -> Target | None:
-        """Return the target of a probe item; `None` if the item has none.
+        """Return the target of a probe item; `None` if the item's answers are in a file.
 
         The first call for a target plans the requests of all its items.
         """

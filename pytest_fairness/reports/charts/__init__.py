@@ -56,7 +56,7 @@ SHOWN_ELSEWHERE = ("examples", "suggestions")
 def detail_charts(item: Item, method: Mapping[str, Json]) -> tuple[list[Chart], dict[str, Json]]:
     """Return the charts of an item's details, and the details that no chart shows.
 
-    A detail for which the audit names no chart gets a default chart if it maps names to means.
+    If the audit names no chart for a detail, and the detail maps names to means, the means are drawn.
 
     Args:
         item: item of the report document.

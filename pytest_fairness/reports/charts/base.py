@@ -133,7 +133,7 @@ def names_axis(rows: Sequence[Mapping[str, Json]]) -> Spec:
 
 
 def reference_line(value: float, label: str, *, dash: Sequence[int] = (4, 3), align: str = "center") -> list[Spec]:
-    """Return the layers of a vertical line across all rows, with a label above it that is aligned by `align`."""
+    """Return the layers of a vertical line across all rows and of its label; `align` is the label's alignment."""
     at = {"datum": value, "type": "quantitative"}
     # Vega draws a layer without its own data once for each row of the chart.
     once: Spec = {"data": {"values": [{}]}}

@@ -26,7 +26,7 @@ def marked(item: Item, detail: Json) -> Chart | None:
 
 
 def grown(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of the words whose difference between the groups grew since the baseline."""
+    """Return a table of the words whose shares in the two groups' texts differ more than in the baseline."""
     found = mappings_in(detail)
     if not found:
         return None

@@ -72,7 +72,7 @@ def verdict(items: Sequence[Item]) -> str:
     if not found and known:
         return f"No other check got worse: {known}; {passed:,} passed"
     if not found:
-        return f"No check got worse: {'the only one' if passed == 1 else f'all {passed:,}'} passed"
+        return f"No check got worse: {'the only check' if passed == 1 else f'all {passed:,}'} passed"
     (first, said), *others = found
     parts = [f"{first:,} of {total} {said}", *(f"{number:,} {phrase}" for number, phrase in others)]
     if known:

@@ -1,4 +1,4 @@
-"""Marking of words in texts: words that contribute to an item's value or, if there are none, words that differ."""
+"""Marking of words in texts: words that contribute to an item's value, or words that differ between two texts."""
 
 from __future__ import annotations
 

@@ -385,7 +385,7 @@ def _acceptances(items: Sequence[Item], width: int) -> list[Line]:
 
 
 def _counts(document: Mapping[str, Json], width: int, retried: float, above: Sequence[Line]) -> list[Line]:
-    """Return the counts of requests and tokens, and the errors of failed requests that no line above shows."""
+    """Return the counts of requests and tokens, and error messages of failed requests that are not in `above`."""
     requests = document["requests"]
     failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
     tokens = ""
@@ -399,7 +399,7 @@ def _counts(document: Mapping[str, Json], width: int, retried: float, above: Seq
 
 
 def _failures(requests: Mapping[str, Json], width: int, above: Sequence[Line]) -> list[Line]:
-    """Return the error messages of failed requests that no line above shows, the most frequent first."""
+    """Return the error messages of failed requests that are not in `above`, the most frequent message first."""
     shown = " ".join(" ".join(line.text.split()) for line in above)
     found = [
         failure

@@ -101,7 +101,7 @@ class Engines(Closing):
         return self.engine(target).answers(requests)
 
     def newly_planned(self) -> dict[str, bool]:
-        """Return the keys of requests planned since the last call; the values are whether a response was recorded."""
+        """Return the requests planned since the last call: whether a response was recorded, by the request's key."""
         found: dict[str, bool] = {}
         for _, engine in self._engines.values():
             for key, recorded in engine.newly_planned().items():

@@ -41,8 +41,8 @@ class ItemAnswers:
         Raises:
             ModelError: the model that scores answers cannot be used; no request was sent.
             TargetError: the embedding model does not exist; no request was sent.
-            FairnessError: all answers are missing: replay found no record, the run gave up on the target, or every
-                request failed.
+            FairnessError: no answer is available, because no response is recorded for a replay, the run gave up on the
+                target, or every request failed.
         """
         item.require_models()
         self._targets.embedder(item)

@@ -39,8 +39,8 @@ def judged(answers: Sequence[Answer], judging: Judging, judge: Target, engines: 
     """Return the answers with the choices that the judge model found; votes that are not recorded are requested.
 
     Raises:
-        FairnessError: all votes are missing: replay found no record, the run gave up on the judge model, or every
-            request failed.
+        FairnessError: no vote is available, because no response is recorded for a replay, the run gave up on the judge
+            model, or every request failed.
     """
     asked = reading.requests(judging, answers)
     votes = engines.ask(judge, [request for requests in asked for request in requests])

@@ -66,7 +66,7 @@ class OpenTargets:
         return open_judge(self._settings, self._addresses)
 
     def require_judge(self, probe: Probe) -> None:
-        """Raise `ProbeError` if the probe needs a judge model, but the settings name none."""
+        """Raise `ProbeError` if the probe needs a judge model, but the settings name no judge model."""
         if probe.judging is not None and self._settings.judge is None:
             raise ProbeError(
                 f"{shown(probe.path, probe.root)}: a judge model must read the answers (`answer: {{judge: true}}`), "

@@ -134,7 +134,7 @@ class BaselineComparer:
     def _checked(
         self, item: ProbeItem, baseline: Baseline, entry: Entry, answers: Sequence[Answer]
     ) -> tuple[Entry, str | None]:
-        """Return the entry, whose value is checked against its answers, and a note; see `stored_values.checked`."""
+        """Return the entry with its value checked, and a note; see `stored_values.checked`."""
         if not answers:
             return entry, None
 
@@ -152,7 +152,7 @@ class BaselineComparer:
         return stored_values.checked(item, baseline, entry, own)
 
     def _change(self, measured: ItemMeasurement, entry: Entry, answers: Sequence[Answer]) -> Comparison:
-        """Return the change since the baseline; if it has too few answers, only the stored value is compared."""
+        """Return the change since the baseline; only values are compared if the baseline has too few answers."""
         item = measured.item
         # The value is rounded as in the baseline; otherwise a run would differ from its own baseline.
         measurement = replace(measured.measurement, value=rounded(measured.value))
@@ -172,12 +172,12 @@ class BaselineComparer:
 
 
 def _answers(item: ProbeItem, rows: Iterable[Row]) -> list[Answer]:
-    """Return the answers in those rows of a baseline that the item measures."""
+    """Return the answers of the item in the rows of a baseline."""
     return [answer_from(row, item.probe) for row in rows if item.uses(row.labels)]
 
 
 def _without_change(comparison: Comparison) -> Comparison:
-    """Return the comparison of a run with its own baseline: the change is zero, the standard error stays."""
+    """Return the comparison with the change set to zero, for a run that is compared with its own baseline."""
     shift = comparison.value
     interval = comparison.interval and (comparison.interval[0] - shift, comparison.interval[1] - shift)
     return replace(comparison, value=0.0, interval=interval, p_value=1.0)

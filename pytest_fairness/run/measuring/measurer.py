@@ -30,7 +30,7 @@ class Measurer:
     """Measurer of items from their answers.
 
     Attributes:
-        answers: source of each item's answers, both as parsed and as prepared for the audit.
+        answers: source of the answers of items, which also prepares answers for audits.
     """
 
     def __init__(self, targets: OpenTargets, engines: Engines, answers: ItemAnswers) -> None:
