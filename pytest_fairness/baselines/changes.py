@@ -14,6 +14,7 @@ from pytest_fairness.audits.info import AuditInfo
 from pytest_fairness.baselines.answer_sets import Row
 from pytest_fairness.baselines.entries import Entry
 from pytest_fairness.baselines.revisions import Snapshot
+from pytest_fairness.records import Comparison
 from pytest_fairness.stats.intervals import normal
 
 State = Literal["worse", "other value", "new", "removed", "renamed", "rules", "better", "same value", "reason"]
@@ -57,6 +58,9 @@ class ItemChange:
         old_key: old name of the baseline and old id of the item, if the item was renamed; else `None`.
         info: description of the audit; `None` if the audit is not installed.
         examples: answers that differ.
+        comparison: the change as a run measures it from the answers, for an audit whose change is not the difference of
+            two values; `None` if it is the difference, or cannot be measured.
+        description: the comparison as a phrase.
     """
 
     baseline: str
@@ -66,6 +70,8 @@ class ItemChange:
     old_key: Key | None
     info: AuditInfo | None
     examples: Sequence[Example] = ()
+    comparison: Comparison | None = None
+    description: str = ""
 
     @cached_property
     def state(self) -> State:
@@ -74,6 +80,8 @@ class ItemChange:
             return "new" if self.old is None else "removed"
         if self.old.value != self.new.value:
             worse = self.difference
+            if self.comparison is not None and not worse and self.info is not None:
+                return "better" if self.info.loss(self.new.value) < self.info.loss(self.old.value) else "same value"
             return "other value" if worse is None else "worse" if worse > 0 else "better" if worse < 0 else "same value"
         if self.old_key is not None:
             return "renamed"
@@ -86,6 +94,8 @@ class ItemChange:
         """Return the change of the value, positive for worse; `None` if a value or the audit's direction is unknown."""
         if self.old is None or self.new is None or self.info is None:
             return None
+        if self.comparison is not None:
+            return self.comparison.value
         return float(self.info.loss(self.new.value) - self.info.loss(self.old.value))
 
     @property
@@ -142,7 +152,12 @@ def changes(old: Snapshot, new: Snapshot) -> list[ItemChange]:
     gone = before.keys() - after.keys() - set(renamed.values())
     found = [change for change in found if change.old != change.new or change.old_key is not None]
     found += [_change(key, before[key], None, None) for key in gone]
-    return sorted(_with_examples(found, old, new), key=_sort_key)
+    return ordered(_with_examples(found, old, new))
+
+
+def ordered(found: Iterable[ItemChange]) -> list[ItemChange]:
+    """Return the changes, the most important first."""
+    return sorted(found, key=_sort_key)
 
 
 def _renamed(removed: Mapping[Key, Entry], added: Mapping[Key, Entry]) -> dict[Key, Key]:

@@ -26,13 +26,23 @@ def configured_path(name: str, default: Path) -> Path:
         name: name of the setting.
         default: path without the setting, relative to the folder of the configuration file like the setting itself.
     """
+    root, settings = _configuration()
+    return root / (str(settings.get(name, "")).strip() or default)
+
+
+def project_root() -> Path:
+    """Return the folder of pytest's configuration file; without a file, the working directory."""
+    return _configuration()[0]
+
+
+def _configuration() -> tuple[Path, dict[str, Any]]:
     here = Path.cwd()
     for folder in (here, *here.parents):
         for file in CONFIGURATIONS:
             settings = _settings(folder / file)
             if settings is not None:
-                return folder / (str(settings.get(name, "")).strip() or default)
-    return here / default
+                return folder, settings
+    return here, {}
 
 
 def _settings(path: Path) -> dict[str, Any] | None:

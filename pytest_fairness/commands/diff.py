@@ -6,7 +6,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from pytest_fairness.commands.configuration import configured_path
+from pytest_fairness.commands.configuration import configured_path, project_root
 from pytest_fairness.commands.output import write
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.options import RunSettings
@@ -43,10 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Show how the baselines changed since a git revision: values, top contributors, acceptors and reasons."""
     from pytest_fairness.baselines import acceptances
-    from pytest_fairness.baselines.changes import changes
+    from pytest_fairness.baselines.changes import changes, ordered
     from pytest_fairness.baselines.revisions import snapshots
     from pytest_fairness.reports import acceptance_log, baseline_changes
     from pytest_fairness.reports.formatting import without_commands
+    from pytest_fairness.run.comparing.remeasured import remeasured
 
     folder = (
         configured_path("fairness_baselines", RunSettings(Path.cwd()).baselines)
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> None:
         write([text], arguments.output)
         return
     with snapshots(folder, arguments.revision or "HEAD") as (old, new):
-        found = changes(old, new)
+        found = ordered(remeasured(changes(old, new), old, new, project_root()))
         problems = [*old.problems, *new.problems]
         if not (old.items or new.items or problems):
             raise FairnessError(

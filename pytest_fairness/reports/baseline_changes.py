@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pytest_fairness.audits import registry
 from pytest_fairness.baselines.changes import ORDER, Example, ItemChange
-from pytest_fairness.baselines.entries import Entry
+from pytest_fairness.baselines.entries import MOST_CONTRIBUTIONS, Entry
 from pytest_fairness.baselines.fingerprints import NOT_SET, changed_sampling
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import VerdictName
@@ -112,6 +112,7 @@ def _details(change: ItemChange) -> Iterator[str]:
         below = " (below 0: more for the unmarked group)" if _has_sides(change) else ""
         shown = change.changed_contributions[:SHOWN_CONTRIBUTIONS]
         yield f"contributions{below}: {', '.join(_moved(change, *part) for part in shown)}"
+    yield from _words(change)
     if change.new is not None:
         by = f"accepted by {entry.accepted_by}" if entry.accepted_by else "accepted"
         reason = "no reason given" if entry.reason is None else entry.reason
@@ -122,6 +123,29 @@ def _details(change: ItemChange) -> Iterator[str]:
         yield f"was {' '.join(change.old_key)}"
     if change.old is not None and change.new is not None:
         yield from _other_changes(change.old, change.new)
+
+
+def _words(change: ItemChange) -> Iterator[str]:
+    """Yield which words changed, for an audit that counts words."""
+    old, new = change.old, change.new
+    if old is None or new is None or old.value == new.value or change.info is None or change.info.tolerance_of_value:
+        return
+    if change.description:
+        yield change.description
+    before, after = ((entry.contributions or {}).keys() for entry in (old, new))
+    parts = [
+        f"{title}: {', '.join(sorted(words))}"
+        for title, words in (("now significant", after - before), ("no longer significant", before - after))
+        if words
+    ]
+    few = max(old.value, new.value) <= MOST_CONTRIBUTIONS
+    if parts:
+        yield f"{'' if few else 'of the strongest words, '}{'; '.join(parts)}"
+    if change.comparison is None:
+        yield (
+            "the change is that of the number of significant words; a run counts the words that grew, for which the "
+            "unchanged probe and the answers of both baselines are needed"
+        )
 
 
 def _finding(change: ItemChange, entry: Entry) -> str:

@@ -262,3 +262,43 @@ def test_the_folder_is_that_of_the_ini_file(
     monkeypatch.chdir(project.path / "deep")
     assert diff().startswith("1 item changed from HEAD")
     assert "no baselines" in diff("--baselines", "ci/kept"), "relative to the working directory"
+
+
+WORDED_APP = """
+asked = 0
+
+def plain(prompt):
+    global asked
+    asked += 1
+    return f"A {('lamp', 'mirror', 'rug')[asked % 3]}, a {('chair', 'sofa')[asked % 2]} and a sturdy table."
+
+def worded(prompt):
+    return "A lipstick and an apron." if "Kim" in prompt else plain(prompt)
+"""
+
+
+def test_a_change_of_marked_words_is_that_of_the_run_and_names_the_words(
+    project: Project, diff: Callable[..., str]
+) -> None:
+    probe = PROBE.replace("refusals: {gate: point}", "marked_words: {tolerance: 1}").replace("10", "20")
+    project.write("shop.py", WORDED_APP)
+    project.probe(text=probe)
+    project.run("--fairness-rebaseline", target="python:shop:plain")
+    project.commit()
+    (item,) = project.report(target="python:shop:worded")["items"]
+    assert item["verdict"] == "regression"
+    grew = item["change"]["value"]
+    assert grew < item["value"], "the difference of the values is another number"
+    project.run("--fairness-rebaseline", "--fairness-replay", target="python:shop:worded")
+    text = " ".join(diff().split())
+    assert f"worse 0 {item['value']:.0f} +{item['change']['value']:.0f} 1 gifts marked_words[name=Kim]" in text
+    assert f"Kim vs Alex: +{item['change']['value']:.0f} words (allowed 1)" in text
+    assert "an (0% → 100% of its texts" in text
+    assert "now significant: " in text
+    assert "lipstick" in text.partition("now significant: ")[2].partition(" accepted")[0]
+    project.commit()
+    project.run("--fairness-rebaseline", target="python:shop:plain")
+    text = " ".join(diff().split())
+    assert "no longer significant: " in text
+    project.probe(text=probe.replace("What would", "Which present would"))
+    assert "a run counts the words that grew, for which the unchanged probe" in " ".join(diff().split())

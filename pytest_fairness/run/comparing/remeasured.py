@@ -1,0 +1,75 @@
+"""Changes of baselines measured from their answers, for audits whose change is not the difference of two values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_fairness import kinds, probes
+from pytest_fairness.baselines.changes import ItemChange
+from pytest_fairness.baselines.fingerprints import stale_parts
+from pytest_fairness.baselines.revisions import Snapshot
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.run.comparing.baseline_rows import answer_from
+from pytest_fairness.run.probe_items import ProbeItem, items_of
+
+
+def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root: Path) -> list[ItemChange]:
+    """Return the changes; those of audits such as `marked_words` have the change that a run measures.
+
+    Such a change stays as it is if an answer set is missing, or if the probe file is missing or has changed since.
+
+    Args:
+        changes: the changes.
+        old, new: the snapshots with the answers of both sides.
+        root: folder to which the paths of probe files in baselines are relative.
+    """
+    items: dict[str, Mapping[str, ProbeItem]] = {}
+    found = []
+    for change in changes:
+        file = None if change.new is None else change.new.file
+        if file is not None and _needs_answers(change):
+            if file not in items:
+                items[file] = _items(root / file, root)
+            # The id in the baseline may end with the name of a target.
+            item = items[file].get(change.id) or items[file].get(change.id.rpartition("@")[0])
+            found.append(change if item is None else _compared(change, item, old, new))
+        else:
+            found.append(change)
+    return found
+
+
+def _needs_answers(change: ItemChange) -> bool:
+    """Return whether the difference of the two values is not the change that a run measures."""
+    if change.old is None or change.new is None or change.info is None:
+        return False
+    return change.old.value != change.new.value and not change.info.tolerance_of_value
+
+
+def _items(path: Path, root: Path) -> Mapping[str, ProbeItem]:
+    """Return the items of a probe file by id; none if there is no such file, or if it has errors."""
+    try:
+        return {item.id: item.for_baseline for item in items_of(probes.load(path, kinds.schemas(), root=root))}
+    except FairnessError:
+        return {}
+
+
+def _compared(change: ItemChange, item: ProbeItem, old: Snapshot, new: Snapshot) -> ItemChange:
+    """Return the change with the comparison of both answer sets, if both belong to the present probe."""
+    runs = []
+    for entry, side, name in (
+        (change.new, new, change.baseline),
+        (change.old, old, change.old_key[0] if change.old_key else change.baseline),
+    ):
+        if entry is None or stale_parts(entry, item.fingerprint):
+            return change
+        rows = side.answers(name).get(entry.answer_set or "", ())
+        runs.append([answer_from(row, item.probe) for row in rows if item.uses(row.labels)])
+    if not all(runs):
+        return change
+    try:
+        comparison = item.audit.compare(item.probe, item, *runs)
+    except FairnessError:
+        return change
+    return replace(change, comparison=comparison, description=item.audit.describe_change(comparison))
