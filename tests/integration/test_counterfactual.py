@@ -246,7 +246,7 @@ def test_a_missing_judge_is_an_error_before_anything_is_sent(judged: Project) ->
         result = judged.run("--fairness", "--fairness-base-url", server.url, target="openai:decider")
         assert server.count == 0
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    assert says(result, "Set `fairness_judge` in the ini file, for instance `fairness_judge = openai:MODEL`")
+    assert says(result, "Set `fairness_judge` in the ini file, such as `fairness_judge = openai:MODEL`")
 
 
 def test_a_judge_of_an_unknown_kind_is_a_usage_error(judged: Project) -> None:
@@ -263,7 +263,7 @@ def test_a_judge_that_does_not_answer_is_an_error(judged: Project) -> None:
         judged.write("pytest.ini", settings)
         report = judged.report("--fairness-base-url", server.url, target="openai:decider")
     assert {item["verdict"] for item in report["items"]} == {"error"}
-    assert "the judge openai:wise (fairness_judge) did not answer" in report["items"][0]["reason"]
+    assert "the judge model openai:wise (fairness_judge) did not answer" in report["items"][0]["reason"]
 
 
 # Answers that are there already
@@ -317,7 +317,7 @@ def test_recorded_answers_without_any_that_were_asked_again(tmp_path: Path) -> N
     ("change", "message"),
     [
         ({"sex": "Femal"}, "no row has 'Female' in the column 'sex'"),
-        ({"label": "other"}, "record 0 has another 'label' in line 1"),
+        ({"label": "other"}, "record 0 has another value of 'label' in line 1"),
         ({"id": ""}, "no 'id' in this row"),
     ],
 )

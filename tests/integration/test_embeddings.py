@@ -143,7 +143,7 @@ def test_values_are_cosines_of_the_vectors(texts: Project, server: ChatServer) -
             Reply("no such model", status=404),
             "knows no model 'small', or is no embeddings endpoint (HTTP 404: no such mo",
         ),
-        (Reply("no", status=401), "rejects the key (HTTP 401)"),
+        (Reply("no", status=401), "asks for an API key (HTTP 401)"),
     ],
 )
 def test_a_server_that_gives_no_vectors_is_an_error_of_the_item(
