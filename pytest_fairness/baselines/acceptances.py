@@ -18,12 +18,12 @@ from pytest_fairness.errors import BaselineError, FairnessError
 Entries = Mapping[str, Entry]
 """Entries of a baseline, by item id."""
 FileChange = tuple[str, Sequence[Entries | None], Entries | None]
-"""Name of a baseline, its entries before (for each parent) and after; `None` for a file that cannot be read."""
+"""Name of a baseline, its entries in each parent commit, and its new entries; `None` for an unreadable file."""
 
 
 @dataclass(frozen=True)
 class AcceptedItem:
-    """Item of an acceptance: name of its baseline, id, and value before and after; `None` if there was or is none."""
+    """Item of an acceptance: name of its baseline, id, old value and new value (`None` for a missing value)."""
 
     baseline: str
     id: str

@@ -1,4 +1,4 @@
-"""Command `merge`: put the stores of several jobs together."""
+"""Command `merge`: copies the stores of several jobs into one store."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Copy the recorded responses of several stores into one store; of two responses to a request, keep the newer."""
+    """Copy the recorded responses of several stores into one store.
+
+    If two stores have a response to the same request, the newer response is kept.
+    """
     from pytest_fairness.asking.store.maintenance import copy_responses
     from pytest_fairness.asking.store.store import Store
 

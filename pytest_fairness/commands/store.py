@@ -1,4 +1,4 @@
-"""Command `store`: size, removal of old responses, and copies of the store."""
+"""Command `store`: shows the size of a store, deletes old responses, and copies a store."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="copy the responses and the history of runs to another store: a file, or the address of a database",
     )
     parser.add_argument(
-        "--target", help="with --prune: delete only the responses of this target, as the table names it"
+        "--target", help="with --prune: delete only the responses of the target with this name in the command's table"
     )
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Show how many responses of each target a store holds; delete old ones, or copy them to another store."""
+    """Show the number of responses of each target in a store; delete old responses, or copy all responses."""
     from pytest_fairness.asking.store import maintenance
     from pytest_fairness.asking.store.store import Store
 

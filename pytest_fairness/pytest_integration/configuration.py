@@ -46,8 +46,8 @@ def settings_from(config: pytest.Config) -> RunSettings:
     others = ("fairness_replay", "fairness_rebaseline", "fairness_measure")
     if config.getoption("fairness_shard") is not None and any(map(config.getoption, others)):
         raise pytest.UsageError(
-            "--fairness-shard sends a part of the requests and judges nothing: give it without --fairness-replay, "
-            "--fairness-rebaseline and --fairness-measure. These belong to the run that follows the last part."
+            "--fairness-shard only sends a part of the requests. Remove --fairness-replay, --fairness-rebaseline and "
+            "--fairness-measure, and use them in the run after the last part."
         )
     if config.getoption("fairness_reason") is not None and not config.getoption("fairness_rebaseline"):
         raise pytest.UsageError("--fairness-reason says why new baselines are accepted: add --fairness-rebaseline.")
