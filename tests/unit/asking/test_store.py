@@ -403,8 +403,19 @@ def written_by(version: int, path: Path) -> None:
         store.record("a", QUESTION, "target", ANSWER)
         ((request, response),) = store.database.execute("SELECT request, response FROM responses")
     with sqlite3.connect(path) as connection:
-        for table in ("claims", "runs", "refusals", "tallies", "paces", "preflights", "failures", "responses"):
+        for table in (
+            "claims",
+            "runs",
+            "refusals",
+            "tallies",
+            "paces",
+            "preflights",
+            "history",
+            "failures",
+            "responses",
+        ):
             connection.execute(f"DROP TABLE {table}")
+        connection.execute("ALTER TABLE measurements DROP COLUMN created")
         connection.executescript(OLD_TABLES[version])
         row = (7, "a", "target", request, response, ANSWER.created)
         connection.execute("INSERT INTO responses VALUES (?, ?, ?, ?, ?, ?)", row)
