@@ -69,11 +69,10 @@ class Interruption:
         again = int(total.get("asked_again", 0))
         if not again:
             return f"{text}; run again to continue."
-        which = "none of them is" if again >= recorded else f"{again:,} of them are not"
-        return (
-            f"{text}, but {which} reused by the next run: answers of python: and http: targets without a "
-            "fairness_target_version, and answers under --fairness-fresh, are requested again."
-        )
+        which = "them" if again >= recorded else f"{again:,} of them"
+        why = "because of --fairness-fresh" if self._run.settings.fresh else "because the target's code may change"
+        cure = "" if self._run.settings.fresh else ". To reuse answers, set `fairness_target_version`"
+        return f"{text}; the next run requests {which} again, {why}{cure}."
 
 
 def _has_line(entry: Any) -> bool:
