@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pytest_fairness.records import VerdictName
 from pytest_fairness.reports.formatting import escaped, printable
-from pytest_fairness.reports.report_items import Item, status
+from pytest_fairness.reports.report_items import KNOWN, Item, status
 from pytest_fairness.reports.text_layout import width_of, wrap
 
 WHOLE_FILE_FROM = 9
@@ -41,8 +41,11 @@ def accept_command(
     Returns:
         The unquoted words of the command; `None` if a new baseline solves no failure.
     """
+    items = list(items)
     found = [item for item in items if status(item) in ACCEPTABLE]
-    command = rebaseline_command((item["nodeid"] for item in found), options, root, all_items)
+    # A new baseline of the whole file would accept its known failures, too.
+    partly = {item["nodeid"].partition("::")[0] for item in items if status(item) == KNOWN}
+    command = rebaseline_command((item["nodeid"] for item in found), options, root, all_items, partly)
     replaced = any(item["verdict"] != VerdictName.NO_BASELINE for item in found)
     return command if command is None or not replaced else with_reason(command)
 
@@ -57,6 +60,7 @@ def rebaseline_command(
     options: Sequence[str] = (),
     root: str = "",
     all_items: Mapping[str, Collection[str]] | None = None,
+    partly: Collection[str] = (),
 ) -> list[str] | None:
     """Return the command that makes new baselines of these items.
 
@@ -68,6 +72,7 @@ def rebaseline_command(
         options: options that select the same requests as this run (`["--fairness-target", "openai:gpt-5"]`).
         root: path from the user's working directory to pytest's rootdir, as `..`.
         all_items: node ids of all items of each file, by file; files may be missing.
+        partly: files whose items are named even if there are many.
 
     Returns:
         The unquoted words of the command; `None` if no items are given.
@@ -78,7 +83,8 @@ def rebaseline_command(
 
     def is_named_whole(file: str, own: Sequence[str]) -> bool:
         covered = all_items is not None and set(own) >= set(all_items.get(file, [file]))
-        return covered or len(own) >= WHOLE_FILE_FROM or not all(map(_is_printable, own))
+        many = len(own) >= WHOLE_FILE_FROM and file not in partly
+        return covered or many or not all(map(_is_printable, own))
 
     named = [name for file, own in sorted(by_file.items()) for name in ([file] if is_named_whole(file, own) else own)]
     folder = f"{root.rstrip('/')}/" if root not in ("", ".") else ""

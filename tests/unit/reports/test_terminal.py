@@ -342,6 +342,13 @@ def test_the_accept_command_names_the_file_of_many_items() -> None:
     ]
 
 
+def test_the_accept_command_leaves_out_known_failures() -> None:
+    many = [result(VerdictName.REGRESSION, value=f"v{number}") for number in range(9)]
+    assert commands(*many) == ["pytest", "--fairness-rebaseline", "probes/products.yaml", *REASON]
+    known = result(VerdictName.REGRESSION, expected_failure={"reason": "ticket 12", "outcome": "xfailed"})
+    assert commands(*many, known)[2:-2] == [item.nodeid for item in many]
+
+
 def test_the_accept_command_names_a_file_all_of_whose_items_it_means() -> None:
     items = report(result(VerdictName.NO_BASELINE), result(VerdictName.NO_BASELINE, value="x"))["items"]
     names = [item["nodeid"] for item in items]
