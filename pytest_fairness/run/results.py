@@ -71,21 +71,12 @@ def _result(
     if measured.served:
         found = {"served_model": _joined(measured.served), **({"served_model_changed": served} if served else {})}
         measurement = replace(measurement, details={**measurement.details, **found})
-    return ItemResult(
-        nodeid=nodeid,
-        probe=item.probe.name,
-        id=item.id,
-        audit=item.audit_name,
-        labels=item.labels,
-        verdict=verdict,
+    return replace(
+        _unmeasured(item, nodeid, verdict),
         measurement=measurement,
         comparison=compared.comparison,
-        limit=item.settings.limit,
-        tolerance=tolerance_of(item.audit, item),
         baseline=entry.for_reports() if entry else None,
         examples=() if verdict.name.outcome == "passed" else examples(measured, compared.answers),
-        category=item.labels.get("category"),
-        method=item.audit.info.to_json(),
         system=next(iter(texts(item.probe.system)), None),
         purpose=item.probe.description,
         effect=effect,
@@ -147,13 +138,18 @@ def error_result(item: ProbeItem, error: BaseException, nodeid: str) -> ItemResu
     """Return the result of an item that could not be measured."""
     name = VerdictName.NOT_MEASURABLE if isinstance(error, NotMeasurable) else VerdictName.ERROR
     reason = " ".join((str(error) if isinstance(error, FairnessError) else f"{type(error).__name__}: {error}").split())
+    return _unmeasured(item, nodeid, Verdict(name, f"{item.id}: {reason}"))
+
+
+def _unmeasured(item: ProbeItem, nodeid: str, verdict: Verdict) -> ItemResult:
+    """Return the result of an item with this verdict and without a measurement."""
     return ItemResult(
         nodeid=nodeid,
         probe=item.probe.name,
         id=item.id,
         audit=item.audit_name,
         labels=item.labels,
-        verdict=Verdict(name, f"{item.id}: {reason}"),
+        verdict=verdict,
         limit=item.settings.limit,
         tolerance=tolerance_of(item.audit, item),
         category=item.labels.get("category"),
