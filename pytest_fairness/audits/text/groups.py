@@ -166,6 +166,12 @@ def contrasts(probe: GenerationProbe, item: AuditItem[Any], answers: Answers) ->
     }
 
 
+def names_of(groups: Mapping[str, Groups]) -> tuple[str, str]:
+    """Return the names of the marked group and of the unmarked groups of all axes; see `contrasts`."""
+    first, *_ = groups.values()
+    return first.marked_name, ", ".join(each.unmarked_name for each in groups.values())
+
+
 def concerns_of(groups: Groups) -> list[Concern]:
     """Return the concerns that answers are repeated, or that strata hold only one group."""
     found = groups.repetition

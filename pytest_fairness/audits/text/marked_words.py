@@ -16,7 +16,6 @@ import math
 from collections.abc import Mapping
 from typing import ClassVar
 
-import numpy as np
 from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem
@@ -25,9 +24,9 @@ from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.findings import details_of, plain_words
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.documents import Documents
-from pytest_fairness.audits.text.groups import comparable, concerns_of, contrasts, is_compared
+from pytest_fairness.audits.text.groups import concerns_of, contrasts, is_compared, names_of
 from pytest_fairness.audits.text.text_audit import TextAudit
-from pytest_fairness.audits.text.words.association import Association, Contrast, Corpus, PriorSettings
+from pytest_fairness.audits.text.words.association import Association, Contrast, Corpus, PriorSettings, associated_words
 from pytest_fairness.audits.text.words.growth import (
     ROUNDING,
     SIDES,
@@ -38,7 +37,6 @@ from pytest_fairness.audits.text.words.growth import (
     word_or_words,
 )
 from pytest_fairness.audits.text.words.rows import word_rows
-from pytest_fairness.audits.text.words.strongest import tie_order
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answers, Comparison, Concern, ItemResult, Json, Measurement
@@ -47,7 +45,6 @@ from pytest_fairness.stats.resampling import randomness
 from pytest_fairness.stats.texts.log_odds import z_scores
 from pytest_fairness.stats.texts.share_growth import hardest
 
-SHOWN_Z = 1.96
 LISTED_WORDS = 20
 
 
@@ -120,26 +117,16 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
 
     def measure(self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], answers: Answers) -> Measurement:
         """Return the number of words whose |z| exceeds the critical value; see `Audit.measure`."""
-        by_axis = contrasts(probe, item, answers)
-        groups = list(by_axis.values())
-        others = [answer for answer in answers if not is_compared(probe, item, answer.labels)]
-        corpus = Corpus.of(groups, others)
+        corpus = Corpus.of(probe, item, answers)
         tests = [
             Association.of(
                 corpus, number, item.settings, item.alpha, randomness.generator(f"{item.seed}/measure/{axis}")
             )
-            for number, axis in enumerate(by_axis)
+            for number, axis in enumerate(corpus.groups)
         ]
-        # For an intersection of axes, a word must differ from the unmarked group of each axis, always in the same
-        # direction.
-        scores = np.stack([test.z for test in tests])
-        alike = np.abs(np.sign(scores).sum(axis=0)) == len(tests)
-        significant = alike & np.all([np.abs(test.z) > test.threshold for test in tests], axis=0)
-        shown = alike & (significant | np.all(np.abs(scores) > SHOWN_Z, axis=0))
-        z, ratio = scores.sum(axis=0), np.mean([test.ratio for test in tests], axis=0)
-        unmarked, marked = corpus.uses
+        words, groups = associated_words(corpus, tests), corpus.groups.values()
         return Measurement(
-            value=float(significant.sum()),
+            value=float(sum(word["significant"] for word in words)),
             interval=None,
             standard_error=None,
             p_value=max(test.p_value for test in tests),
@@ -149,24 +136,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
                 "threshold": max(test.threshold for test in tests),
                 **visibility([test.documents_needed for test in tests]),
                 "vocabulary": len(corpus.tested_words),
-                "words": [
-                    {
-                        "word": corpus.tested_words[index],
-                        "z": float(z[index]),
-                        "log_odds": float(ratio[index]),
-                        "side": SIDES[int(z[index] < 0)],
-                        "marked": int(marked[index]),
-                        "unmarked": int(unmarked[index]),
-                        "documents": int(corpus.holding[index]),
-                        "texts": {
-                            "marked": float(corpus.shares[1, index]),
-                            "unmarked": float(corpus.shares[0, index]),
-                        },
-                        "significant": bool(significant[index]),
-                    }
-                    for index in tie_order(corpus.tested_words, np.abs(z))
-                    if shown[index]
-                ],
+                "words": words,
             },
         )
 
@@ -174,12 +144,11 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], current: Answers, baseline: Answers
     ) -> Comparison:
         """Return the number of words that became significantly more typical of a group; see `Audit.compare`."""
-        by_axis = contrasts(probe, item, current)
-        groups = list(by_axis.values())
-        runs = [[Documents.of(each) for each in run] for run in (groups, contrasts(probe, item, baseline).values())]
+        groups = contrasts(probe, item, current)
+        runs = [[Documents.of(each) for each in run.values()] for run in (groups, contrasts(probe, item, baseline))]
         tests = [
             Growth.of(own, before, item.alpha, randomness.generator(f"{item.seed}/compare/{axis}"))
-            for axis, own, before in zip(by_axis, *runs, strict=True)
+            for axis, own, before in zip(groups, *runs, strict=True)
         ]
         words = grown_words(tests)
         least = item.settings.min_share - ROUNDING
@@ -191,10 +160,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
             details={
                 "grown": [word for word in words if word["growth"] >= least],
                 "grown_by_less": [word for word in words if word["growth"] < least][:LISTED_WORDS],
-                "groups": {
-                    "marked": groups[0].marked_name,
-                    "unmarked": ", ".join(each.unmarked_name for each in groups),
-                },
+                "groups": dict(zip(SIDES, names_of(groups), strict=True)),
                 "min_share": item.settings.min_share,
                 "growth_threshold": max(test.threshold for test in tests),
                 **visibility([test.documents_needed(test.threshold, item.settings.min_share) for test in tests]),
@@ -232,25 +198,17 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         details: Mapping[str, Json],
     ) -> list[dict[str, Json]]:
         """Return a row for each tested word; see `Audit.word_rows`."""
-        by_axis = contrasts(probe, item, answers)
-        groups = list(by_axis.values())
-        corpus = Corpus.of(groups, [each for each in answers if not is_compared(probe, item, each.labels)])
+        corpus = Corpus.of(probe, item, answers)
         scores = [
             z_scores(*Contrast.of(corpus, number, item.settings).sides(documents.marked[None]))[0]
             for number, documents in enumerate(corpus.documents)
         ]
-        # An answer that is compared on several axes counts once.
-        texts = {
-            id(each.answers[index]): (words, each.marked[index])
-            for each, documents in zip(groups, corpus.documents, strict=True)
-            for index, words in zip(comparable(each), documents.words, strict=True)
-        }
         return word_rows(
             "z",
             dict(zip(corpus.tested_words, sum(scores).tolist(), strict=True)),
-            [words for words, _ in texts.values()],
-            [marked for _, marked in texts.values()],
-            (groups[0].marked_name, ", ".join(each.unmarked_name for each in groups)),
+            corpus.words,
+            corpus.marked.tolist(),
+            names_of(corpus.groups),
             {word["word"] for word in details["words"] if word["significant"]},
         )
 
@@ -264,19 +222,20 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
 
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
         """Return words of the marked, and of the unmarked group: the words that grew, else the significant words."""
-        details = details_of(result)
-        words = details.get("grown") or [word for word in details.get("words", ()) if word["significant"]]
+        words = _grown_or_significant(details_of(result))
         by_side = {side: plain_words(word["word"] for word in words if word["side"] == side) for side in SIDES}
         return by_side["marked"], by_side["unmarked"]
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the words that grew, else the significant words; a note marks words of the unmarked group."""
-        if comparison is not None and comparison.details.get("grown"):
-            words = comparison.details["grown"]
-        else:
-            words = [word for word in measurement.details["words"] if word["significant"]]
+        words = _grown_or_significant({**measurement.details, **(comparison.details if comparison else {})})
         unmarked = ", ".join(list(measurement.n)[1:])
         return [
             f"{word['word']} (for the unmarked group, {unmarked})" if word["side"] == "unmarked" else str(word["word"])
             for word in words
         ]
+
+
+def _grown_or_significant(details: Mapping[str, Json]) -> list[Mapping[str, Json]]:
+    """Return the words that grew since the baseline or, if none did, the significant words."""
+    return details.get("grown") or [word for word in details.get("words", ()) if word["significant"]]

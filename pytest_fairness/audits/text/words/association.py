@@ -7,14 +7,15 @@ taken into account.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
+from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.text.documents import (
     MINIMUM_DOCUMENTS_OF_A_WORD,
     Documents,
@@ -24,9 +25,11 @@ from pytest_fairness.audits.text.documents import (
     require_words,
     text_of,
 )
-from pytest_fairness.audits.text.groups import Groups, comparable
+from pytest_fairness.audits.text.groups import Groups, comparable, contrasts, is_compared
+from pytest_fairness.audits.text.words.strongest import tie_order
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.records import Answers
+from pytest_fairness.probes.generation.model import GenerationProbe
+from pytest_fairness.records import Answers, Json
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.resampling import relabelling, significance
 from pytest_fairness.stats.texts.log_odds import Sizes, log_odds, z_scores
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
 
 
 PERMUTATIONS = 1999
+SHOWN_Z = 1.96
+"""Words with a larger |z| are listed even if they are not significant."""
 CHUNK = 2**20
 """Largest number of values in memory at the same time while statistics are computed."""
 
@@ -63,6 +68,9 @@ class Corpus:
     A tested word occurs in at least one compared document, and in at least three documents in all.
 
     Attributes:
+        groups: answers of the marked group and of the axis' unmarked group, by axis.
+        words: words of each compared document; a document that is compared on several axes counts once.
+        marked: for each of these documents, whether it belongs to the marked group.
         documents: for each axis, the documents of the marked group and of the axis' unmarked group.
         counts: for each axis, the (documents, words) counts of all words in these documents.
         pooled: (words,) counts in all documents.
@@ -74,6 +82,9 @@ class Corpus:
             group.
     """
 
+    groups: Mapping[str, Groups]
+    words: list[tuple[str, ...]]
+    marked: Bools
     documents: list[Documents]
     counts: list[csr_array]
     pooled: Floats
@@ -84,23 +95,23 @@ class Corpus:
     shares: Floats
 
     @classmethod
-    def of(cls, groups: Sequence[Groups], pooled: Answers) -> Corpus:
-        """Return the word counts of the compared groups' answers, and of the other groups' answers, for the prior.
-
-        Args:
-            groups: for each axis, the compared answers.
-            pooled: answers of other groups.
+    def of(cls, probe: GenerationProbe, item: AuditItem[Any], answers: Answers) -> Corpus:
+        """Return the word counts of the compared groups' answers and, for the prior, of the other groups' answers.
 
         Raises:
             NotMeasurable: a group has too few usable answers, or they share fewer than two words.
         """
+        by_axis = contrasts(probe, item, answers)
+        groups = list(by_axis.values())
+        pooled = [answer for answer in answers if not is_compared(probe, item, answer.labels)]
         documents = [Documents.of(each) for each in groups]
         compared = [id(each.answers[index]) for each in groups for index in comparable(each)]
-        anonymize = anonymizer(groups[0].probe)
+        anonymize = anonymizer(probe)
         if any(each.repetition for each in groups):
             pooled = list({repr(sorted(answer.labels.items())): answer for answer in pooled}.values())
         others = [anonymize.words(text_of(answer)) for answer in pooled if answer.usable]
-        vocabulary, counts = count_words([*(words for each in documents for words in each.words), *others])
+        words = [own for each in documents for own in each.words]
+        vocabulary, counts = count_words([*words, *others])
         # An answer that is compared on several axes counts once.
         once = np.unique(compared, return_index=True)[1]
         own, rest = counts[once], counts[len(compared) :]
@@ -111,6 +122,9 @@ class Corpus:
         sides = [own[np.flatnonzero(marked == side)] for side in (False, True)]
         ends = np.cumsum([len(each.words) for each in documents])
         return cls(
+            groups=by_axis,
+            words=[words[index] for index in once],
+            marked=marked,
             documents=documents,
             counts=[counts[end - len(each.words) : end] for each, end in zip(documents, ends, strict=True)],
             pooled=np.asarray(own.sum(axis=0) + rest.sum(axis=0), dtype=np.float64),
@@ -229,6 +243,34 @@ class Association:
             p_value=significance.p_value(largest, float(np.abs(z).max()), exact=exact),
             documents_needed=(int(held[np.argmax(seen)]) if seen.any() else None, smaller),
         )
+
+
+def associated_words(corpus: Corpus, tests: Sequence[Association]) -> list[dict[str, Json]]:
+    """Return the words that are significant, or that the usual critical value would mark, the largest |z| first.
+
+    For an intersection of axes, a word must differ from the unmarked group of each axis, always in the same direction.
+    """
+    scores = np.stack([test.z for test in tests])
+    alike = np.abs(np.sign(scores).sum(axis=0)) == len(tests)
+    significant = alike & np.all([np.abs(test.z) > test.threshold for test in tests], axis=0)
+    shown = alike & (significant | np.all(np.abs(scores) > SHOWN_Z, axis=0))
+    z, ratio = scores.sum(axis=0), np.mean([test.ratio for test in tests], axis=0)
+    unmarked, marked = corpus.uses
+    return [
+        {
+            "word": corpus.tested_words[index],
+            "z": float(z[index]),
+            "log_odds": float(ratio[index]),
+            "side": "unmarked" if z[index] < 0 else "marked",
+            "marked": int(marked[index]),
+            "unmarked": int(unmarked[index]),
+            "documents": int(corpus.holding[index]),
+            "texts": {"marked": float(corpus.shares[1, index]), "unmarked": float(corpus.shares[0, index])},
+            "significant": bool(significant[index]),
+        }
+        for index in tie_order(corpus.tested_words, np.abs(z))
+        if shown[index]
+    ]
 
 
 def prior_counts(used: Floats, settings: PriorSettings) -> Floats:
