@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.plurals import counted
 
 Location = tuple[str | int, ...]
 """Keys and indices from the top of the file to a value."""
@@ -80,7 +81,7 @@ def raise_file_errors(errors: Sequence[str], name: str) -> None:
         errors: the errors, each as `file:line: message`.
         name: name of the file for messages.
     """
-    more = [f"{name}: {len(errors) - MAX_LINES} more lines with errors"] if len(errors) > MAX_LINES else []
+    more = [f"{name}: {counted(len(errors) - MAX_LINES, 'more line')} with errors"] if len(errors) > MAX_LINES else []
     if errors:
         raise ProbeError("\n".join([*errors[:MAX_LINES], *more]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json
 from pytest_fairness.reports.formatting import number, printable, signed, with_interval
 from pytest_fairness.reports.markdown import escaped
@@ -57,7 +58,11 @@ def html(comparison: RunComparison) -> str:
 
 def _headline(comparison: RunComparison) -> str:
     counts = [f"{comparison.count(state)} {state}" for state in ORDER if comparison.count(state)]
-    return f"{len(comparison.items)} items: {', '.join(counts)}" if comparison.items else "Neither run has items."
+    return (
+        f"{counted(len(comparison.items), 'item')}: {', '.join(counts)}"
+        if comparison.items
+        else "Neither run has items."
+    )
 
 
 def _cells(item: ItemChange) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_default_format_is_a_table(reports: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "old.json", "new.json"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("1 items: 1 worse\n")
+    assert out.startswith("1 item: 1 worse\n")
     assert "products jsd[race=Black]  worse   pass → regression" in out
 
 
@@ -34,7 +34,7 @@ def test_the_default_format_is_a_table(reports: Path, capsys: pytest.CaptureFixt
         (["--format", "html"], "<!doctype html>"),
         (["-o", "out.md"], "## Fairness: comparison of two runs\n"),
         (["-o", "out.html"], "<!doctype html>"),
-        (["-o", "out.txt"], "1 items: 1 worse\n"),
+        (["-o", "out.txt"], "1 item: 1 worse\n"),
         (["-o", "out.html", "--format", "markdown"], "## Fairness: comparison of two runs\n"),
     ],
 )
