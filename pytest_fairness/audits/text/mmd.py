@@ -61,7 +61,7 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
         tolerance=0.01,
         value_range=(-2, 2),
         limit_range=(0, 2),
-        charts={"top_words": "word_weights"},
+        charts={"top_words": "word_weights", "function_words": "function_words"},
         effect=EffectSize(
             name="η²",
             formula="MMD² / (MMD² + 4 s²), where s² is the variance of texts around their group’s mean",

@@ -65,7 +65,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         value_range=(0, 1),
         limit_range=(0.5, 1),
         best=0.5,
-        charts={"top_words": "word_weights"},
+        charts={"top_words": "word_weights", "function_words": "function_words"},
         effect=EffectSize(
             name="Cohen’s U₂",
             formula="balanced accuracy; a value below 0.5 counts as 0.5",

@@ -25,6 +25,7 @@ CHARTS: dict[str, Callable[[Item, Json], Chart | None]] = {
     "grown_words": words.grown,
     "word_contributions": words.contributions,
     "word_weights": words.distinguishing,
+    "function_words": words.function_words,
     "term_rates": words.terms,
     "answer_counts": cells.counts,
     "flips": listings.flips,

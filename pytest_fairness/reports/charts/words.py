@@ -83,7 +83,12 @@ def contributions(item: Item, detail: Json) -> Chart | None:
     )
 
 
-def distinguishing(item: Item, detail: Json) -> Chart | None:
+def function_words(item: Item, detail: Json) -> Chart | None:
+    """Return a chart of the function words, such as "the", with the largest weights; see `distinguishing`."""
+    return distinguishing(item, detail, "Function words that distinguish the groups")
+
+
+def distinguishing(item: Item, detail: Json, title: str = "Words that distinguish the groups") -> Chart | None:
     """Return a chart of the words with the largest weights: weights of a classifier, or differences of group means."""
     if not isinstance(detail, Mapping):
         return None
@@ -99,7 +104,7 @@ def distinguishing(item: Item, detail: Json) -> Chart | None:
     rows = [[word, abs(weight), marked_name if weight > 0 else unmarked_name] for word, weight in weights.items()]
     return _word_chart(
         item,
-        "Words that distinguish the groups",
+        title,
         [(word, weight, True) for word, weight in weights.items()],
         axis="weight",
         table=Table(("word", "weight", "typical of"), rows),

@@ -10,6 +10,7 @@ import pytest
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.text.words.function_words import is_function_word
 from pytest_fairness.records import Answer, Measurement
+from pytest_fairness.reports.charts import detail_charts
 from pytest_fairness.reports.top_contributors import top_contributors
 from tests.support.corpora import PROBE, answers, item
 from tests.support.results import result
@@ -46,9 +47,16 @@ def test_content_words_are_named_although_function_words_differ_as_much(audit: s
     assert {"for", "the", "with", "a"} <= named(measurement, "function_words")
     found = registry.get("generation", audit).top_contributors(measurement, None)
     assert {"braids", "tie"} <= {*found[:3]}
-    lines = top_contributors(result(audit=audit, measurement=measurement).to_json())
+    shown = result(audit=audit, measurement=measurement).to_json()
+    method = registry.get("generation", audit).info.to_json()
+    lines = top_contributors(shown)
     share = measurement.details["function_word_share"]
     assert any(line.startswith(f"typical function words of Black, {share:.0%} of the weight: ") for line in lines)
+    charts, _ = detail_charts(shown, method)
+    assert [chart.title for chart in charts][:2] == [
+        "Words that distinguish the groups",
+        "Function words that distinguish the groups",
+    ]
 
 
 @pytest.mark.parametrize("audit", ["svm", "mmd"])
