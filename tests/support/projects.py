@@ -57,8 +57,9 @@ THINGS_TABLE = "name,text\n" + "".join(f"{name},A {thing}.\n" for name in ("Alex
 KIM, LOU = "refusals[name=Kim]", "refusals[name=Lou]"
 
 
-PLUGINS = ("-p", "no:randomly", "-p", "no:hypothesispytest", "-p", "no:faker", "-p", "no:anyio")
-"""Options that switch plugins off: they would change the order of the items, or take time to import."""
+PLUGINS = ("--disable-plugin-autoload", "-p", "fairness", "-p", "xdist", "-p", "timeout")
+"""The plugins of a run inside a test, and of its workers: finding and loading those of all packages takes time in every
+run. The commands of the documentation run with all installed plugins."""
 
 
 class Project:

@@ -339,11 +339,13 @@ def test_other_options_do_not_get_in_the_way(project: Project, arguments: tuple[
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
 
 
-def test_the_plugin_can_be_turned_off(project: Project) -> None:
+def test_pytest_finds_the_plugin_and_it_can_be_turned_off(project: Project, pytester: pytest.Pytester) -> None:
+    """Run without the test helper's options, which name the plugins to load."""
     project.probe()
     project.write("test_own.py", "def test_a(): pass")
-    project.run("-p", "no:fairness", target=None).assert_outcomes(passed=1)
-    result = project.run("-p", "no:fairness", "--fairness", target=None)
+    assert pytester.runpytest_inprocess("--fairness", "--co").ret == pytest.ExitCode.OK
+    pytester.runpytest_inprocess("-p", "no:fairness").assert_outcomes(passed=1)
+    result = pytester.runpytest_inprocess("-p", "no:fairness", "--fairness")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
 
 
