@@ -1,1 +1,1 @@
-"""Requests sent and responses stored: engine, store, claims, retries, rate limits, budget."""
+"""Sending of requests and storage of their responses: engine, store, claims, retries, rate limits, budget."""

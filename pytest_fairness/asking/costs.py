@@ -13,10 +13,10 @@ def cost_of(price: Price, prompt_tokens: float, completion_tokens: float) -> flo
 
 
 def with_cost(counts: Mapping[str, int], price: Price | None) -> dict[str, float]:
-    """Return the counts with the cost added as `cost`; without a price, add nothing and set `uncounted` to 0.
+    """Return the counts with a further entry `cost`; without a price, with `uncounted` set to 0 instead.
 
     Args:
-        counts: request counts of one engine; `prompt_tokens`, `completion_tokens` and `uncounted` are used.
+        counts: request counts of one engine; see `Engine.progress`.
         price: price of the target's tokens, if known.
     """
     if price is None:

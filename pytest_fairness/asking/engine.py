@@ -25,11 +25,12 @@ from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.one_line import one_line
 
 BATCH = 4_000
-"""Number of requests that are planned in one batch; requests with a recorded answer leave the memory after each
+"""Number of requests that are planned in one batch; requests with a recorded answer are removed from memory after each
 batch."""
 
 DESCRIPTORS = 8
-"""Free file descriptors that a run needs: 3 for the event loop, 3 for a connection to the store, 1 for a request."""
+"""Number of free file descriptors that a run needs: 3 for the event loop, 3 for a connection to the store, 1 for a
+request."""
 
 
 class Engine:
@@ -95,7 +96,7 @@ class Engine:
             self._plan(batch)
 
     def answers(self, requests: Sequence[Request]) -> list[Response | FairnessError]:
-        """Wait until all these requests are settled, and return the response or the error of each request.
+        """Wait until all these requests are settled (answered or failed), and return the response or the error of each.
 
         Requests that are not planned yet are planned first. Python's signal handlers run during the wait; if a handler
         raises an exception, this method raises it, and the engine continues.
@@ -125,7 +126,7 @@ class Engine:
         """Return the request counts; all but `retried` count distinct requests.
 
         Returns:
-            planned: all requests.
+            planned: all requests that were planned so far.
             settled: requests that were answered or failed, here or in another process.
             reused: requests that already had a recorded answer when they were planned.
             sent: requests sent by this process.
@@ -136,13 +137,13 @@ class Engine:
             prompt_tokens, completion_tokens: tokens of the answers that this process received, as far as the target
                 reports them.
             uncounted: answers whose cost is unknown, because the target has a price but reports no tokens for them.
-            asked_again: answers that no other run may reuse; another run sends these requests again.
-            cost: cost of the tokens; present if the target has a price.
+            asked_again: answers that no other run may reuse; every other run sends these requests again.
+            cost: cost of the tokens; only present if the target has a price.
         """
         return self._sync.counts()
 
     def stop(self, grace: float | None = None) -> None:
-        """Stop sending, wait for the requests in flight and close the target; requests that are planned later fail.
+        """Stop sending, wait for the requests in flight and close the target; requests planned after this call fail.
 
         Args:
             grace: maximum seconds to wait; answers that arrive in this time are recorded. Default: `Timing.stop_grace`.

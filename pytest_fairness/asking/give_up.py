@@ -26,7 +26,7 @@ class GiveUpTimer:
         self._last_error = ""
 
     def restart(self) -> None:
-        """Restart the timer, because no request was in flight and the target had nothing to answer."""
+        """Restart the timer; the caller had no request in flight, so the target had nothing to answer."""
         self._started = time.monotonic()
 
     def record_answer(self) -> None:

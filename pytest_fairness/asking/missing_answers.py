@@ -5,11 +5,11 @@ from __future__ import annotations
 from pytest_fairness.errors import AnswersMissing
 
 NAMED_PAUSE = 10.0
-"""Minimum length (seconds) of a pause that messages mention; only the target demands such long pauses."""
+"""Minimum length (seconds) of a pause that a message mentions. Such a long pause was demanded by the target."""
 
 
 def given_up(name: str, seconds: float, pause: float, last_error: str) -> str:
-    """Return the message for a target that gave no answer within `seconds`, or that demands a longer pause."""
+    """Return the message for a target that gave no answer within `seconds`, or demands a pause beyond this time."""
     last = f"Last error: {last_error}" if last_error else "Check that it is running and that its address is right."
     demand = f" and demands a pause of {pause:.0f} more seconds" if pause > NAMED_PAUSE else ""
     return (

@@ -44,7 +44,7 @@ class RateLimit:
         """Return the limit after the target rejected a request: half as many requests in flight, and a pause.
 
         Args:
-            capacity: maximum number of requests in flight that the run allows.
+            capacity: the run's own maximum number of requests in flight.
             sent_at: time at which the request was sent. If this was before the last reduction, the limit is not reduced
                 again.
             now: the current time.

@@ -28,8 +28,8 @@ class RequestTracker:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._planned: dict[bytes, bool] = {}
-        """Key of each planned request (as bytes, which take less memory than hex digits), and whether an answer was
-        recorded."""
+        """For the key of each planned request, whether an answer was already recorded. Keys are bytes, which take less
+        memory than hex digits."""
         self._reported = 0
         self._unsent: dict[str, Request] = {}
         self._in_flight: set[str] = set()
@@ -127,7 +127,7 @@ class RequestTracker:
         return self._unsent.pop(key, None) is not None
 
     def close(self, error: FairnessError, *, unsent_only: bool = False) -> None:
-        """Settle every unsettled request as failed; requests that are planned later fail at once.
+        """Settle every unsettled request as failed; requests planned after this call fail at once.
 
         Args:
             error: the error of these requests.

@@ -15,7 +15,7 @@ _NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNOR
 
 
 class Secrets:
-    """Secrets: the values of the environment variables that hold API keys.
+    """API keys of this process, read from environment variables, which are removed from texts.
 
     Args:
         environment: environment variables by name; default: those of this process.

@@ -77,7 +77,7 @@ class Sender:
         self._call_soon(self._wakeup.set)
 
     def stop(self, grace: float) -> None:
-        """Stop sending; wait at most `grace` seconds for the requests in flight."""
+        """Stop sending; wait up to `grace` seconds for the requests in flight."""
         self._stop_at = min(self._stop_at, time.monotonic() + grace)
         self._call_soon(self._notice_stop)
 
@@ -117,7 +117,7 @@ class Sender:
     async def _open(self) -> None:
         """Open the target, which may include the download of a model.
 
-        Raise an error if the run is stopped meanwhile.
+        Raise an error if the run is stopped before the target is open.
         """
         self._opening = asyncio.create_task(self._target.open())
         if self._stopping:

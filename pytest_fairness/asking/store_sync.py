@@ -1,7 +1,7 @@
 """Exchange with the store: record the results that arrived, and claim the next requests, in one transaction.
 
-Because of the common transaction, a new request is sent only after the answer to the finished request is recorded, and
-answers that arrive together need only one write.
+Because of the common transaction, no request is sent before the answers received so far are recorded, and answers that
+arrive together need only one write.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class BackingOff(NamedTuple):
 
 
 class StoreSync:
-    """Exchange of results and claims between one target's requests and the store.
+    """Exchange with the store for the requests to one target: records results and claims further requests.
 
     Only one method may run at a time. All methods except `counts` block, so the event loop calls them in a separate
     thread.
@@ -135,7 +135,7 @@ class StoreSync:
         self._store.claims.release_all(self._owner)
 
     def exchange(self, results: list[AttemptResult], free: int, woken: bool) -> dict[str, Request]:
-        """Record results, claim requests, and return the claimed requests by key; the sender must send these now.
+        """Record results, claim requests, and return the claimed requests by key; the sender must send them at once.
 
         Args:
             results: results that arrived since the last call.
@@ -262,7 +262,7 @@ class StoreSync:
     def _end_budget(self) -> None:
         """Settle the requests that exceed the run's budget as failed.
 
-        Requests that other processes sent may still be answered.
+        Requests that other processes have sent stay unsettled, because they may still be answered.
         """
         max_requests, reusable = self._settings.max_requests or 0, self._target.reusable
         for key, waiting in self._backing_off.items():

@@ -14,8 +14,8 @@ class Timing:
         claim_lease: time after which a claim expires unless its owner renews it. The claims of an ended process on this
             machine expire at once.
         claim_renewal: interval at which claims are renewed.
-        claim_retry: interval at which the process tries to claim requests again although the store has not changed:
-            claims expire without a write to the store.
+        claim_retry: interval at which the process tries to claim requests even if the store has not changed, because
+            the claims of other processes expire without a write to the store.
         stop_grace: time for which a run that stops waits for the requests in flight, because they are already paid for.
         give_up_unreachable: time after which the run gives up on a target to which no connection was ever made.
         first_rate_limit_pause: pause of a target after its first overload, if it sends no `Retry-After`.

@@ -20,7 +20,7 @@ _PUT = upsert("claims", "key, scope", "owner", "process", "target", "expires", "
 
 
 class StopReason(Enum):
-    """Reason why a run may send nothing more."""
+    """Reason why a run may send no further requests."""
 
     STOPPED = auto()
     """The run was stopped, or the process that the user started no longer exists."""
@@ -78,11 +78,11 @@ class Claims:
         """Claim requests for an owner, so that no other owner sends them.
 
         Claims of processes that have ended and claims that were not renewed in time are dropped first. With
-        `preflight`, the first request of a run to a target is claimed alone; other requests can be claimed after
-        `Runs.put_preflight` has allowed all.
+        `preflight`, the first request of a run to a target is claimed alone; other requests can be claimed after a call
+        of `Runs.put_preflight` with the key `None`.
 
         Args:
-            keys: keys of requests in the order of sending; the iterable is read only as far as needed.
+            keys: keys of requests in the order of sending; only as many as needed are read from the iterable.
             owner: owner of the new claims.
             limit: maximum number of keys to claim now.
             capacity: maximum number of requests in flight, of all owners together.

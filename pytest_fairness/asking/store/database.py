@@ -1,7 +1,7 @@
-"""Database of a store: the interface that SQLite (`sqlite.py`) and PostgreSQL (`postgres.py`) implement.
+"""Interface of a store's database; `sqlite.py` and `postgres.py` implement it.
 
-All statements of a store are written once, in SQL that both understand, with `?` as placeholder. A list of keys is
-one parameter: `key IN (SELECT value FROM json_each(?))`, with the keys as JSON.
+Every statement of a store is written once, in SQL that both databases understand, with `?` as placeholder. A list of
+keys is one parameter: `key IN (SELECT value FROM json_each(?))`, with the keys as JSON.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ class Database(Closing):
 
     @contextmanager
     def readable(self) -> Iterator[None]:
-        """Raise `StoreError` if a row cannot be decoded: the store is damaged, or another program wrote the row."""
+        """Convert errors of code that decodes rows into `StoreError`.
+
+        A row that cannot be decoded means that the store is damaged, or that another program wrote the row.
+        """
         try:
             yield
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
@@ -83,7 +86,7 @@ Self_ = TypeVar("Self_", bound=HasDatabase)
 def in_transaction(
     method: Callable[Concatenate[Self_, Parameters], T],
 ) -> Callable[Concatenate[Self_, Parameters], T]:
-    """Make a method run in one write transaction of its object's database; see `Database.write`."""
+    """Decorate a method so that each call runs in one write transaction; see `Database.write`."""
 
     @wraps(method)
     def wrapped(self: Self_, *args: Parameters.args, **kwargs: Parameters.kwargs) -> T:
@@ -98,7 +101,7 @@ def upsert(table: str, key: str, *others: str) -> str:
     Args:
         table: name of the table.
         key: names of the key's columns, separated by commas.
-        others: names of the other columns. The row has the key's columns first.
+        others: names of the other columns. The values of a row are in the order: key columns, other columns.
     """
     places = ", ".join("?" * (len(key.split(",")) + len(others)))
     changes = ", ".join(f"{name} = excluded.{name}" for name in others)

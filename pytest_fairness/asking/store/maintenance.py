@@ -20,8 +20,8 @@ class Size(NamedTuple):
     Attributes:
         target: identity of the target.
         responses: number of responses.
-        characters: length of their requests and responses as JSON.
-        oldest, newest: dates of the oldest and the newest response, in seconds since the epoch.
+        characters: total length of these responses and their requests as JSON.
+        oldest, newest: dates of the target's oldest and newest response, in seconds since the epoch.
     """
 
     target: str
@@ -70,13 +70,13 @@ def sizes(store: Store) -> list[Size]:
 
 
 def prune(store: Store, *, older_than: float, target: str | None = None) -> int:
-    """Delete old responses, and cached results that are as old; return the number of deleted responses.
+    """Delete responses and cached results from before a date, and return the number of deleted responses.
 
     The cached document of the last run is kept, because `export` reads it.
 
     Args:
         store: the store.
-        older_than: earliest date of responses that are kept (seconds since the epoch).
+        older_than: the date (seconds since the epoch); later responses are kept.
         target: identity of the target whose responses are deleted; `None` for all targets.
     """
     database = store.database
@@ -103,7 +103,7 @@ def _pages(database: Database) -> Iterator[list[Any]]:
 
 
 def _insert_newer(database: Database, rows: list[Any]) -> int:
-    """Insert the rows whose requests have no response, or only older responses; return their number."""
+    """Insert each row whose request has no newer response in the database; return the number of inserted rows."""
     newest: dict[str, Any] = {}
     for row in rows:
         if row[0] not in newest or row[-1] > newest[row[0]][-1]:

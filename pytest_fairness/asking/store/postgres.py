@@ -1,7 +1,8 @@
 """Store in a PostgreSQL database, which several machines share.
 
-All writers wait for the lock of one row (table `store`). So the limits of a run hold over all machines: the budget, the
-number of requests in flight, and one attempt at a time for each request. A transaction takes about one millisecond.
+All writers wait for the lock of one row (table `store`). So the limits of a run hold for all machines together: its
+budget, its number of requests in flight, and one attempt at a time for each request. A transaction takes about one
+millisecond.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ SCHEMA = "pytest_fairness"
 PREPARE_LOCK = 0x66616972
 """Key of the advisory lock under which the tables are created; spells "fair"."""
 CONNECT_TIMEOUT = 10
-"""Seconds after which the first connection of a run fails."""
+"""Maximum seconds to open the first connection of a run; after this time, the run fails."""
 RECONNECT_TIMEOUT = 60.0
 """Maximum seconds to restore a lost connection; after this time, the run fails."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
-"""Pauses between attempts to connect again, in seconds; they double."""
+"""First and longest pause between attempts to connect again, in seconds; the pauses double."""
 SESSION = f"""
 SET search_path TO {SCHEMA};
 SET client_encoding TO 'UTF8';
@@ -40,7 +41,8 @@ SET tcp_keepalives_idle TO 10;
 SET tcp_keepalives_interval TO 5;
 SET tcp_keepalives_count TO 3
 """
-"""Settings of each connection: a machine that is gone loses the writers' lock after at most 25 seconds."""
+"""Settings of each connection; with these, a machine that has lost its connection loses the writers' lock after at most
+25 seconds."""
 _LOCK = """
 UPDATE store SET changes = changes + 1
 RETURNING changes, extract(epoch FROM clock_timestamp())::float8, pg_current_xact_id()::text
@@ -118,7 +120,7 @@ class PostgresDatabase(Database):
         return bool(changes != known)
 
     def now(self) -> float:
-        """Return the server's time, as of this machine's last transaction."""
+        """Return the server's time: this machine's clock, corrected by the difference found in the last transaction."""
         return time.time() + self._clock
 
     @property
@@ -150,7 +152,7 @@ class PostgresDatabase(Database):
         return result
 
     def _was_committed(self, transaction: str) -> bool:
-        """Return whether a transaction was committed whose connection was lost during the commit."""
+        """Return whether a transaction was committed although its connection was lost during the commit."""
         while True:
             query = "SELECT pg_xact_status(?::xid8)"
             status = self.execute(query, (transaction,))[0][0]
@@ -210,7 +212,7 @@ class PostgresDatabase(Database):
                 connection.execute("UPDATE store SET version = %s", (schema.VERSION,))
 
     def _explained(self, error: psycopg.Error) -> StoreError:
-        """Return the error that says what happened and what to do."""
+        """Return a `StoreError` whose message says what happened and what to do."""
         text = one_line(error, 300).rstrip(" .?")
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
             return StoreError(
@@ -234,7 +236,7 @@ def _rows(cursor: psycopg.Cursor[Any]) -> list[Any]:
 
 @functools.cache
 def _translated(statement: str) -> LiteralString:
-    """Return a statement of the store in PostgreSQL's SQL."""
+    """Return a statement of the store, converted to PostgreSQL's SQL."""
     statement = statement.replace("json_each(?)", "json_array_elements_text(?::json)").replace("?", "%s")
     for ours, type_ in _TYPES.items():
         statement = statement.replace(ours, type_)

@@ -17,7 +17,7 @@ class RateLimitTable:
         self.database = database
 
     def get(self, target: str) -> RateLimit:
-        """Return the rate limit of a target; if no rate limit was stored recently, return an unlimited rate limit."""
+        """Return the rate limit of a target; an infinite rate limit if none was stored recently."""
         query = "SELECT allowed, strikes, resume_at, reduced_at, touched FROM paces WHERE target = ?"
         rows = self.database.execute(query, (target,))
         now = self.database.now()
@@ -29,6 +29,6 @@ class RateLimitTable:
 
     @in_transaction
     def put(self, target: str, limit: RateLimit) -> None:
-        """Store the rate limit of a target, so that all processes keep to it."""
+        """Store the rate limit of a target, which then applies to all processes."""
         row = (target, limit.allowed, limit.overloads, limit.resume_at, limit.reduced_at, self.database.now())
         self.database.execute(_PUT, row)

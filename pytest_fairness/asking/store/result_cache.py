@@ -25,7 +25,7 @@ class ResultCache:
         self.database = database
 
     def get(self, key: str, read: Callable[[Json], T]) -> T | None:
-        """Return the result that is stored under this key, converted by `read`; `None` if there is no result."""
+        """Return the result stored under this key, converted by the function `read`; `None` if there is no result."""
         rows = self.database.execute("SELECT measurement FROM measurements WHERE key = ?", (key,))
         with self.database.readable():
             return read(json.loads(rows[0][0])) if rows else None
@@ -40,14 +40,14 @@ class ResultCache:
         self.database.execute(upsert("measurements", "key", "measurement", "created"), row)
 
     def put_answers(self, answers: Iterable[Json]) -> str:
-        """Store answers for one day; return the digest by which another process finds them."""
+        """Store answers for one day; return the digest with which another process can get these answers."""
         text = "\n".join(map(_encode, answers))
         digest = hashlib.sha256(text.encode()).hexdigest()
         self._put_answers(digest, text)
         return digest
 
     def get_answers(self, digest: str) -> Iterator[Json]:
-        """Yield the answers that `put_answers` stored under this digest; none if the digest is not known."""
+        """Yield the answers that `put_answers` stored under this digest; nothing if the digest is unknown."""
         for (text,) in self.database.execute("SELECT answers FROM answer_sets WHERE digest = ?", (digest,)):
             with self.database.readable():
                 answers = [json.loads(line) for line in text.splitlines()]

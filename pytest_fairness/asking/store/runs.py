@@ -1,4 +1,4 @@
-"""Tables of runs in the store: budget, stop, unusable targets and request counts."""
+"""Tables of runs in the store: spent budget, stop of the run, unusable targets and request counts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from pytest_fairness.asking.store.processes import is_gone, this_process
 from pytest_fairness.records import Json
 
 RUN_KEPT = 7 * 86_400.0
-"""Seconds after which a run counts as over if it is unknown whether its process has ended (process on another
-machine)."""
+"""Seconds after which a run counts as over if its process is on another machine, where its end cannot be observed."""
 
 
 class RunId(NamedTuple):
@@ -21,8 +20,8 @@ class RunId(NamedTuple):
 
     Attributes:
         name: unique name, or the name that the user gave to the runs of several machines.
-        process: the process that the user started on this machine; this part of the run is over when the process has
-            ended.
+        process: the process that the user started on this machine; the run's part on this machine is over when this
+            process has ended.
         shared: whether several machines take part in the run.
     """
 
@@ -48,13 +47,13 @@ class Runs:
 
     @in_transaction
     def stop(self, run: RunId) -> None:
-        """Make every process of this machine's part of a run stop sending."""
+        """Make all processes of a run on this machine stop sending."""
         self.state(run)
         self.database.execute("UPDATE runs SET stopped = 1 WHERE run = ? AND process = ?", (run.name, run.process))
 
     @in_transaction
     def state(self, run: RunId) -> tuple[int, bool]:
-        """Return the number of requests that a run has sent on all machines, and whether it was stopped on this one.
+        """Return the number of requests a run has sent on all machines, and whether it was stopped on this machine.
 
         A run that is not in the table yet is added.
         """
@@ -88,7 +87,7 @@ class Runs:
         return str(rows[0][0]) if rows else None
 
     def preflight(self, run: RunId, target: str) -> tuple[bool, str | None]:
-        """Return whether a run may send all its requests to a target, and the key of the first request.
+        """Return whether a run may send all its requests to a target, and the key of its first request.
 
         The key is `None` if all requests may be sent, or if no request was sent yet.
         """
@@ -108,14 +107,14 @@ class Runs:
         self.database.execute(upsert("tallies", "run, process, owner", "counts"), row)
 
     def request_counts(self, run: RunId) -> dict[str, Json]:
-        """Return the latest request counts of this machine's part of a run, by owner."""
+        """Return the latest request counts of a run's processes on this machine, by owner."""
         query = "SELECT owner, counts FROM tallies WHERE run = ? AND process = ?"
         rows = self.database.execute(query, (run.name, run.process))
         with self.database.readable():
             return {owner: _counts(json.loads(counts)) for owner, counts in rows}
 
     def _drop_ended_runs(self, now: float) -> None:
-        """Delete the runs whose process has ended; the budget of a shared run holds for the other machines, too."""
+        """Delete old runs, and runs whose process has ended; keep shared runs, as their budget limits all machines."""
         self.database.execute("DELETE FROM runs WHERE created < ?", (now - RUN_KEPT,))
         for (process,) in self.database.execute("SELECT DISTINCT process FROM runs WHERE shared = 0"):
             if is_gone(process):

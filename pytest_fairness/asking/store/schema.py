@@ -112,7 +112,7 @@ ALTER TABLE measurements ADD COLUMN created REAL NOT NULL DEFAULT 0;
 
 
 def upgrade(version: int) -> str:
-    """Return the statements that upgrade the tables of a version to the current one; 0 stands for no tables."""
+    """Return the statements that upgrade the tables of a version to the current one; version 0 means no tables yet."""
     if version == 0:
         return _TABLES
     return "".join(_MIGRATIONS[older + 1] for older in range(version, VERSION))

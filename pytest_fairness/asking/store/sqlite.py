@@ -20,7 +20,7 @@ T = TypeVar("T")
 APPLICATION = 0x66616972
 """SQLite's application id of our files; spells "fair"."""
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
-"""Permissions of the folder and the files of a store: only the owner reads prompts and answers."""
+"""Permissions of the folder and the files of a store: only the owner may read prompts and answers."""
 BUSY_TIMEOUT = 60.0
 """Maximum seconds to wait while another process writes."""
 
@@ -190,7 +190,7 @@ def _tighten(path: Path, mode: int) -> None:
 def _write_ahead(connection: sqlite3.Connection) -> None:
     """Switch write-ahead mode on.
 
-    Retry while another process does the same, because SQLite does not wait in this case.
+    Retry while another process switches it on, too: SQLite does not wait for the other process in this case.
     """
     deadline = time.monotonic() + BUSY_TIMEOUT
     while True:
@@ -205,7 +205,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _explained(error: sqlite3.Error) -> str:
-    """Return a message that says what happened and what to do."""
+    """Return what happened and what to do, as the end of a message."""
     text = str(error)
     elsewhere = "or name another file with the ini fairness_store"
     if "not a database" in text:

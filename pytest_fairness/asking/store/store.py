@@ -55,7 +55,7 @@ def response_key(target_identity: str, request: Request) -> str:
 
 
 class Changes(NamedTuple):
-    """Answers and failures that were written to the store after a position (see `Store.position`).
+    """Answers and failures written to the store after an earlier position; see `Store.position`.
 
     Attributes:
         position: position after these changes; pass it to the next call of `Store.changes`.
@@ -200,13 +200,13 @@ class Store(Closing):
         return self.database.has_changed()
 
     def position(self) -> tuple[int, int]:
-        """Return the current position, from which `changes` can later read what was written in between."""
+        """Return the current end of the answers and failures; `changes` can later return what was added after it."""
         query = "SELECT (SELECT max(sequence) FROM responses), (SELECT max(sequence) FROM failures)"
         answers, failures = self.database.execute(query)[0]
         return answers or 0, failures or 0
 
     def changes(self, position: tuple[int, int], target_identity: str, fresh: Freshness) -> Changes:
-        """Return the answers and failures that were written after a position.
+        """Return the answers and failures that were written after a position; see `position`.
 
         Only answers that the run may reuse, and failures of this target, are included.
         """
