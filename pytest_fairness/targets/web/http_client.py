@@ -12,6 +12,7 @@ import httpx2
 
 from pytest_fairness.records import TOO_LONG, Response
 from pytest_fairness.targets.web.address import public_url
+from pytest_fairness.targets.web.aiohttp_transport import AiohttpTransport
 
 T = TypeVar("T")
 
@@ -54,6 +55,17 @@ class BoundedClient(httpx2.AsyncClient):
         for name in _LOGS:
             logging.getLogger(name).addFilter(_log_public_addresses)
         self._max_bytes = max_bytes
+
+    def _init_transport(self, **settings: Any) -> httpx2.AsyncBaseTransport:  # type: ignore[override] # as `__init__` calls it
+        context = httpx2.create_ssl_context(settings["verify"], trust_env=settings["trust_env"])
+        return AiohttpTransport(context, settings["limits"], settings.get("proxy"))
+
+    def _init_proxy_transport(  # type: ignore[override] # as `__init__` calls it
+        self, proxy: httpx2.Proxy, **settings: Any
+    ) -> httpx2.AsyncBaseTransport:
+        if proxy.url.scheme not in ("http", "https"):
+            return super()._init_proxy_transport(proxy, **settings)  # aiohttp knows no SOCKS proxies
+        return self._init_transport(proxy=proxy, **settings)
 
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
         """Send a request and read its whole response, even with `stream`.

@@ -1,0 +1,125 @@
+"""Transport of the HTTP client over aiohttp, which needs half of the CPU time of httpx2's own transport.
+
+The SDKs of OpenAI and Anthropic offer such a transport, too (`DefaultAioHttpClient`). This one reports a broken
+connection as broken, not as a timeout, and takes addresses with a login.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+
+import aiohttp
+import httpx2
+from yarl import URL
+
+MAX_HEADER_BYTES = 65_536
+"""Maximum number of bytes of a response's status line, and of each header."""
+
+_ERRORS: tuple[tuple[type[Exception], type[httpx2.RequestError]], ...] = (
+    (aiohttp.ClientProxyConnectionError, httpx2.ProxyError),
+    (aiohttp.ClientHttpProxyError, httpx2.ProxyError),
+    (aiohttp.ClientConnectorError, httpx2.ConnectError),
+    (aiohttp.ConnectionTimeoutError, httpx2.ConnectTimeout),
+    (aiohttp.ServerTimeoutError, httpx2.ReadTimeout),
+    (aiohttp.InvalidURL, httpx2.UnsupportedProtocol),
+    (aiohttp.ClientConnectionError, httpx2.ReadError),
+    (aiohttp.ClientError, httpx2.RemoteProtocolError),
+)
+"""Classes of aiohttp's errors with the classes of httpx2's errors; the first match counts."""
+
+
+class AiohttpTransport(httpx2.AsyncBaseTransport):
+    """Transport of an `httpx2.AsyncClient`; the connections are aiohttp's.
+
+    Args:
+        ssl_context: certificates that are accepted.
+        limits: maximum number of connections, and the time for which an idle connection is kept.
+        proxy: HTTP proxy of all requests, or `None`.
+    """
+
+    def __init__(self, ssl_context: ssl.SSLContext, limits: httpx2.Limits, proxy: httpx2.Proxy | None = None) -> None:
+        self._ssl_context, self._limits = ssl_context, limits
+        self._proxy: dict[str, URL | aiohttp.BasicAuth | list[tuple[str, str]]] = {}
+        if proxy is not None:
+            self._proxy = {"proxy": _url(proxy.url), "proxy_headers": proxy.headers.multi_items()}
+            if proxy.auth is not None:
+                self._proxy["proxy_auth"] = aiohttp.BasicAuth(*proxy.auth)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request, and return its response, whose body is still to be read."""
+        timeout = request.extensions.get("timeout", {})
+        content = await request.aread()
+        with _translated_errors():
+            response = await self._opened().request(
+                request.method,
+                _url(request.url),
+                headers=request.headers.multi_items(),
+                data=content or None,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(sock_connect=timeout.get("connect"), sock_read=timeout.get("read")),
+                **self._proxy,  # type: ignore[arg-type] # mypy compares the values with every argument
+            )
+        extensions = {"http_version": b"HTTP/1.1", "reason_phrase": (response.reason or "").encode("ascii", "replace")}
+        return httpx2.Response(
+            response.status,
+            headers=response.raw_headers,
+            stream=_Body(response),
+            request=request,
+            extensions=extensions,
+        )
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    def _opened(self) -> aiohttp.ClientSession:
+        """Return the session, which needs a running event loop."""
+        if self._session is None:
+            connector = aiohttp.TCPConnector(
+                limit=self._limits.max_connections or 0,
+                keepalive_timeout=self._limits.keepalive_expiry,
+                ssl=self._ssl_context,
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),  # the HTTP client keeps cookies
+                auto_decompress=False,
+                max_line_size=MAX_HEADER_BYTES,
+                max_field_size=MAX_HEADER_BYTES,
+            )
+        return self._session
+
+
+class _Body(httpx2.AsyncByteStream):
+    """Body of a response, as sent by the server."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with _translated_errors():
+            async for piece in self._response.content.iter_any():
+                yield piece
+
+    async def aclose(self) -> None:
+        """Close the connection if the body was not read to its end; keep it for the next request otherwise."""
+        self._response.close()
+
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    """Convert errors of aiohttp into errors of httpx2."""
+    try:
+        yield
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        kind = next((theirs for ours, theirs in _ERRORS if isinstance(error, ours)), httpx2.ReadError)
+        raise kind(str(error) or type(error).__name__) from error
+
+
+def _url(url: httpx2.URL) -> URL:
+    """Return an address for aiohttp, without the login, which httpx2 sends in a header."""
+    return URL(f"{url.scheme}://{url.netloc.decode('ascii')}{url.raw_path.decode('ascii')}", encoded=True)
