@@ -41,11 +41,9 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, ssl_context: ssl.SSLContext, limits: httpx2.Limits, proxy: httpx2.Proxy | None = None) -> None:
         self._ssl_context, self._limits = ssl_context, limits
-        self._proxy: dict[str, URL | aiohttp.BasicAuth | list[tuple[str, str]]] = {}
-        if proxy is not None:
-            self._proxy = {"proxy": _url(proxy.url), "proxy_headers": proxy.headers.multi_items()}
-            if proxy.auth is not None:
-                self._proxy["proxy_auth"] = aiohttp.BasicAuth(*proxy.auth)
+        self._proxy = None if proxy is None else _url(proxy.url)
+        if self._proxy is not None and proxy is not None and proxy.auth is not None:
+            self._proxy = self._proxy.with_user(proxy.auth[0]).with_password(proxy.auth[1])
         self._session: aiohttp.ClientSession | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -60,7 +58,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
                 data=content or None,
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(sock_connect=timeout.get("connect"), sock_read=timeout.get("read")),
-                **self._proxy,  # type: ignore[arg-type] # mypy compares the values with every argument
+                proxy=self._proxy,
             )
         extensions = {"http_version": b"HTTP/1.1", "reason_phrase": (response.reason or "").encode("ascii", "replace")}
         return httpx2.Response(
@@ -88,6 +86,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),  # the HTTP client keeps cookies
                 auto_decompress=False,
+                skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
                 max_line_size=MAX_HEADER_BYTES,
                 max_field_size=MAX_HEADER_BYTES,
             )
@@ -117,7 +116,16 @@ def _translated_errors() -> Iterator[None]:
         yield
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         kind = next((theirs for ours, theirs in _ERRORS if isinstance(error, ours)), httpx2.ReadError)
-        raise kind(str(error) or type(error).__name__) from error
+        raise kind(_reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    """Return the message of an error, without addresses, which may contain a login."""
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return f"the proxy answers HTTP {error.status} {error.message}"
+    if isinstance(error, aiohttp.ClientResponseError):
+        return error.message
+    return str(error) or type(error).__name__
 
 
 def _url(url: httpx2.URL) -> URL:

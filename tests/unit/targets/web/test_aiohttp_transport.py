@@ -1,0 +1,182 @@
+"""Connections of the HTTP client: broken ones, kept ones, proxies, and what is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from threading import Thread
+
+import httpx2
+import pytest
+
+from pytest_fairness.errors import RequestFailed, RetryReason
+from pytest_fairness.targets.web.http_client import BoundedClient
+from tests.support.servers import ChatServer, Reply
+from tests.unit.targets.web.test_http_client import TARGETS, ask, server_of
+
+URL = "http://127.0.0.1:{port}/v1/chat/completions"
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+ALL_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+
+
+def client(*, trust_env: bool = False, timeout: float = 5.0) -> BoundedClient:
+    return BoundedClient(max_bytes=1_000, timeout=timeout, limits=httpx2.Limits(max_connections=4), trust_env=trust_env)
+
+
+def run(work: Callable[[BoundedClient], Awaitable[None]], *, trust_env: bool = False) -> None:
+    async def within() -> None:
+        async with client(trust_env=trust_env) as opened:
+            await work(opened)
+
+    asyncio.run(within())
+
+
+@contextmanager
+def listener(reply: bytes) -> Iterator[tuple[int, list[bytes]]]:
+    """Listen on a free port, give every connection the same reply, and keep what was received."""
+    received: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return  # closed
+                with connection:
+                    received.append(connection.recv(65_536))
+                    connection.sendall(reply)
+
+        thread = Thread(target=serve, daemon=True)
+        thread.start()
+        yield server.getsockname()[1], received
+        server.shutdown(socket.SHUT_RDWR)
+    thread.join(5)
+
+
+@pytest.fixture
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name in ALL_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.parametrize(
+    ("reply", "retry", "said"),
+    [
+        (Reply(broken="reset"), RetryReason.TRANSIENT, "closed the connection before its response was complete"),
+        (Reply(broken="half"), RetryReason.TRANSIENT, "closed the connection before its response was complete"),
+        (Reply(delay=5.0), RetryReason.TIMEOUT, "no answer from"),
+    ],
+)
+def test_a_broken_connection_is_no_timeout_and_no_unreachable_server(
+    kind: str, reply: Reply, retry: RetryReason, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with server_of(kind, [reply]) as server, pytest.raises(RequestFailed, match=said) as raised:
+        ask(kind, server, monkeypatch, timeout=0.3 if reply.delay else 10.0)
+    assert raised.value.retry is retry
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_a_server_that_is_down_is_unreachable(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with server_of(kind, []) as server:
+        pass
+    with pytest.raises(RequestFailed, match=r"no connection to .*Check that the server is running") as raised:
+        ask(kind, server, monkeypatch)
+    assert raised.value.retry is RetryReason.UNREACHABLE
+
+
+def test_what_is_no_http_is_a_broken_connection_without_the_address() -> None:
+    async def work(opened: BoundedClient) -> None:
+        with pytest.raises(httpx2.RemoteProtocolError) as raised:
+            await opened.post(f"http://127.0.0.1:{port}/?key=s-4711", content=b"{}")
+        assert "4711" not in str(raised.value)
+
+    with listener(b"no http\r\n\r\n") as (port, _):
+        run(work)
+
+
+def test_connections_are_kept_unless_a_body_was_too_long() -> None:
+    async def work(opened: BoundedClient) -> None:
+        url = URL.format(port=server.port)
+        body = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
+        for _ in range(3):
+            assert (await opened.post(url, json=body)).is_success
+        assert server.connections == 1
+        server.script = [Reply("a" * 10_000_000)]
+        assert not (await opened.post(url, json=body)).content
+        assert (await opened.post(url, json=body)).is_success
+        assert server.connections == 2
+
+    with ChatServer() as server:
+        run(work)
+
+
+def test_a_cancelled_request_closes_its_connection() -> None:
+    async def work(opened: BoundedClient) -> None:
+        body = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
+        task = asyncio.create_task(opened.post(URL.format(port=server.port), json=body))
+        while not server.in_flight:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await opened.post(URL.format(port=server.port), json=body)).is_success
+        assert server.connections == 2
+
+    with ChatServer(script=[Reply(delay=30.0)]) as server:
+        run(work)
+
+
+def test_only_our_headers_are_sent_and_the_address_as_written() -> None:
+    async def work(opened: BoundedClient) -> None:
+        del opened.headers["user-agent"]
+        await opened.post(f"http://me:pass@127.0.0.1:{port}/a%2Fb?q=%40+%C3%BC", content=b"{}")
+
+    with listener(OK) as (port, received):
+        run(work)
+    start, *lines = received[0].decode().split("\r\n")
+    assert start == "POST /a%2Fb?q=%40+%C3%BC HTTP/1.1"
+    names = {line.partition(":")[0].lower() for line in lines if ":" in line}
+    assert names == {"host", "accept", "accept-encoding", "connection", "content-length", "authorization"}
+
+
+def test_the_proxy_of_the_environment_is_used_with_its_login(no_proxy: pytest.MonkeyPatch) -> None:
+    async def work(opened: BoundedClient) -> None:
+        assert (await opened.post("http://service.test/x?y=1", content=b"{}")).content == b"ok"
+
+    with listener(OK) as (port, received):
+        no_proxy.setenv("http_proxy", f"http://me:p%40ss@127.0.0.1:{port}")
+        run(work, trust_env=True)
+    assert received[0].startswith(b"POST http://service.test/x?y=1 HTTP/1.1\r\n")
+    assert b"Proxy-Authorization: Basic " + base64.b64encode(b"me:p@ss") in received[0]
+
+
+def test_no_proxy_is_used_where_none_is_wanted(no_proxy: pytest.MonkeyPatch) -> None:
+    async def work(opened: BoundedClient) -> None:
+        assert (await opened.post(f"http://127.0.0.1:{port}/direct", content=b"{}")).content == b"ok"
+
+    with listener(OK) as (port, received):
+        no_proxy.setenv("http_proxy", "http://127.0.0.1:9")
+        run(work)
+        no_proxy.setenv("no_proxy", "127.0.0.1")
+        run(work, trust_env=True)
+    assert [head.split(b" ")[1] for head in received] == [b"/direct", b"/direct"]
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_errors_of_a_proxy_do_not_show_its_password(refused: bool, no_proxy: pytest.MonkeyPatch) -> None:
+    async def work(opened: BoundedClient) -> None:
+        with pytest.raises(httpx2.ProxyError, match="HTTP 407 Denied" if refused else "Cannot connect") as raised:
+            await opened.post("https://service.test/", content=b"{}")
+        assert "s3cret" not in str(raised.value)
+
+    with listener(b"HTTP/1.1 407 Denied\r\nContent-Length: 0\r\n\r\n") as (port, received):
+        no_proxy.setenv("https_proxy", f"http://me:s3cret@127.0.0.1:{port if refused else 9}")
+        run(work, trust_env=True)
+    assert bool(received) is refused
+    assert all(head.startswith(b"CONNECT service.test:443 ") for head in received)
