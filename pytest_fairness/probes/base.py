@@ -38,13 +38,13 @@ from pytest_fairness.probes.file_names import name_problem
 from pytest_fairness.probes.growth import GrowingTrials, Stage, Trials, growing, max_trials
 from pytest_fairness.records import Answer, AnswerFormat, Json, Judging, Prompt, Request
 
-TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson")
+TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet")
 
 
 def _table(path: Path) -> Path:
     if path.suffix.casefold() not in TABLE_SUFFIXES:
         raise PydanticCustomError(
-            "file", "{named} is neither CSV nor JSON Lines: its name must end in {suffixes}",
+            "file", "{named} is neither CSV, JSON Lines nor Parquet: its name must end in {suffixes}",
             {"named": quoted(path.name), "suffixes": ", ".join(TABLE_SUFFIXES)},
         )  # fmt: skip
     return path
@@ -83,7 +83,8 @@ class ResponsesSettings(ProbeModel):
     """Recorded answers that are audited; no model is asked."""
 
     file: Annotated[ProbeFile, AfterValidator(_table)] = Field(
-        description="CSV (.csv) or JSON Lines (.jsonl, .ndjson) file in the probe's folder, with one answer per row."
+        description="CSV (.csv), JSON Lines (.jsonl, .ndjson) or Parquet (.parquet) file in the probe's folder, with "
+        "one answer per row."
     )
     columns: dict[str, Line] = Field(
         default_factory=dict,

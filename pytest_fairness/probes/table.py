@@ -1,12 +1,14 @@
-"""Reader of tables in CSV, JSON Lines or JSON files, with the line number of each row."""
+"""Reader of tables in CSV, JSON Lines, JSON or Parquet files, with the line number of each row."""
 
 from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.diagnostics import raise_file_errors
@@ -15,7 +17,10 @@ from pytest_fairness.records import MAX_LINE, Json
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Row of a table: the number of its first line in the file (from 1), and its fields by column."""
+    """Row of a table: the number of its first line in the file (from 1), and its fields by column.
+
+    In JSON and Parquet files, which have no lines, the number is the position of the row.
+    """
 
     line: int
     fields: dict[str, Json]
@@ -36,16 +41,20 @@ def read(path: Path, name: str, holds: str = "answers") -> Table:
     """Return the table in a file.
 
     Args:
-        path: the file; the suffix `.csv` means CSV, `.json` means a JSON list, and any other suffix means JSON Lines.
+        path: the file; the suffix `.csv` means CSV, `.json` means a JSON list, `.parquet` means Parquet, and any other
+            suffix means JSON Lines.
         name: the file's name for messages.
         holds: the noun for the file's rows in messages.
 
     Raises:
         ProbeError: the file cannot be read, or rows are malformed; each line of the message is `file:line: message`.
     """
-    text = read_text(path, name)
-    readers = {".csv": _csv, ".json": _json}
-    table = readers.get(path.suffix.casefold(), _json_lines)(text, name)
+    suffix = path.suffix.casefold()
+    if suffix == ".parquet":
+        table = _parquet(path, name)
+    else:
+        readers = {".csv": _csv, ".json": _json}
+        table = readers.get(suffix, _json_lines)(read_text(path, name), name)
     if not table.rows:
         raise ProbeError(f"{name}:1: the file holds no {holds}")
     return table
@@ -168,3 +177,39 @@ def _json(text: str, name: str) -> Table:
         raise ProbeError(f"{name}:1: the file must hold a list of objects or of texts")
     rows = [Row(number, part) for number, part in enumerate(value, start=1)]
     return Table(tuple(dict.fromkeys(column for row in rows for column in row.fields)), tuple(rows))
+
+
+def _parquet(path: Path, name: str) -> Table:
+    """Return the table in a Parquet file; values that JSON does not know, such as dates, become text.
+
+    Raises:
+        ProbeError: the file cannot be read, or the package pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa  # heavy, and needs the extra `tables`
+        from pyarrow import parquet
+    except ImportError:
+        raise ProbeError(
+            f"{name}: Parquet files need the package pyarrow. Install it: `pip install 'pytest-fairness[tables]'`."
+        ) from None
+    try:
+        content = parquet.ParquetFile(path).read()
+        rows = [Row(number, _plain(row)) for number, row in enumerate(content.to_pylist(), start=1)]
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:200]
+        raise ProbeError(f"{name}: cannot be read as Parquet: {reason}") from None
+    columns = content.column_names
+    raise_file_errors(
+        [f"{name}:1: the column {column!r} occurs twice" for column in set(columns) if columns.count(column) > 1], name
+    )
+    return Table(tuple(columns), tuple(rows))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float) and math.isnan(value):
+        return None  # how data frames write a missing value
+    return value if value is None or isinstance(value, str | bool | int | float) else str(value)

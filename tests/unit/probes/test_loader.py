@@ -301,7 +301,7 @@ def test_files_stay_in_the_probes_folder(tmp_path: Path) -> None:
         "../outside.csv": "outside the probe's folder",
         "link.csv": "outside the probe's folder",
         str(folder / "inside.csv"): "outside the probe's folder",
-        "notes.txt": "neither CSV nor JSON Lines",
+        "notes.txt": "neither CSV, JSON Lines nor Parquet",
         ".": "no file '.' in",
         "x" * 5000 + ".csv": "no file that can be read",
     }.items():
