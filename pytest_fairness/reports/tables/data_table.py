@@ -79,7 +79,7 @@ class DataTable:
         return csv_format.text([column.name for column in self.columns], self._cells())
 
     def to_latex(self) -> str:
-        """Return the table as a LaTeX `tabular` (if it is long, a `longtable`) for the package booktabs."""
+        """Return the table as a LaTeX `tabular` (if it is long, a `longtable`) for the packages array and booktabs."""
         return latex_format.text(*self._for_paper())
 
     def write(self, path: str | Path) -> None:

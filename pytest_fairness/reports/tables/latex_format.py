@@ -1,15 +1,23 @@
-"""Tables as LaTeX for the package booktabs."""
+"""Tables as LaTeX for the packages array and booktabs."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import chain
 
 from pytest_fairness.reports.formatting import printable
 
 LONG = 40
 """Minimum number of rows of a table that may be broken over several pages."""
-WIDE, WRAPPED = 30, "p{3.5cm}"
-"""Maximum number of characters of cells in a column without line breaks, and alignment of columns with line breaks."""
+SIZES = {"footnotesize": 84, "scriptsize": 96}
+"""Font sizes, the larger first, with the number of characters on a line of 345 points, the width of an article."""
+SEPARATION = 1.5
+"""Width between two columns in characters: `\\tabcolsep` of 3 points on either side."""
+
+_INTERVAL = re.compile(r"(\[[-+\d][^\]]*\])")
+_BREAKS = re.compile(r"(?<=[_=\[])(?=[A-Za-z])")
+"""Positions inside a name at which a column with line breaks may break the line: `jsd[race=Black]`."""
 
 _ESCAPES = str.maketrans(
     {
@@ -31,29 +39,53 @@ _ESCAPES = str.maketrans(
 
 
 def text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return rows of plain text as a LaTeX table; every heading and cell is escaped."""
+    """Return rows of plain text as a LaTeX table; every heading and cell is escaped.
+
+    The font size and the columns with line breaks are chosen so that the table fits the width of an article's page.
+    """
     long = len(rows) >= LONG
     environment = "longtable" if long else "tabular"
-    needed = r"\usepackage{booktabs,longtable}" if long else r"\usepackage{booktabs}"
+    needed = r"\usepackage{array,booktabs,longtable}" if long else r"\usepackage{array,booktabs}"
+    cells = list(zip(columns, *rows, strict=True))
+    size, widths = _layout(cells)
+    wrapped = [width < max(map(len, column)) for width, column in zip(widths, cells, strict=True)]
+    alignments = [
+        rf">{{\raggedright\arraybackslash}}p{{{width / SIZES[size]:.3f}\linewidth}}" if wraps else "l"
+        for width, wraps in zip(widths, wrapped, strict=True)
+    ]
     return "\n".join(
         [
             rf"% Needs {needed} and \usepackage[T1]{{fontenc}}; LuaLaTeX for letters that are not Latin.",
-            rf"\begin{{{environment}}}{{{''.join(map(_alignment, zip(columns, *rows, strict=True)))}}}",
+            rf"{{\{size}\setlength{{\tabcolsep}}{{3pt}}",
+            rf"\begin{{{environment}}}{{{''.join(alignments)}}}",
             r"\toprule",
-            _line(columns),
+            _line(columns, wrapped),
             r"\midrule",
             *([r"\endhead"] if long else []),
-            *map(_line, rows),
+            *(_line(row, wrapped) for row in rows),
             r"\bottomrule",
-            rf"\end{{{environment}}}",
+            rf"\end{{{environment}}}}}",
             "",
         ]
     )
 
 
-def _alignment(cells: Sequence[str]) -> str:
-    """Return the LaTeX alignment of a column, which allows line breaks if a cell is long."""
-    return "l" if max(map(len, cells)) <= WIDE else WRAPPED
+def _layout(cells: Sequence[Sequence[str]]) -> tuple[str, list[int]]:
+    """Return the font size of a table and the widths of its columns in characters, wrapping the widest ones."""
+    narrowest = [max(map(_longest_part, column)) for column in cells]
+    whole = [max(map(len, column)) for column in cells]
+    # A heading breaks first, so that it makes no column of short cells wide.
+    below = [max(_longest_part(heading), *map(len, column), 0) for heading, *column in cells]
+    for size in SIZES:
+        room = SIZES[size] - SEPARATION * len(cells)
+        fitting = whole if sum(whole) <= room else list(below)
+        while sum(fitting) > room and (
+            wrappable := [index for index, width in enumerate(fitting) if width > narrowest[index]]
+        ):
+            fitting[max(wrappable, key=fitting.__getitem__)] -= 1
+        if sum(fitting) <= room:
+            break
+    return size, fitting
 
 
 def escaped(cell: str) -> str:
@@ -61,7 +93,25 @@ def escaped(cell: str) -> str:
     return printable(cell).translate(_ESCAPES)
 
 
-def _line(cells: Sequence[str]) -> str:
+def _line(cells: Sequence[str], wrapped: Sequence[bool]) -> str:
+    line = " & ".join(map(_cell, cells, wrapped))
     # A bracket after `\\` would be read as the argument of `\\`.
-    line = " & ".join(map(escaped, cells))
     return (f"{{}}{line}" if line.startswith(("[", "*")) else line) + r" \\"
+
+
+def _cell(cell: str, wraps: bool) -> str:
+    """Return an escaped cell; in a column with line breaks, names may break and intervals may not."""
+    if not wraps:
+        return escaped(cell)
+    return "".join(
+        rf"\mbox{{{escaped(part)}}}"
+        if _INTERVAL.fullmatch(part)
+        else r"\allowbreak{}".join(map(escaped, _BREAKS.split(part))) + " " * part.endswith(" ")
+        for part in _INTERVAL.split(cell)
+    )
+
+
+def _longest_part(cell: str) -> int:
+    """Return the length of the longest part of a cell that no line break divides."""
+    parts = [[part] if _INTERVAL.fullmatch(part) else _BREAKS.sub(" ", part).split() for part in _INTERVAL.split(cell)]
+    return max(map(len, chain.from_iterable(parts)), default=0)

@@ -61,7 +61,7 @@ def measurements(document: Mapping[str, Json]) -> DataTable:
             ("p", lambda row: _p(_number(row, "p_value"))),
             ("Effect size", _effect),
             ("Change [95 % CI]", lambda row: _estimate(row, "change", "change", signed)),
-            ("Verdict", lambda row: str(row["verdict"] or "")),
+            ("Verdict", lambda row: "" if row["verdict"] in (None, "measured") else str(row["verdict"])),
             ("Not measured because", lambda row: str(row["reason"] or "") if row["value"] is None else ""),
         ],
     )

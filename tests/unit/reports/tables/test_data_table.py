@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -65,23 +66,43 @@ def test_parquet_holds_the_same_and_describes_its_columns(tmp_path: Path) -> Non
 
 def test_latex_escapes_every_special_character() -> None:
     text = table(r"\input{x} 5% & $a_b^c$ #1 ~ <b>|", "[x] next", "two\nlines").to_latex().splitlines()
-    assert text[1:5] == [r"\begin{tabular}{p{3.5cm}l}", r"\toprule", r"Name & 50\% of \{n\}\_1 \\", r"\midrule"]
-    assert text[5] == (
+    assert text[1:6] == [
+        r"{\footnotesize\setlength{\tabcolsep}{3pt}",
+        r"\begin{tabular}{ll}",
+        r"\toprule",
+        r"Name & 50\% of \{n\}\_1 \\",
+        r"\midrule",
+    ]
+    assert text[6] == (
         r"\textbackslash{}input\{x\} 5\% \& \$a\_b\textasciicircum{}c\$ \#1 \textasciitilde{} "
         r"\textless{}b\textgreater{}\textbar{} & -0.5 \\"
     )
-    assert text[6:] == [r"{}[x] next & -0.5 \\", r"two lines & -0.5 \\", r"\bottomrule", r"\end{tabular}"]
+    assert text[7:] == [r"{}[x] next & -0.5 \\", r"two lines & -0.5 \\", r"\bottomrule", r"\end{tabular}}"]
 
 
-def test_a_latex_column_with_long_cells_breaks_its_lines() -> None:
-    assert r"\begin{tabular}{p{3.5cm}l}" in table("a title that is too long for one line").to_latex()
+def test_a_latex_table_that_is_too_wide_breaks_the_lines_of_its_widest_columns() -> None:
+    paper = (("A heading of many words", lambda _: "0.5"), *PAPER, ("Value", lambda _: "-0.1 [-0.2, -0.05]"))
+    long = "a title that is much too long for one line " * 2
+    text = DataTable(COLUMNS, table(f"{long}jsd_word[race=Black]").rows, paper).to_latex()
+    widths = [float(width) for width in re.findall(r"p\{([\d.]+)\\linewidth\}", text)]
+    assert len(widths) == 3, "the title and the headings of short cells are broken, the interval is not"
+    assert widths[0] < 0.1 < widths[1] < 0.6
+    assert widths[2] < 0.1
+    assert r"jsd\_\allowbreak{}word[\allowbreak{}race=\allowbreak{}Black] & -0.5 & -0.1 [-0.2, -0.05] \\" in text
+
+
+def test_a_latex_table_of_many_long_columns_is_set_smaller_and_keeps_intervals_together() -> None:
+    paper = [(f"{number}", lambda _: "-0.12345 [-0.22345, -0.05345]") for number in range(5)]
+    text = DataTable(COLUMNS, table("a").rows, paper).to_latex()
+    assert r"{\scriptsize" in text
+    assert text.count(r"-0.12345 \mbox{[-0.22345, -0.05345]}") == 5
 
 
 def test_a_long_latex_table_breaks_over_pages() -> None:
     text = table(*map(str, range(100))).to_latex()
     assert r"\begin{longtable}{ll}" in text
     assert r"\endhead" in text
-    assert r"\usepackage{booktabs,longtable}" in text
+    assert r"\usepackage{array,booktabs,longtable}" in text
 
 
 def test_html_escapes_and_shows_the_first_rows() -> None:
