@@ -165,7 +165,7 @@ audits:
             "responses: {file: /etc/passwd}",
             "5:19: `responses.file`: '/etc/passwd' lies outside the probe's folder: put it beside the probe file",
         ),
-        ("responses: {}", "5:12: `responses.file` is missing: CSV (.csv) or JSON Lines"),
+        ("responses: {}", "5:12: `responses.file` is missing: CSV (.csv), JSON Lines"),
         (
             "sampling: {seed: 99999999999999999999}",
             "5:18: `sampling.seed` must be at most 2147483647, not 99999999999999999999",
