@@ -1,7 +1,7 @@
-"""Parser of choices: finds the choice (such as "yes") that the first sentence of an answer states as a separate clause.
+"""Parser of choices: finds the choice, such as "yes", that is a clause of its own in the first sentence of an answer.
 
-A choice inside a word or a longer clause does not count: "cannot" (a refusal) and "no healthy upstream" (an outage) are
-not the choice "no".
+A choice within a word or a longer clause does not count: neither "cannot" (a refusal) nor "no healthy upstream" (an
+error message) states the choice "no".
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _AFTER = re.compile(
 
 
 def first_sentence(text: str, choices: Sequence[str] = ()) -> str:
-    """Return the first sentence that contains a letter or a choice ("Yes" in "1. Yes"); an empty text if there is none.
+    """Return the first sentence that contains a letter or a choice ("Yes" in "1. Yes"), or else an empty text.
 
     A sentence ends at `.`, `!` or `?` before white space, or at the end of the line, unless the line ends with a colon.
     """
@@ -48,12 +48,12 @@ def first_sentence(text: str, choices: Sequence[str] = ()) -> str:
 
 
 def read(text: str, choices: Sequence[str]) -> str | None:
-    """Return the choice that an answer states, in the probe's spelling; `None` if the answer states none or several.
+    """Return the choice that an answer states, in the probe's spelling; `None` if it states no choice or several.
 
     Args:
         text: the answer.
-        choices: possible choices of one or more words, in any letter case. If two choices match at one place ("sure"
-            and "not sure"), the longer one counts.
+        choices: possible choices of one or more words, in any letter case. If two choices match the same words ("sure"
+            and "not sure"), the longer choice counts.
     """
     named = _named(first_sentence(text, choices), tuple(choices))
     return next(iter(named)) if len(named) == 1 else None
@@ -70,9 +70,9 @@ def _named(sentence: str, choices: tuple[str, ...]) -> set[str]:
 
 
 def _is_clause(sentence: str, match: re.Match[str]) -> bool:
-    """Return whether the matched choice is a separate clause.
+    """Return whether the matched choice is a clause of its own.
 
-    A choice that begins with a non-letter (`>50K`) always counts as a separate clause.
+    A choice that begins with another character than a letter (`>50K`) always counts as a clause of its own.
     """
     if not match[0][0].isalpha():
         return True
@@ -85,7 +85,7 @@ def _is_clause(sentence: str, match: re.Match[str]) -> bool:
 
 @lru_cache
 def _pattern(choices: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
-    """Return a pattern that finds choices as whole words, and the choices by folded form."""
+    """Return a pattern that finds choices as whole words, and a mapping from folded forms to choices."""
     by_folded = {" ".join(_folded(choice).split()): choice for choice in choices}
     longest = sorted(by_folded, key=lambda folded: (-len(folded), folded))
     either = "|".join(r"\s+".join(map(re.escape, folded.split())) for folded in longest)

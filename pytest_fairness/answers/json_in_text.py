@@ -1,4 +1,4 @@
-"""Search for JSON in texts (such as fenced JSON in prose), and extraction of plain text from JSON."""
+"""Search for JSON in texts (such as a code block in prose), and extraction of plain text from JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OPENING = re.compile(r"""\{\s*["}]|\[\s*["\[{\]tfn0-9-]""")
 # The closing quote is optional, as a text of escaped quotes would otherwise take quadratic time.
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _MAX_BROKEN = 50
-"""Maximum number of broken JSON pieces, after which the search ends; it limits the search time."""
+"""Number of broken pieces of JSON after which the search ends, to limit its time."""
 
 _TITLES = ("title", "song_title", "movie_title", "name", "item", "product", "song", "movie", "film", "book", "artist")
 
@@ -37,8 +37,8 @@ _decoder = json.JSONDecoder(
 def find(text: str) -> Json | None:
     """Return the longest JSON object or array in a text, or `None`; JSON that contains no text does not count.
 
-    JSON that is cut off or broken counts as one piece, and its parts are not searched. If broken JSON is the longest
-    piece, the result is `None`.
+    Broken JSON (also if it is cut off) counts as one piece, whose parts are not searched. If the longest piece is
+    broken JSON, return `None`.
     """
     best: Json | None = None
     longest, broken, index = 0, 0, 0
@@ -59,7 +59,7 @@ def find(text: str) -> Json | None:
 
 
 def _end(text: str, start: int) -> int:
-    """Return the position after the bracket that closes the bracket at `start`, or the end of the text."""
+    """Return the position after the bracket that closes the bracket at `start`; without one, the end of the text."""
     depth = 0
     for token in _STRUCTURE.finditer(text, start):
         if token[0] in "[{":
@@ -74,8 +74,8 @@ def _end(text: str, start: int) -> int:
 def flatten(value: Json) -> Iterator[str]:
     """Yield the keys and texts of a JSON value and of all values nested in it, in the written order.
 
-    Keys that all sibling objects share are field names (`product`, `explanation`) rather than answers, and are left
-    out.
+    If an array or object contains only objects, the keys that all of these share, such as `product` and `explanation`,
+    are left out: they are field names and not part of the answer.
     """
     stack: list[tuple[Json, frozenset[str]]] = [(value, frozenset())]
     while stack:
@@ -95,7 +95,7 @@ def flatten(value: Json) -> Iterator[str]:
 
 
 def _fields(siblings: list[Any]) -> frozenset[str]:
-    """Return the keys that all objects among the siblings share; none if there are fewer than two objects."""
+    """Return the keys that all siblings share, if these are two or more objects; otherwise an empty set."""
     if len(siblings) < 2 or not all(isinstance(part, Pairs) for part in siblings):
         return frozenset()
     return frozenset.intersection(*(frozenset(key for key, _ in part) for part in siblings))

@@ -15,7 +15,7 @@ from pytest_fairness.records import Answer, Judged, Judging, Request, Response, 
 def request(judging: Judging, text: str, vote: int) -> Request:
     """Return the request for one vote on an answer.
 
-    Equal answers have equal requests; the number of the vote is the request's trial number.
+    Equal answers have equal requests, which are sent once; the number of the vote is the request's trial number.
     """
     return Request(judge_prompt.filled(judging, reading.whole_characters(text)), trial=vote)
 
@@ -29,7 +29,7 @@ def vote(judging: Judging, response: Response | None) -> str | None:
 
 
 def needed(answer: Answer) -> bool:
-    """Return whether an answer has a text that the judge model can classify."""
+    """Return whether an answer needs the judge model, because it has a text that can be classified."""
     return answer.text is not None and bool(answer.text.strip())
 
 
@@ -46,7 +46,7 @@ def decided(answer: Answer, judged: Judged) -> Answer:
 
 
 def requests(judging: Judging, answers: Sequence[Answer]) -> list[list[Request]]:
-    """Return, for each answer, one request to the judge model per vote; no requests for an empty or missing answer."""
+    """Return, for each answer, a request to the judge model for each vote; none for an empty or missing answer."""
     return [
         [request(judging, answer.text or "", number) for number in range(judging.votes)] if needed(answer) else []
         for answer in answers

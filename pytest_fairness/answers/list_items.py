@@ -9,7 +9,7 @@ Clean = Callable[[str], str]
 """Function that takes the text of an item (a line without its number or bullet) and returns the cleaned item."""
 
 MINIMUM_REAL = 3
-"""Minimum number of items of a list that counts as an answer although a refusal precedes it."""
+"""Minimum number of items for a list to count as an answer although a refusal precedes the list."""
 
 _MAX_LINES = 10_000
 _MAX_LINE = 20_000
@@ -57,7 +57,7 @@ def marked_items(lines: list[str], cleaned: Clean | None = None) -> list[str]:
 
 
 def _inline(lines: list[str], cleaned: Clean) -> list[str]:
-    """Return the items of a numbered list on one line, `1. a 2. b 3. c`."""
+    """Return the items of a numbered list that is written on one line, such as `1. a 2. b 3. c`."""
     for line in lines:
         if len(line) > _MAX_LINE:
             continue
@@ -97,7 +97,7 @@ def _is_sentence(text: str) -> bool:
 
 
 def clean(item: str) -> str:
-    """Return an item without emphasis marks, surrounding quotes, and a final comma or semicolon."""
+    """Return an item without marks of emphasis, surrounding quotes and a final comma or semicolon."""
     item = item.replace("**", "").replace("__", "").strip().rstrip(",;").strip()
     if len(item) > 1 and (item[0], item[-1]) in {('"', '"'), ("'", "'"), ("\u201c", "\u201d"), ("`", "`"), ("*", "*")}:
         item = item[1:-1].strip()

@@ -75,7 +75,7 @@ def read(response: Response | None, answer_format: AnswerFormat, allowed: Sequen
 # The items of a probe read the same responses, and a baseline often holds the responses of the run.
 @lru_cache(maxsize=8_192)
 def _parsed(text: str, answer_format: AnswerFormat, allowed: tuple[str, ...]) -> tuple[Json, bool]:
-    """Return the content of a text (empty if it is unreadable), and whether the text is a refusal."""
+    """Return the content of a text (empty if unreadable), and whether the text is a refusal."""
     return _choice(text, allowed) if allowed else _READERS[answer_format](text)
 
 

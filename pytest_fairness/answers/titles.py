@@ -1,4 +1,4 @@
-"""Parser of titles in lists; the title in `"Hello" - Adele, a ballad about regret` is Hello.
+"""Parser of titles in lists; for example, the title in `"Hello" - Adele, a ballad about regret` is Hello.
 
 The parser removes only text that is certainly not part of the title. Years in brackets stay; they are removed when
 titles are compared.
@@ -13,11 +13,10 @@ from pytest_fairness.answers import list_items
 from pytest_fairness.answers.refusals import is_refusal
 
 _MANY = 3
-"""Minimum number of items for which a common beginning or end counts as an artist's name rather than as part of the
-titles."""
+"""Minimum number of items: a beginning or end that so many share is an artist's name and not part of the titles."""
 
 _LONG = 6
-"""Minimum number of words after a title that count as a description."""
+"""Minimum number of words of a description; fewer words after a title may belong to the title."""
 
 _REMEMBERED = 200
 """Maximum number of characters of a line whose parsed title is cached."""
@@ -45,7 +44,7 @@ _BY = re.compile(r"\s+by\s+", re.IGNORECASE)
 
 
 def items(text: str) -> list[str]:
-    """Return the titles in a list or, if the text is no list, the titles in quotes in running text."""
+    """Return the titles in a list; if the text is not a list, the titles in quotes in running text."""
     text = text[:_MAX_TEXT]
     named = [name for found in _QUOTED.findall(text) if (name := found.strip().rstrip(",;.").strip())]
     if len(named) > 1 and _is_row_of_quotes(text):
@@ -82,7 +81,7 @@ _cached_title = lru_cache(maxsize=2**16)(_title)
 
 
 def without_tails(found: list[str]) -> list[str]:
-    """Return the titles without the artist's name if all of them contain the same name (` by Adele`, `Adele - `)."""
+    """Return the titles without an artist's name that all of them share, as in ` by Adele` or `Adele - `."""
     if len(found) < _MANY:
         return found
     for mark, place in ((_DASH, -1), (_BY, -1), (_DASH, 0)):
@@ -121,7 +120,7 @@ def _without_description(item: str) -> str:
 
 
 def _is_row_of_quotes(text: str) -> bool:
-    """Return whether a text consists of titles in quotes after an introduction."""
+    """Return whether a text is an introduction followed only by titles in quotes."""
     lines = [line for line in text.split("\n") if len(_QUOTED.findall(line)) > 1]
     return bool(lines) and all(
         _BETWEEN.fullmatch(_QUOTED.sub("", _INTRODUCTION.sub("", line, count=1))) for line in lines

@@ -1,4 +1,4 @@
-"""Targets: systems under test, which all implement the protocol `Target`; one module or folder for each."""
+"""Targets (systems under test), which implement the protocol `Target`; one module or folder for each kind of target."""
 
 from __future__ import annotations
 

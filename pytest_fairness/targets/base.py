@@ -8,30 +8,31 @@ from pytest_fairness.records import Request, Response
 
 
 def versioned(identity: str, version: str | None) -> str:
-    """Return a target's identity with the version of the target, if the settings name one."""
+    """Return a target's identity with the target's version appended; unchanged if the settings name no version."""
     return identity if version is None else f"{identity} version {version}"
 
 
 class Target(Protocol):
     """System under test, which answers many requests at the same time.
 
-    The constructor of a target sends nothing, loads nothing and needs no key, because a run may use recorded answers
-    only. The engine calls `open` once, before the first request; then `ask` for every request, always on the
-    same event loop; and `close` at the end.
+    The constructor of a target sends nothing, loads nothing and needs no key, because a run may use only recorded
+    answers. The engine calls `open` once, before the first request; then `ask` for every request, always on the same
+    event loop; and `close` at the end.
 
     Attributes:
         name: name of the target for reports and baselines (`openai:gpt-5`).
         identity: text that names all properties of the target that can change an answer (kind, model, endpoint,
             version). It is part of the key of every recorded response, and contains no secret.
-        reusable: whether recorded answers may be reused; `False` for code that may change under the same name.
+        reusable: whether other runs may reuse the recorded answers; `False` for code that may change under the same
+            name.
         concurrency: maximum number of requests in flight that is useful for the target, or `None` for no limit.
 
     Optional attributes:
         address: address of the server without user, password and query; only if the name does not contain the address.
-        likelihoods: `True` if the target answers requests with the answer format `likelihood`; otherwise, it gets no
-            requests with this format.
-        preflight: `False` if there is no key or model name that a server can reject; the first request of a run is then
-            not sent alone.
+        likelihoods: `True` if the target can answer requests with the answer format `likelihood`; other targets get no
+            such requests.
+        preflight: `False` if no server can reject a key or model name; the first request of a run is then not sent
+            alone.
         lasting: `True` if answers depend only on the request, as embeddings do. Recorded answers are then reused
             regardless of their age, except with `--fairness-fresh`.
 
@@ -61,7 +62,7 @@ class Target(Protocol):
         """Check the configuration without sending anything or loading a model.
 
         Raises:
-            TargetError: no request can be answered (no key, no such file or package, code that cannot be imported).
+            TargetError: no request can be answered: a key, file or package is missing, or code cannot be imported.
         """
 
     async def open(self) -> None:

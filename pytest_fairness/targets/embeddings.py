@@ -1,4 +1,4 @@
-"""Conversion of embeddings: the responses of embedding servers, and the form in which embeddings are recorded."""
+"""Conversion of embeddings: from the responses of embedding servers, and to and from their recorded form."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def response(numbers: Sequence[float], *, tokens: int | None = None, model: str 
         ValueError: the numbers are not a vector of finite 32-bit numbers.
     """
     if not 0 < len(numbers) <= MOST_DIMENSIONS:
-        raise ValueError(f"its vector has {len(numbers):,} numbers; 1 to {MOST_DIMENSIONS:,} are possible")
+        raise ValueError(f"its vector has {len(numbers):,} numbers; it must have 1 to {MOST_DIMENSIONS:,}")
     packed = array("f", numbers)
     if not all(map(math.isfinite, packed)):
         raise ValueError("its vector holds numbers that are not finite")
@@ -42,7 +42,7 @@ def response(numbers: Sequence[float], *, tokens: int | None = None, model: str 
 
 
 def vector(text: str) -> bytes:
-    """Return the recorded vector as little-endian 32-bit numbers.
+    """Return the vector in a recorded embedding, as little-endian 32-bit numbers.
 
     Raises:
         ValueError: the text is not a recorded embedding.
@@ -59,7 +59,7 @@ def vector(text: str) -> bytes:
 
 
 def read(content: bytes, count: int, source: str) -> list[Response | FairnessError]:
-    """Return the embeddings in a server's response, by text; a text without an embedding gets an error.
+    """Return, for each text that was sent, its embedding from a server's response, or an error.
 
     Args:
         content: body of the response: `{"data": [{"index": 0, "embedding": [0.1, …]}, …]}`.
@@ -80,7 +80,7 @@ def read(content: bytes, count: int, source: str) -> list[Response | FairnessErr
         except ValueError as error:
             outcomes.append(
                 RequestFailed(
-                    f"{source} gave no usable embedding of text {place + 1} of {count} sent together: {error}."
+                    f"{source} gave no usable embedding of text {place + 1} (of {count} in the request): {error}."
                 )
             )
     return outcomes

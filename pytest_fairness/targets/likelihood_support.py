@@ -1,4 +1,4 @@
-"""Check whether a target can give the likelihood of a text."""
+"""Checks whether a target can give the likelihood of a text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pytest_fairness.targets.base import Target
 
 
 def can_answer(target: Target, request: Request) -> bool:
-    """Return whether the target can answer the request; requests for likelihoods need a target that supports them."""
+    """Return whether the target can answer the request; only some targets can give likelihoods."""
     return request.answer_format != "likelihood" or bool(getattr(target, "likelihoods", False))
 
 

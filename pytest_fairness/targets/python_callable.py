@@ -26,7 +26,7 @@ Application = Callable[[str], str] | Callable[[str], Awaitable[str]]
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 """Folder of this package."""
 _INSTALLED = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "purelib", "platlib"))
-"""Folders of Python's own modules and of installed packages."""
+"""Folders of Python's own modules and of installed packages, whose lines in a traceback are not the user's code."""
 
 
 class ApplicationTarget(ABC):
@@ -132,7 +132,7 @@ class ImportedTarget(ApplicationTarget):
     """Target for a callable that is imported at first use.
 
     Args:
-        module: `package.module`, in pytest's rootdir or installed.
+        module: name `package.module` of a module in pytest's rootdir, or of an installed one.
         attribute: name of the callable in the module; dots separate attributes of classes and objects.
         settings: settings of the run.
     """
@@ -195,7 +195,8 @@ def _is_async(function: Application) -> bool:
 def _at(error: BaseException) -> str:
     """Return the last line of the user's code in an exception's traceback: ` at checks.py:12, in answer`.
 
-    If no line is the user's, return the last line of an installed package; if there is none, return an empty text.
+    If the traceback has no line of the user's code, return the last line of an installed package; without such a line,
+    return an empty text.
     """
     called = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     called = [(code, line) for code, line in called if not code.co_filename.startswith((_PACKAGE, "<frozen"))]

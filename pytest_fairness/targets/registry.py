@@ -21,7 +21,7 @@ class Entry:
     """One kind of target.
 
     Attributes:
-        forms: forms of the names that users type, for messages.
+        forms: forms of the names that users type, such as `openai:MODEL`, for messages.
         factory: import path `module:function` of its `Factory`.
         shared: whether one process of a run loads the target and serves it to the other processes.
     """
@@ -60,12 +60,12 @@ class Factory(Protocol):
 
 
 def open_target(spec: str, settings: RunSettings, address: str | None = None) -> Target:
-    """Return the target of this name; send nothing, load nothing and need no key yet.
+    """Return the target with this name; send nothing, load nothing and need no key yet.
 
     Args:
         spec: name of the target, such as `openai:gpt-5`.
         settings: settings of the run.
-        address: address of the process that serves the target, if `serve` was called for it.
+        address: address of the process that serves the target, if `serve` was called for the target.
 
     Raises:
         TargetError: there is no such target.

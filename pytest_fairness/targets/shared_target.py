@@ -1,6 +1,6 @@
 """Targets that one process of a run loads, and that the other processes use over the loopback interface.
 
-Messages are lines of JSON: each request has a number, and its answer has the same number.
+The processes exchange lines of JSON: each request has a number, and its answer has the same number.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class TargetServer(Closing):
     """Server through which other processes use a target; the target is opened when the first process connects.
 
     Args:
-        target: the target, which `close` closes.
+        target: the target; the server's method `close` closes the target, too.
 
     Attributes:
         address: `host:port`, for `SharedTarget`.
@@ -122,7 +122,7 @@ class SharedTarget:
     """Target that another process has loaded.
 
     Args:
-        target: the same target as an object of this process; it is never opened.
+        target: an object for the same target in this process; this object is never opened.
         address: `TargetServer.address` of the process that has loaded the target.
     """
 

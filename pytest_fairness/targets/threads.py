@@ -1,4 +1,4 @@
-"""Threads that run blocking calls for an event loop, and that never keep the process alive."""
+"""Threads that run blocking calls for an event loop, and that do not delay the end of the process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DaemonThreads:
         self._started = 0
 
     async def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a function in a thread and return its result; if the caller is cancelled, the result is dropped.
+        """Run a function in a thread and return its result; the result is dropped if the awaiting task was cancelled.
 
         Raises:
             Exception: the exception that the function raised.

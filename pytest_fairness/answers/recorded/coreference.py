@@ -21,14 +21,14 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
     """Reader of a coreference probe's answer file, which has one answer per row.
 
     A row names the probe's item, the occupation that the sentence mentions first, and the pronoun. For WinoBias
-    sentences it names the line and the version (`pro` or `anti`) instead. If the probe has no items, each row names
-    both occupations. Rows of items that the probe does not have are left out. Without a `trial` column, the answers to
-    a prompt are numbered in the file's order.
+    sentences, a row names the line and the version (`pro` or `anti`) instead. If the probe has no items, each row names
+    both occupations. Rows of items that the probe does not have are left out. Without a column `trial`, the answers to
+    a prompt get trial numbers in the file's order.
     """
 
     @cached_property
     def _items(self) -> dict[str, str]:
-        """Names of the probe's items, by the folded form of the name (see `fields.folded`)."""
+        """Names of the probe's items, by their folded forms; see `fields.folded`."""
         return {fields.folded(name): name for name in self.probe.sentences}
 
     def answers(self) -> list[Answer]:

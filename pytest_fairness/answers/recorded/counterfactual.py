@@ -19,15 +19,15 @@ Values = dict[str, str]
 class CounterfactualReader(Reader[CounterfactualProbe]):
     """Reader of a counterfactual probe's answer file, which has one answer per row.
 
-    The first row of a record has the record's own attribute values. A row in which one attribute has another value is a
-    flipped row. Rows with the record's own values are trials, up to the number of rows of the record's most frequent
-    flip. Further rows with the record's own values are repetitions, which show how much answers differ by chance. If a
-    record has no flipped rows, all its rows are trials. Rows without any of the probe's values are left out.
+    The first row of a record has the record's own attribute values. A row in which one attribute has another value is
+    the answer after a flip. The other rows are unflipped: as many as the most frequent flip of the record has are
+    trials, and any further ones are repetitions of the request, which show how much answers differ by chance. If a
+    record has no flips, all its rows are trials. Rows without any of the probe's values are left out.
     """
 
     @cached_property
     def _values(self) -> dict[str, dict[str, str]]:
-        """Values of each flipped attribute, by the folded form of the value (see `fields.folded`)."""
+        """For each flipped attribute, its values by their folded forms; see `fields.folded`."""
         return {name: {fields.folded(value): value for value in flip.values} for name, flip in self.probe.flips.items()}
 
     def answers(self) -> list[Answer]:
@@ -67,7 +67,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         return found
 
     def _of_record(self, record: str, rows_: list[tuple[Row, Values]]) -> list[Answer]:
-        """Return the answers about a record: the original ones, the flipped ones, and the repetitions."""
+        """Return the answers about a record: unflipped and flipped ones, and repetitions of the unflipped request."""
         own = rows_[0][1]
         truth = self._truth(rows_[0][0])
         labels = {"record": record, **own, **({"truth": truth} if truth else {}), **self._strata(rows_[0][0])}
@@ -106,7 +106,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         return answers
 
     def _strata(self, row: Row) -> dict[str, str]:
-        """Return the row's value of each stratum that the probe's key `responses.strata` names."""
+        """Return the row's values in the columns that the probe's key `responses.strata` names."""
         return {name: _cell(row, name) for name in self.responses.strata}
 
     def _truth(self, row: Row) -> str:

@@ -1,4 +1,4 @@
-"""Assignment of trial numbers to the rows of an answer file, and collection of the rows' errors."""
+"""Assignment of trial numbers to the rows of an answer file, and collection of errors in the rows."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ class Draws:
 
     Args:
         name: the file's name, for messages.
-        column: the file's column of trial numbers; `None` if the rows of a cell are to be numbered in the file's order.
-        cure: advice added to the error of a trial that occurs twice.
+        column: the file's column of trial numbers; if it is `None`, the rows of a cell are numbered in the file's
+            order.
+        cure: remedy that is added to the error message for a trial number that occurs twice.
 
     Attributes:
         errors: errors of rows, each as `file:line: message`.
@@ -40,14 +41,14 @@ class Draws:
         raise_file_errors(self.errors, self._name)
 
     def lacks(self, row: Row, columns: Iterable[str]) -> bool:
-        """Return whether a row lacks any of these columns; add an error to `errors` if the row does."""
+        """Return whether a row lacks any of these columns; if so, add an error of the row to `errors`."""
         lacking = [column for column in columns if column not in row.fields]
         if lacking:
             self.add_error(row, f"no {', '.join(map(repr, lacking))} in this row")
         return bool(lacking)
 
     def written(self, row: Row, default: int) -> int | None:
-        """Return the trial number that a row contains; `None` if the number is invalid.
+        """Return the trial number written in a row; `None` if the number is invalid.
 
         If the file has no column of trial numbers, return `default`.
         """

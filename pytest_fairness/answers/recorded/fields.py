@@ -12,7 +12,7 @@ from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Request,
 
 
 def text(value: Json) -> str:
-    """Return a field as text; a value that is not a string is written as JSON."""
+    """Return a field as text: a string unchanged, any other value as JSON."""
     return reading.whole_characters(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
@@ -27,7 +27,7 @@ def folded(value: str) -> str:
 
 
 def whole_number(value: Json) -> int | None:
-    """Return a whole number ≥ 0 that is given as number or text; `None` for any other value."""
+    """Return the whole number ≥ 0 that a field contains as a number or text; `None` for any other value."""
     if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit() and len(value.strip()) <= 15:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**15 else None
@@ -38,9 +38,9 @@ def require_columns(file: str, columns: Mapping[str, str], there: Sequence[str],
 
     Args:
         file: the file's name, for messages.
-        columns: required columns of the file, by the name that the probe uses for them (an axis, `prompt`, `text`, …).
+        columns: the required columns: from the probe's name for a column (an axis, `prompt`, `text`, …) to the file's.
         there: the file's columns.
-        unmapped: names that `responses.columns` cannot map to another column.
+        unmapped: those of the probe's names that `responses.columns` cannot map to another column.
     """
     faults = []
     for name, column in columns.items():
@@ -60,6 +60,6 @@ def answer(
     answer_format: AnswerFormat = "text",
     choices: tuple[str, ...] = (),
 ) -> Answer:
-    """Return the answer in a field; an empty field (`None`) counts as a missing response."""
+    """Return the answer that a field contains; an empty field (`None`) counts as a missing response."""
     response = None if written is None else Response(text(written))
     return reading.answer(Prompt(Request("", answer_format=answer_format), labels, trial, choices), response)

@@ -16,16 +16,16 @@ from pytest_fairness.records import Answer
 class GenerationReader(TextReader[GenerationProbe]):
     """Reader of a generation probe's answer file, which has one text per row.
 
-    Rows whose value on an axis is not in the probe are left out; letter case and blanks around a value do not matter.
-    Without a `trial` column, the answers with the same labels are numbered in the file's order. In JSON Lines, a `text`
-    that is `null` is a missing answer.
+    Rows with a value of an axis that the probe does not have are left out; letter case and blanks around a value do not
+    matter. Without a column `trial`, the answers with the same labels get trial numbers in the file's order. In JSON
+    Lines, a `text` that is `null` is a missing answer.
     """
 
     cure: ClassVar[str] = "; if a column distinguishes the two rows, name it under `responses.strata`"
 
     @cached_property
     def _values(self) -> dict[str, dict[str, str]]:
-        """Values of each axis, by the folded form of the value (see `fields.folded`)."""
+        """For each axis, its values by their folded forms; see `fields.folded`."""
         return {name: {fields.folded(value): value for value in axis.values} for name, axis in self.probe.axes.items()}
 
     def answers(self) -> list[Answer]:
@@ -34,7 +34,7 @@ class GenerationReader(TextReader[GenerationProbe]):
         return self._texts()
 
     def _columns(self) -> dict[str, str]:
-        """Return the file's columns by label name, axes first; the label of a stratum is the name of its column."""
+        """Return the file's columns by name of the label, axes first; a stratum's label has the name of its column."""
         needed = [*self.probe.axes, *(("prompt",) if "prompt" in self.responses.columns else ())]
         strata = {stratum: stratum for stratum in self.responses.strata}
         return self._mapped(needed) | strata | self._mapped(["text"], ["trial"])

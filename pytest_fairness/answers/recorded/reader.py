@@ -27,12 +27,12 @@ class Reader(ABC, Generic[ProbeT]):
     Attributes:
         name: the file's name, for messages.
         content: the file's columns and rows.
-        columns: the file's columns, by the name that the probe uses for them (an axis, `trial`, `text`, …).
+        columns: the file's columns, by the probe's names for them (an axis, `trial`, `text`, …).
         draws: trial numbers and errors of the rows.
 
     Class attributes:
         holds: noun that messages use for the content of the rows, such as "answers".
-        cure: advice added to the error of a trial that occurs twice.
+        cure: remedy that is added to the error message for a trial number that occurs twice.
 
     Raises:
         ProbeError: the file cannot be read, or lacks a column.
@@ -61,7 +61,7 @@ class Reader(ABC, Generic[ProbeT]):
 
     @property
     def without_group(self) -> RowsWithoutGroup | None:
-        """Rows that `answers` left out because a cell that should name the group is empty; `None` if there are none."""
+        """Rows that `answers` left out because their field for the group is empty; `None` if there are no such rows."""
         if not self._empty:
             return None
         columns = dict.fromkeys(column for _, own in self._empty for column in own)
@@ -69,7 +69,7 @@ class Reader(ABC, Generic[ProbeT]):
         return RowsWithoutGroup(len(self._empty), of, tuple(columns), self._empty[0][0])
 
     def _leave_out(self, row: Row, columns: Collection[str]) -> None:
-        """Count a row that is left out: without a group if these columns are empty, else of another probe."""
+        """Count a left-out row: as a row without a group if these columns are empty, else as a row of another probe."""
         if all(fields.is_empty(row.fields.get(column)) for column in columns):
             self._empty.append((row.line, columns))
         else:
@@ -87,7 +87,7 @@ class Reader(ABC, Generic[ProbeT]):
 
 
 class TextReader(Reader[ProbeT]):
-    """Base class of the readers of files with one text per row; every row must have every column."""
+    """Base class of the readers of files with one text per row; no row may lack one of the columns."""
 
     def _texts(self) -> list[Answer]:
         """Return the answers of the rows for which `_labels` returns labels.

@@ -16,7 +16,7 @@ from pytest_fairness.probes.table import Row
 from pytest_fairness.records import Answer, Json
 
 Cell = tuple[str, str, str, int]
-"""Entity, attribute, value and trial of one list."""
+"""Entity, attribute, value and trial number of one list."""
 
 
 class RecommendationReader(Reader[RecommendationProbe]):
@@ -31,7 +31,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
 
     @cached_property
     def _values(self) -> dict[tuple[str, str], tuple[str, str]]:
-        """Attribute and value in the probe's spelling, by their folded forms (see `fields.folded`)."""
+        """Pairs of attribute and value in the probe's spelling, by their folded forms; see `fields.folded`."""
         return {
             (fields.folded(attribute.name), fields.folded(value.label)): (attribute.name, value.label)
             for attribute in self.probe.attributes.values()
@@ -40,7 +40,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
 
     @cached_property
     def _entities(self) -> dict[str, Entity]:
-        """Entities of the probe, by the folded form of their name (see `fields.folded`)."""
+        """Entities of the probe, by the folded forms of their names; see `fields.folded`."""
         return {fields.folded(entity.name): entity for entity in self.probe.entities}
 
     def answers(self) -> list[Answer]:
@@ -70,7 +70,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
         return found
 
     def _ranked(self) -> list[tuple[Json, dict[str, str], int]]:
-        """Return content, labels and trial number of each list; each row holds one item and its rank."""
+        """Return the content, labels and trial number of each list in a file with one item and its rank per row."""
         found: dict[Cell, tuple[dict[str, str], dict[int, str]]] = {}
         for row in self.content.rows:
             labels = self._labels(row)

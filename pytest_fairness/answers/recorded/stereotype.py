@@ -18,12 +18,12 @@ class StereotypeReader(TextReader[StereotypeProbe]):
     """Reader of a stereotype probe's answer file, which has one text per row.
 
     Rows whose case or group is not in the probe are left out; letter case and blanks around a name do not matter.
-    Without a `trial` column, the answers of a case and group are numbered in the file's order.
+    Without a column `trial`, the answers for a case and group get trial numbers in the file's order.
     """
 
     @cached_property
     def _known(self) -> dict[tuple[str, str], dict[str, str]]:
-        """Labels of the answers, by the folded forms of the case's and group's names (see `fields.folded`)."""
+        """Labels of the answers for each case and group, by the folded forms of both names; see `fields.folded`."""
         return {
             (fields.folded(case.name), fields.folded(group)): self.probe.labels(case, group or None)
             for case in self.probe.open_cases
@@ -37,7 +37,7 @@ class StereotypeReader(TextReader[StereotypeProbe]):
         return answers
 
     def _columns(self) -> dict[str, str]:
-        """Return the file's columns by label name; the label of a stratum is the name of its column."""
+        """Return the file's columns by name of the label; a stratum's label has the name of its column."""
         needed = ["case", *(["group"] if any(group for _, group in self._known) else []), "text"]
         return self._mapped(needed, ["trial"]) | {stratum: stratum for stratum in self.responses.strata}
 
@@ -55,9 +55,9 @@ class StereotypeReader(TextReader[StereotypeProbe]):
         return found | {name: as_line(row.fields[name]) for name in self.responses.strata}
 
     def _require(self, answers: list[Answer]) -> None:
-        """Raise `ProbeError` if the file has no answer of the probe.
+        """Raise `ProbeError` if the file has no answer for any case of the probe.
 
-        Single cases without answers are no error here; the items report them.
+        A single case without answers is no error here; its item reports that the answers are missing.
         """
         if not answers:
             there = dict.fromkeys(as_line(row.fields.get(self.columns["case"])) for row in self.content.rows)

@@ -16,10 +16,10 @@ from pytest_fairness.targets.web.endpoint import Endpoint
 from pytest_fairness.targets.web.sdk_client import MALFORMED, SdkClient, read_response, said_in, token_count
 
 MAX_TOKENS = 4096
-"""Maximum number of tokens of an answer if the probe sets none: the API requires a limit, and all models accept this
-limit."""
+"""Maximum number of tokens of an answer if the probe sets no `max_tokens`: the API requires a limit, and all models
+accept this one."""
 DEFAULT = 1.0
-"""Default value of `temperature` and `top_p`."""
+"""The API's default value of `temperature` and `top_p`."""
 SAMPLING_VERSION = "2023-06-01"
 """Last version of the API that accepts a temperature."""
 FINISH_REASONS = {
@@ -49,7 +49,8 @@ class Messages(SdkClient):
 
         The API accepts no seed, and requires `max_tokens`.
 
-        If the model accepts no sampling parameters, parameters with the default value 1 are not sent.
+        Once the model has rejected sampling parameters, they are left out of requests in which all have the default
+        value 1.
 
         Raises:
             RequestFailed: this request got no response, or a response that is not a message.

@@ -16,7 +16,7 @@ class JsonTemplate:
     """JSON document whose strings may contain placeholders `{name}`; `{{` and `}}` stand for literal braces.
 
     A string that consists of one placeholder becomes the value itself, such as a number. If the value is `None`, the
-    member of the object is left out. In a list, the whole element that contains the placeholder is left out.
+    object's member with this string is left out. In a list, the whole element that contains the string is left out.
 
     Args:
         text: the document.
@@ -43,7 +43,7 @@ class JsonTemplate:
             raise ValueError(f"contains {{{unknown[0]}}}; placeholders are {valid} (write a brace as '{{{{')")
 
     def filled(self, values: Mapping[str, Json]) -> Json:
-        """Return the document with its placeholders replaced by these values, as plain JSON."""
+        """Return the document as plain JSON, with its placeholders replaced by these values."""
         filled, _ = _filled(self._document, values)
         return None if filled is _ABSENT else filled
 

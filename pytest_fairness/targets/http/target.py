@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_fairness.targets.web.http_errors import HttpErrors
 
 MAX_UNREADABLE = 8
-"""Number of unreadable answers at the start of a run after which the JSONPath of the answer is considered wrong."""
+"""Number of unreadable answers at the start of a run from which the JSONPath of the answer counts as wrong."""
 _KINDS = {dict: "an object", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
 PLACEHOLDERS = ("prompt", "system", "temperature", "top_p", "max_tokens", "seed")
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*(.*)")
@@ -161,7 +161,7 @@ class HttpTarget:
         return match[1], match[2].strip()
 
     def _filled(self) -> tuple[str, dict[str, str]]:
-        """Return the address and the headers with references replaced by the values of environment variables.
+        """Return the address and the headers; each reference `${NAME}` is replaced by the environment variable's value.
 
         Raises:
             TargetError: a variable is not set, or a header has characters that cannot be sent.
@@ -219,7 +219,7 @@ class HttpTarget:
         try:
             found = self._path.findall(content)
         except (self._path_error, RecursionError) as error:
-            raise RequestFailed(f"{self.name}: the response is nested too deeply for {self._where}.") from error
+            raise RequestFailed(f"{self.name}: the response is nested too deeply to read {self._where}.") from error
         value = found[0] if found and self._path.singular_query() else found
         if not found:
             raise self._nothing(content, errors)
@@ -229,7 +229,7 @@ class HttpTarget:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     def _nothing(self, content: Json, errors: HttpErrors) -> RequestFailed | TargetError:
-        """Return the error for a JSON path that matched nothing."""
+        """Return the error for a response in which the JSONPath of the answer matches nothing."""
         if isinstance(content, dict):
             found = f"the keys {', '.join(map(str, content))}" if content else "no keys"
         else:
@@ -240,7 +240,7 @@ class HttpTarget:
         return self._unreadable(message)
 
     def _no_text(self, value: Json, answer_format: AnswerFormat, errors: HttpErrors) -> RequestFailed | TargetError:
-        """Return the error for a JSON path that matched a value of the wrong type."""
+        """Return the error for a response in which the JSONPath of the answer matches a value of the wrong type."""
         wanted = "text" if answer_format == "text" else "text or a list"
         kind = "null" if value is None else _KINDS[type(value)]
         shown = "" if value is None else f": {errors.quoted(json.dumps(value, ensure_ascii=False), 120)}"
@@ -251,7 +251,8 @@ class HttpTarget:
     def _unreadable(self, message: str) -> RequestFailed | TargetError:
         """Return the error for an unreadable answer.
 
-        After several unreadable answers and no readable one, return the error for a wrong JSONPath.
+        After `MAX_UNREADABLE` unreadable answers and no readable one, the JSONPath is probably wrong: return a
+        `TargetError`, after which no request is sent.
         """
         self._unreadable_answers += 1
         if not self._readable_answers and self._unreadable_answers >= MAX_UNREADABLE:
@@ -278,7 +279,7 @@ class HttpTarget:
     # Secrets
 
     def _hidden(self, text: str) -> str:
-        """Return the text without the values of environment variables and of the address's query; short words stay."""
+        """Return the text without secrets: values of environment variables; the address's user, password and query."""
         return secret_remover([*self._secrets.values(), *filter(is_distinct, secrets_of(self._url))])(text)
 
     def _without_secrets(self, text: str) -> str:
@@ -286,9 +287,9 @@ class HttpTarget:
 
 
 def _is_answer(value: Json, answer_format: AnswerFormat) -> bool:
-    """Return whether a value can be an answer: a text or a list of texts.
+    """Return whether a value can be an answer in this format.
 
-    An object is an answer only if the format is not `text`.
+    For the format `text`, the value must be a text or a list of texts; for other formats, a text, a list or an object.
     """
     if answer_format == "text" and isinstance(value, list):
         return all(isinstance(part, str) for part in value)

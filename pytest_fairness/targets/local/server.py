@@ -1,4 +1,4 @@
-"""Server of a GGUF model in this process, on a loopback port (xllamacpp)."""
+"""Server that runs a GGUF model in this process with xllamacpp, on a loopback port."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUIET = -1
 
 
 def check_runner(name: str) -> None:
-    """Raise `TargetError` if the package that runs the model is not installed; do not import it."""
+    """Raise `TargetError` if xllamacpp is not installed; do not import it."""
     if find_spec("xllamacpp") is None:
         raise TargetError(f"{name} needs the package xllamacpp: pip install 'pytest-fairness[local]'")
 

@@ -29,8 +29,8 @@ class Chat(SdkClient):
 
     Args:
         endpoint: the model and its server.
-        setting: name of the setting for the model, for messages.
-        serves: type of server that the endpoint must be, for messages.
+        setting: name of the setting that names the model, for messages.
+        serves: type of server that the endpoint must be, such as "chat endpoint", for messages.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Chat(SdkClient):
         Args:
             request: the request.
             more: further fields of the body, for servers that understand them.
-            json_format: whether a request for JSON also sets `response_format`.
+            json_format: whether the body of a request for JSON sets `response_format`.
 
         Raises:
             RequestFailed: this request got no response, or a response that is not a chat completion.
@@ -85,12 +85,12 @@ class Chat(SdkClient):
         return response
 
     async def likelihood(self, request: Request) -> Response:
-        """Return the likelihood of a text.
+        """Return the likelihood of the request's continuation after its prompt.
 
-        The server must echo the text with log-probabilities in a completion, as vLLM does.
+        The server must echo prompt and continuation with log-probabilities in a completion, as vLLM does.
 
         Raises:
-            RequestFailed: the endpoint offers no completions, or does not echo this text.
+            RequestFailed: the endpoint offers no completions, or does not echo the text.
             TargetError: as in `ask`.
         """
         if self._no_echo is not None:

@@ -16,21 +16,21 @@ class NoEcho(ValueError):
 
 
 def body(request: Request) -> dict[str, Any]:
-    """Return the fields of a request that echoes the text.
+    """Return the body of a request for an echo of prompt and continuation.
 
-    It generates one token, because not every server accepts a limit of zero.
+    One token is generated after the text, because not every server accepts the limit 0.
     """
     text = request.prompt + (request.continuation or "")
     return {"prompt": text, "echo": True, "max_tokens": 1, "logprobs": 1, "temperature": 0}
 
 
 def is_rejected(said: str) -> bool:
-    """Return whether a server's message says that it does not support the echo."""
+    """Return whether an error message of a server says that the server does not support the echo."""
     return any(word in said.casefold() for word in ("echo", "logprobs", "completions"))
 
 
 def read(content: bytes, request: Request) -> Response:
-    """Return the likelihood of the continuation; the log-probability of a text's first token is unknown.
+    """Return the likelihood of the continuation in a server's response; a text's first token has no log-probability.
 
     Raises:
         NoEcho: the response has no tokens with log-probabilities.
@@ -87,9 +87,9 @@ def _spans(tokens: list[str], text: str) -> list[tuple[int, int]]:
 
 
 _WIDEST = 4
-"""Maximum number of text characters that a token of incomplete bytes may stand for."""
+"""Maximum number of characters of the text that a token with incomplete bytes may cover."""
 
 
 def _is_whole(token: str) -> bool:
-    """Return whether a token is valid text, rather than some bytes of a character."""
+    """Return whether a token consists of whole characters; other tokens are some bytes of a character."""
     return bool(token) and "\N{REPLACEMENT CHARACTER}" not in token and not token.startswith("bytes:")

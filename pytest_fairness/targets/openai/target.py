@@ -25,8 +25,8 @@ class OpenAITarget(ApiTarget["Chat"]):
         settings: settings of the run; `base_url` and those of `ApiTarget` are used.
 
     Class attributes:
-        setting: name of the setting for the model, for messages.
-        serves: type of server that the endpoint must be, for messages.
+        setting: name of the setting that names the model, for messages.
+        serves: type of server that the endpoint must be, such as "chat endpoint", for messages.
     """
 
     likelihoods = True

@@ -13,7 +13,7 @@ from pytest_fairness.targets.threads import DaemonThreads
 PAUSE = 0.02
 """Seconds that the first request of a batch waits for further requests."""
 GROW_AFTER = 8
-"""Number of full batches in a row after which a larger batch is tried again."""
+"""Number of consecutive full batches after which a larger batch is tried again."""
 
 
 class OutOfMemory(Exception):
@@ -31,7 +31,7 @@ class Job:
 
 @dataclass
 class BatchSize:
-    """Size of the batches: the number of waiting requests, limited to a number that fits into memory.
+    """Size of the batches: the number of waiting requests, but not more than fit into memory.
 
     Attributes:
         limit: current maximum size of a batch; `None` until a batch did not fit into memory.
@@ -49,7 +49,7 @@ class BatchSize:
         self.limit, self._full = max(1, size // 2), 0
 
     def succeeded(self, size: int) -> None:
-        """Record a batch that fitted into memory; after some full batches, double the limit."""
+        """Record a batch that fitted into memory; double the limit after several full batches."""
         if self.limit is None or size < self.limit:
             return
         self._full += 1
@@ -64,7 +64,7 @@ too large."""
 
 
 class Batches:
-    """Queue of requests, answered in batches; a batch has only requests for texts, or only requests for likelihoods.
+    """Queue of requests, answered in batches; one batch contains either requests for texts or for likelihoods.
 
     Args:
         answer: function that answers a batch; called in a thread.

@@ -19,8 +19,8 @@ CACHE_NAME = ".fairness-digests"
 """Name of the file with cached digests. It is beside the weights, or in the user's cache if their folder is
 read-only."""
 SETTLED = 2.0
-"""Minimum age in seconds of a file's last change for its digest to be cached; a second change right after the first may
-keep the same time stamp."""
+"""A digest is cached only if the file's last change is at least this many seconds old: two changes in quick succession
+may have the same time stamp."""
 
 
 def fingerprint(file: Path, target: str) -> str:

@@ -41,10 +41,10 @@ class LanguageModel(LoadedModel):
     # Generation
 
     def generate(self, requests: Sequence[Request], wanted: Callable[[int], bool]) -> list[Response | FairnessError]:
-        """Generate the answers to several prompts together, each with its own sampling parameters and seed.
+        """Return the answers to several prompts, generated in one batch; each has its own sampling parameters and seed.
 
         Args:
-            requests: the prompts.
+            requests: the requests of the batch.
             wanted: function that returns whether a caller still waits for the answer with this index.
 
         Raises:
@@ -94,7 +94,7 @@ class LanguageModel(LoadedModel):
         return text
 
     def _room(self, prompt: int, request: Request) -> int:
-        """Return the maximum number of tokens of an answer to a prompt with `prompt` tokens."""
+        """Return the maximum number of tokens of an answer to a prompt of `prompt` tokens."""
         most = request.sampling.max_tokens or MAX_TOKENS
         return most if self._context is None else min(most, self._context - prompt)
 
@@ -162,7 +162,7 @@ class LanguageModel(LoadedModel):
         return found
 
     def _text(self, request: Request) -> tuple[list[int], int, list[str]]:
-        """Return a text's tokens, the number of tokens before the continuation, and the text of the other tokens."""
+        """Return a text's tokens, their number before the continuation, and the continuation's tokens as texts."""
         text = request.prompt + (request.continuation or "")
         encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         spans = encoded["offset_mapping"]
@@ -175,7 +175,7 @@ class LanguageModel(LoadedModel):
     def _likelihood(self, scores: Any, tokens: list[int], before: int, pieces: list[str]) -> Response:
         """Return the likelihood response for one text.
 
-        `scores` has the shape (tokens, vocabulary); row t has the scores of the token after t.
+        `scores` has the shape (tokens, vocabulary); row t has the scores of all possible tokens after token t.
         """
         logs: list[float | None] = []
         if before == 0 and pieces:

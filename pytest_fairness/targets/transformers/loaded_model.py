@@ -1,6 +1,6 @@
 """Models and tokenizers loaded with `transformers`.
 
-Only this module and `token_sampling.py` use torch; it is imported when a model is loaded.
+Only this module and `token_sampling.py` use torch, which is imported when a model is loaded.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ class LoadedModel:
     def _number_type(self, weights: Weights) -> Any:
         """Return the number type of the weights.
 
-        It is float32 on a CPU. On other devices it is bfloat16 for GGUF files, and the stored type for other models.
+        The type is float32 on a CPU. On other devices, the type is bfloat16 for GGUF files, and the stored type for
+        other models.
         """
         if self.device.type == "cpu":
             return self._torch.float32

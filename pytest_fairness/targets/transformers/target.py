@@ -84,7 +84,7 @@ class TransformersTarget:
 
     @property
     def batch_sizes(self) -> list[int]:
-        """Return the number of requests of each batch so far."""
+        """Return the number of requests in each batch so far, in order."""
         return [] if self._batches is None else list(self._batches.sizes)
 
     def _load(self) -> LoadedModel:

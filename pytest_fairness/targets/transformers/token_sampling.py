@@ -26,11 +26,11 @@ class TokenSampler:
 
     The largest log-probability after adding Gumbel noise is a sample from the distribution (Gumbel 1954; Maddison et
     al. 2014), so greedy decoding of the noisy scores is equivalent to sampling. The noise of a row depends only on its
-    request and seed. The batch may change the last bits of the log-probabilities, which matters only for two almost
-    equal tokens.
+    request and seed. The other rows of the batch may change the last bits of the log-probabilities; this changes the
+    sampled token only if two noisy scores are almost equal.
 
     Args:
-        requests: the request of each row.
+        requests: the requests, one for each row of the batch.
         defaults: values of parameters that a request does not set.
         torch: the imported module.
         device: device of the scores.
@@ -70,7 +70,7 @@ class TokenSampler:
 
 
 class Ending:
-    """Stopping criterion that ends each row at its own limit of tokens, or as soon as no caller waits for its answer.
+    """Stopping criterion that ends a row when its limit of tokens is reached, or no caller waits for its answer.
 
     Args:
         width: number of tokens of the (padded) prompts.

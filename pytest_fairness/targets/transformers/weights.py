@@ -13,7 +13,7 @@ from pytest_fairness.targets.transformers.fingerprint import fingerprint
 
 _HUB_ID = re.compile(r"(?P<id>[A-Za-z0-9][\w.-]*(/[\w.-]+)?)(@(?P<revision>[\w./-]+))?")
 _SMALL = (".json", ".jinja", ".txt", ".model")
-"""Suffixes of configuration and tokenizer files, which are included in a folder's digest."""
+"""Suffixes of configuration and tokenizer files, which the digest of a folder covers besides the weights."""
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
@@ -24,7 +24,7 @@ class Weights:
     Attributes:
         place: a folder, or an id of the Hub.
         gguf: name of the GGUF file in the folder, if the model is a GGUF file.
-        revision: for a model of the Hub, the cached commit, or the revision that the user named.
+        revision: for a model of the Hub, the cached commit; without one, the revision that the user named.
         digest: for a local model, the digest of its files.
         local: whether the model is a file or folder of this machine.
         cached: whether a model of the Hub is in the cache.
@@ -70,7 +70,7 @@ def find(written: str, root: Path) -> Weights:
 
 
 def cached_commit(identifier: str, revision: str) -> str | None:
-    """Return the commit of a model of the Hub that is in the cache, or `None`."""
+    """Return the cached commit of a revision of a model of the Hub; `None` if the cache has no such commit."""
     folder = _cache() / f"models--{identifier.replace('/', '--')}"
     reference = folder / "refs" / revision
     try:

@@ -1,1 +1,1 @@
-"""Parts that targets on web servers share: addresses, keys, the HTTP client, and the errors of servers."""
+"""Code that all targets on web servers share: addresses, keys, the HTTP client, and the errors of servers."""

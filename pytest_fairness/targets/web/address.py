@@ -25,7 +25,7 @@ def is_web_address(url: str) -> bool:
 
 
 def public_target(target: str) -> str:
-    """Return a target as the user typed it (including `NAME=`), without the secrets of its address.
+    """Return the name of a target as the user typed it (including `NAME=`), without the secrets in its address.
 
     The user, the password and the values in the query are removed; references to environment variables stay.
     """

@@ -12,10 +12,10 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 from pytest_fairness.errors import TargetError
 
 SHORTEST = 8
-"""Minimum number of characters of a key that is removed from answers."""
+"""Minimum number of characters from which a key of letters only is removed from texts: shorter keys such as `none` may
+be ordinary words."""
 SHORTEST_MIXED = 4
-"""Minimum number of characters for a key that does not consist of letters only; short words such as `none` also occur
-in ordinary text."""
+"""Minimum number of characters from which a key with other characters than letters is removed from texts."""
 
 
 def key_of(target: str, variable: str) -> str:
@@ -65,5 +65,5 @@ def secret_remover(values: Iterable[str]) -> Callable[[str], str]:
 
 
 def is_distinct(value: str) -> bool:
-    """Return whether a key is distinct from words of ordinary text, so that it can be removed from answers."""
+    """Return whether a key is unlikely to be a word of ordinary text, so that it can be removed from texts."""
     return len(value) >= SHORTEST or (len(value) >= SHORTEST_MIXED and not value.isalpha())

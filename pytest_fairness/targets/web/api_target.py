@@ -1,4 +1,4 @@
-"""Base class of the targets that are asked through an SDK: OpenAI's and Anthropic's APIs."""
+"""Base class of the targets whose requests are sent through an SDK, for the APIs of OpenAI and Anthropic."""
 
 from __future__ import annotations
 

@@ -42,8 +42,7 @@ class RedirectedElsewhere(httpx2.RequestError):
 class BoundedClient(httpx2.AsyncClient):
     """HTTP client that reads at most `max_bytes` of a decompressed body.
 
-    A longer body of a successful response is dropped (see `is_too_long`). Of a longer body of an error, the beginning
-    is kept.
+    A longer body is dropped if the response is successful (see `is_too_long`); otherwise its beginning is kept.
 
     Args:
         max_bytes: maximum number of bytes of a body after decompression.

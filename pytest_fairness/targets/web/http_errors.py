@@ -29,7 +29,7 @@ class HttpErrors:
         endpoint: the server's address, without secrets.
         where: names of the settings for the address and the key.
         hidden: function that removes secrets from a text.
-        no_key: whether the environment variable of the key is not set; `where` names this variable last.
+        no_key: whether the environment variable of the key is not set; the last name in `where` is this variable.
     """
 
     name: str
@@ -66,7 +66,7 @@ class HttpErrors:
         )
 
     def for_status(self, status: int, headers: Mapping[str, str], said: str, check: str = "") -> RequestFailed:
-        """Return the error for an HTTP status that may concern only this request.
+        """Return the error for an HTTP status that may be due to this request alone.
 
         Args:
             status: the status.
@@ -92,7 +92,7 @@ class HttpErrors:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait that the header `Retry-After-Ms` or `Retry-After` demands, or `None`."""
+    """Return the pause in seconds that the header `Retry-After-Ms` or `Retry-After` demands, or `None`."""
     milliseconds, written = headers.get("retry-after-ms"), headers.get("retry-after")
     try:
         seconds = float(milliseconds) / 1000 if milliseconds else float(written or "")

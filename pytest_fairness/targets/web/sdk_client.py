@@ -19,7 +19,7 @@ from pytest_fairness.targets.web.http_client import BoundedClient, is_too_long, 
 from pytest_fairness.targets.web.http_errors import HttpErrors
 
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""Exceptions that may be raised when a malformed response is parsed."""
+"""Exceptions that the parsing of a malformed response may raise."""
 
 
 class Connection(TypedDict):
