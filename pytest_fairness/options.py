@@ -226,6 +226,21 @@ class RunSettings:
         default="none: send all requests and judge",
         in_ini=False,
     )
+    batch: bool = _setting(
+        False,
+        "Send the requests to openai: and anthropic: targets in batches of the provider, at half the price, and wait "
+        "up to 24 hours for the answers",
+        BOOLEAN,
+        default="false",
+        on_command_line=True,
+    )
+    batch_submit: bool = _flag(
+        "Send the requests in batches, and end without waiting and judging; a later run with --fairness-batch-collect "
+        "judges"
+    )
+    batch_collect: bool = _flag(
+        "Record the answers of the batches that have ended, and judge the items whose answers are all recorded"
+    )
     keep_days: float | None = _setting(
         None,
         "Days after which a run deletes recorded responses from the store",
@@ -308,6 +323,11 @@ class RunSettings:
         PRICES,
         default="none",
     )
+
+    @property
+    def in_batches(self) -> bool:
+        """Return whether requests are sent in batches."""
+        return (self.batch or self.batch_submit or self.batch_collect) and not self.replay
 
     def price_of(self, target: str) -> Price | None:
         """Return the price of a target's tokens; `None` if no price is set."""

@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("fairness", "LLM fairness regression testing")
     for option in OPTIONS:
         if option.on_command_line:
-            how: dict[str, Any] = {"action": "store_true"}
+            how: dict[str, Any] = {"action": "store_true", "default": None if option.in_ini else False}
             if option.metavar is not None:
                 how = {"metavar": option.metavar}
             if option.repeatable:

@@ -6,6 +6,10 @@ from collections.abc import Mapping
 
 from pytest_fairness.option_types import Price
 
+BATCH_PRICE = 0.5
+"""Price of an answer in a batch, as a share of the ordinary price: "50% cost discount compared to synchronous APIs"
+(OpenAI, guide to the Batch API), "50% of the standard API prices" (Anthropic, guide to batch processing)."""
+
 
 def cost_of(price: Price, prompt_tokens: float, completion_tokens: float) -> float:
     """Return the cost of the prompt and completion tokens, in the currency of the price."""

@@ -13,6 +13,7 @@ from pytest_fairness.asking.give_up import GiveUpTimer
 from pytest_fairness.asking.preflight import Preflight
 from pytest_fairness.asking.request_tracker import RequestTracker
 from pytest_fairness.asking.sender import Sender
+from pytest_fairness.asking.store.batch_table import BatchTable
 from pytest_fairness.asking.store.freshness import Freshness
 from pytest_fairness.asking.store.runs import RunId
 from pytest_fairness.asking.store.store import Store, response_key
@@ -20,6 +21,7 @@ from pytest_fairness.asking.store_sync import StoreSync
 from pytest_fairness.asking.timing import DEFAULT_TIMING, Timing
 from pytest_fairness.errors import AnswersMissing, FairnessError
 from pytest_fairness.options import RunSettings
+from pytest_fairness.plurals import counted
 from pytest_fairness.records import Request, Response
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.one_line import one_line
@@ -63,6 +65,7 @@ class Engine:
     ) -> None:
         run = run or RunId.new()
         self._store, self._target, self._replay = store, target, settings.replay
+        self._batches = BatchTable(store)
         self._fresh = Freshness(run.name, oldest)
         self._tracker, self._timing = RequestTracker(), timing
         timer = GiveUpTimer(target.name, settings.give_up, timing.give_up_unreachable)
@@ -166,7 +169,11 @@ class Engine:
         left = self._tracker.add(new, recorded)
         if self._replay:
             self._tracker.settle_elsewhere([], {key: _not_recorded(new[key]) for key in new if key not in recorded})
-        elif left:
+            return
+        if left and (batched := self._batches.pending(key for key in new if key not in recorded)):
+            self._tracker.settle_elsewhere([], dict.fromkeys(batched, _in_batch(self._target.name, len(batched))))
+            left = bool(self._tracker.next_unsent(1))
+        if left:
             with self._starting:
                 if self._thread is None:
                     self._start()
@@ -210,6 +217,15 @@ def _require_descriptors() -> None:
     finally:
         for descriptor in opened:
             os.close(descriptor)
+
+
+def _in_batch(name: str, count: int) -> AnswersMissing:
+    """Return the error for requests that no run may send, because a batch will answer them."""
+    which = counted(count, "request")
+    return AnswersMissing(
+        f"not answered yet: {which} to {name} in a batch. Run again later with --fairness-batch-collect, or with "
+        "--fairness-batch to wait"
+    )
 
 
 def _not_recorded(request: Request) -> AnswersMissing:

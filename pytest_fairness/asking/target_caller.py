@@ -45,7 +45,7 @@ class TargetCaller:
                 failure = RequestFailed(f"{name}: {type(error).__name__}: {said}")
         else:
             self._timer.record_answer()
-            return self._recordable(response)
+            return self.recordable(response)
         self._timer.record_failure(failure)
         return failure
 
@@ -55,7 +55,8 @@ class TargetCaller:
         error.__cause__, error.__suppress_context__ = None, True
         return error.with_traceback(None)
 
-    def _recordable(self, response: Response) -> Response:
+    def recordable(self, response: Response) -> Response:
+        """Return the response with the current date and without secrets; drop a text that is too long."""
         hidden = self._secrets.hidden
         too_long = len(response.text.encode("utf-8", "surrogatepass")) > self._settings.max_answer_bytes
         return replace(

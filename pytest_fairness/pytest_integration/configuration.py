@@ -49,6 +49,13 @@ def settings_from(config: pytest.Config) -> RunSettings:
             "--fairness-shard only sends a part of the requests. Remove --fairness-replay, --fairness-rebaseline and "
             "--fairness-measure, and use them in the run after the last part."
         )
+    if config.getoption("fairness_batch_submit") and any(map(config.getoption, (*others, "fairness_batch_collect"))):
+        raise pytest.UsageError(
+            "--fairness-batch-submit only submits the requests. Remove --fairness-batch-collect, --fairness-replay, "
+            "--fairness-rebaseline and --fairness-measure, and use them in the run that judges."
+        )
+    if config.getoption("fairness_batch_collect") and config.getoption("fairness_replay"):
+        raise pytest.UsageError("--fairness-batch-collect downloads answers, but --fairness-replay does not. Give one.")
     if config.getoption("fairness_reason") is not None and not config.getoption("fairness_rebaseline"):
         raise pytest.UsageError("--fairness-reason says why new baselines are accepted: add --fairness-rebaseline.")
     if config.getoption("fairness_measure") and config.getoption("fairness_rebaseline"):
@@ -73,7 +80,7 @@ def settings_from(config: pytest.Config) -> RunSettings:
         baselines=settings.root / settings.baselines,
         store=in_folder(settings.root, settings.store),
     )
-    if settings.shard is not None:
+    if settings.shard is not None or settings.batch_submit:
         return replace(settings, min_audits=0)  # no audit runs
     if given["min_audits"] is None and (_in_ci() or any(path.exists() for path in settings.probes)):
         return replace(settings, min_audits=1)  # a run without audits then fails
@@ -95,7 +102,9 @@ def root_from_here(config: pytest.Config) -> str:
 
 def without_interim_analyses(config: pytest.Config) -> bool:
     """Return whether the run makes no interim analyses, because it makes baselines or gives no verdicts."""
-    return any(map(config.getoption, ("fairness_rebaseline", "fairness_measure", "fairness_shard")))
+    return any(
+        map(config.getoption, ("fairness_rebaseline", "fairness_measure", "fairness_shard", "fairness_batch_submit"))
+    )
 
 
 def folder_in_repository(config: pytest.Config) -> str:

@@ -77,7 +77,9 @@ class DryRun:
             elif not REQUEST_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
                 tests += 1
         settings, targets = self._run.settings, self._run.targets
-        forecaster = Forecaster(self._run, last_only=without_interim_analyses(self._config))
+        forecaster = Forecaster(
+            self._run, last_only=without_interim_analyses(self._config) or self._run.settings.in_batches
+        )
         forecasts = [
             forecaster.forecast(
                 file,

@@ -47,6 +47,7 @@ from pytest_fairness.records import VerdictName
 from pytest_fairness.reports.text_layout import wrap
 from pytest_fairness.run import Run, error_result, open_judge
 from pytest_fairness.targets import open_target
+from pytest_fairness.targets.batch_client import has_batches
 
 if TYPE_CHECKING:
     from pytest_fairness.pytest_integration.controller.controller import Controller
@@ -88,16 +89,24 @@ def start(config: pytest.Config) -> None:
     config.pluginmanager.register(TerminalGuard(config), "fairness-terminal-guard")
     config.pluginmanager.register(Interruption(config, run), "fairness-ending")
     config.pluginmanager.register(session, NAME)
+    if settings.in_batches and not config.getoption("fairness_dry_run"):
+        from pytest_fairness.pytest_integration.batch_hooks import BatchHooks
+
+        config.pluginmanager.register(BatchHooks(config, session.service), "fairness-batches")
 
 
 def _require_targets(settings: RunSettings) -> None:
     """Raise `pytest.UsageError` if a target or the judge model cannot be opened."""
     try:
-        for target in settings.targets.values() or [settings.target]:
-            open_target(target, settings)
+        targets = [open_target(target, settings) for target in settings.targets.values() or [settings.target]]
         open_judge(settings)
     except TargetError as error:
         raise pytest.UsageError(str(error)) from error
+    if settings.in_batches and not any(map(has_batches, targets)):
+        raise pytest.UsageError(
+            f"{targets[0].name} cannot be asked in batches (fairness_batch). Name an openai: or anthropic: target, or "
+            "turn fairness_batch off."
+        )
 
 
 def _collect_probes(config: pytest.Config, settings: RunSettings) -> None:
@@ -152,10 +161,16 @@ class FairnessSession:
         goes_on = self._config.getoption("continue_on_collection_errors")
         if self._is_worker and self.service.probe_files.faulty and not goes_on:
             items.clear()
-        if (shard := self._run.settings.shard) is not None:
+        settings = self._run.settings
+        if settings.shard is not None or settings.batch_submit:
+            what = (
+                "submits requests in batches"
+                if settings.batch_submit
+                else f"sends the requests of shard {settings.shard}"
+            )
             for item in items:
                 if item.get_closest_marker("fairness") and not isinstance(item, FairnessItem):
-                    item.add_marker(pytest.mark.skip(reason=f"not run: this run sends the requests of shard {shard}"))
+                    item.add_marker(pytest.mark.skip(reason=f"not run: this run {what}"))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:

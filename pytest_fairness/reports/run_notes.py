@@ -9,7 +9,9 @@ from typing import Literal
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import ItemResult, Json, RowsWithoutGroup
 
-Kind = Literal["default-target", "no-audit", "few-audits", "inconclusive-runs", "rows-without-group", "shard"]
+Kind = Literal[
+    "default-target", "no-audit", "few-audits", "inconclusive-runs", "rows-without-group", "shard", "batches"
+]
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,14 @@ def on_shard(shard: str) -> RunNote:
         f"shard {shard}: this run sent its part of the requests and judged nothing. After the last part, put the "
         "stores together with `python -m pytest_fairness merge`, and judge with `pytest --fairness --fairness-replay`.",
     )
+
+
+ON_BATCHES = RunNote(
+    "batches",
+    "batches: this run submitted its requests and judged nothing. Record the answers and judge with `pytest --fairness "
+    "--fairness-batch-collect`, with the same store; providers answer within 24 hours.",
+)
+"""Note on a run that submitted its requests in batches."""
 
 
 def on_inconclusive_runs(results: Sequence[ItemResult], runs: int, *, fails: bool) -> list[RunNote]:

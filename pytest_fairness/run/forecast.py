@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pytest_fairness.asking.costs import cost_of
+from pytest_fairness.asking.costs import BATCH_PRICE, cost_of
 from pytest_fairness.asking.engine import BATCH
 from pytest_fairness.asking.store.freshness import ANY_ANSWER, Freshness
 from pytest_fairness.asking.store.store import response_key
@@ -24,6 +24,7 @@ from pytest_fairness.run.probe_items import RECENT, ProbeItem
 from pytest_fairness.run.run import Run
 from pytest_fairness.targets import likelihood_support
 from pytest_fairness.targets.base import Target
+from pytest_fairness.targets.batch_client import has_batches
 
 CHARACTERS_PER_TOKEN = 4.0
 """Average number of characters per token in English text; used if no recorded answer allows an estimate."""
@@ -49,6 +50,8 @@ class Forecast:
         known: number of recorded responses, of any age, from which the tokens are estimated. If it is 0, the tokens are
             estimated from the length of the prompts and from `max_tokens`; `completion_tokens` is then an upper limit.
         cost: cost of all tokens; `None` if a number of tokens or the target's price is unknown.
+        batch_cost: cost of all tokens in batches of the provider; `None` if the requests are not sent in batches, or if
+            `cost` is `None`.
         may_ask_more: whether answers can lead to follow-up requests, which are not counted.
         judge_requests: maximum number of requests to the judge model; equal answers are judged once.
         embedded: maximum number of texts sent to each embedding model, by the model's name in the probe; equal texts
@@ -66,6 +69,7 @@ class Forecast:
     completion_tokens: float | None
     known: int
     cost: float | None
+    batch_cost: float | None
     may_ask_more: bool
     judge_requests: int
     embedded: Mapping[str, int]
@@ -120,6 +124,7 @@ class Forecaster:
         self._seen |= left.keys()
         prompt_tokens, completion_tokens, known = self._tokens(target, requests, new)
         price = target and self._run.settings.price_of(target.name)
+        in_batches = self._run.settings.in_batches and target is not None and has_batches(target)
         cost = None
         if price and prompt_tokens is not None and completion_tokens is not None:
             cost = cost_of(price, prompt_tokens, completion_tokens)
@@ -134,6 +139,7 @@ class Forecaster:
             completion_tokens=completion_tokens,
             known=known,
             cost=cost,
+            batch_cost=cost * BATCH_PRICE if cost is not None and in_batches else None,
             may_ask_more=bool(requests) and type(probe).follow_ups is not Probe.follow_ups,
             judge_requests=len(requests.keys() | later) * probe.judging.votes if probe.judging else 0,
             embedded={name: len(keys) for name, keys in embedded.items()},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,11 @@ class Run(Closing):
         """Send the requests of the items and of their variants in the background, in order."""
         own_first = self.settings.max_requests is not None
         self.engines.plan(target, variants.requests(items, own_first=own_first))
+
+    async def send_in_batches(self, target: Target, items: Iterable[ProbeItem], say: Callable[[str], None]) -> None:
+        """Send the requests of the items and of their variants in batches; see `Engines.send_in_batches`."""
+        own_first = self.settings.max_requests is not None
+        await self.engines.send_in_batches(target, variants.requests(items, own_first=own_first), say)
 
     def ask_shard(self, target: Target, item: ProbeItem) -> None:
         """Send the item's requests of the run's shard, and wait for the responses.

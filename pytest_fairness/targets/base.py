@@ -35,6 +35,7 @@ class Target(Protocol):
             alone.
         lasting: `True` if answers depend only on the request, as embeddings do. Recorded answers are then reused
             regardless of their age, except with `--fairness-fresh`.
+        batch_client: method without arguments that returns a `BatchClient`; only if the provider offers batches.
 
     Examples:
         >>> class Shop:

@@ -173,8 +173,11 @@ class Claims:
                 self.database.execute("DELETE FROM claims WHERE process = ?", (process,))
 
     def _claimed(self, keys: Sequence[str], fresh: Freshness) -> set[str]:
-        query = "SELECT key FROM claims WHERE scope = ? AND key IN (SELECT value FROM json_each(?))"
-        return {key for (key,) in self.database.execute(query, (fresh.scope, json.dumps(list(keys))))}
+        """Return the keys that an owner has claimed, or that are in a batch."""
+        among = "key IN (SELECT value FROM json_each(?))"
+        query = f"SELECT key FROM claims WHERE scope = ? AND {among} UNION SELECT key FROM batch_requests WHERE {among}"  # noqa: S608 - constants
+        listed = json.dumps(list(keys))
+        return {key for (key,) in self.database.execute(query, (fresh.scope, listed, listed))}
 
     def _backing_off(self, keys: Sequence[str], owner: str) -> set[str]:
         query = "SELECT key FROM claims WHERE owner = ? AND flying = 0 AND key IN (SELECT value FROM json_each(?))"

@@ -76,6 +76,25 @@ CREATE TABLE preflights (     -- first requests of a run to its targets
     PRIMARY KEY (run, target)
 );
 """
+_BATCHES = """
+CREATE TABLE IF NOT EXISTS batches (  -- batches of a provider
+    token TEXT PRIMARY KEY,   -- in the metadata of the provider's batch
+    target TEXT NOT NULL,
+    state TEXT NOT NULL,      -- see BatchState
+    file TEXT NOT NULL,       -- the provider's id of the uploaded requests, or empty
+    remote TEXT NOT NULL,     -- the provider's id of the batch, or empty
+    process TEXT NOT NULL,    -- the process that works on the batch until `expires`
+    expires REAL NOT NULL,
+    created REAL NOT NULL,
+    touched REAL NOT NULL     -- last change of the state
+);
+CREATE TABLE IF NOT EXISTS batch_requests (  -- requests that no process may send, because a batch will answer them
+    key TEXT PRIMARY KEY,
+    token TEXT NOT NULL,
+    request TEXT NOT NULL     -- JSON
+);
+CREATE INDEX IF NOT EXISTS batch_requests_by_token ON batch_requests (token);
+"""
 _HISTORY = """
 CREATE TABLE IF NOT EXISTS history (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -91,6 +110,7 @@ _TABLES = f"""
 CREATE TABLE measurements (key TEXT PRIMARY KEY, measurement TEXT NOT NULL, created REAL NOT NULL);
 CREATE TABLE answer_sets (digest TEXT PRIMARY KEY, answers TEXT NOT NULL, created REAL NOT NULL);
 {_COORDINATION}
+{_BATCHES}
 {_HISTORY}
 """
 _MIGRATIONS = {
@@ -104,7 +124,7 @@ DROP TABLE old_responses;
 """,  # noqa: S608 - constants of this module
     4: "",
     5: f"""
-{_DROP_COORDINATION} {_COORDINATION} {_HISTORY}
+{_DROP_COORDINATION} {_COORDINATION} {_BATCHES} {_HISTORY}
 ALTER TABLE measurements ADD COLUMN created REAL NOT NULL DEFAULT 0;
 """,
 }

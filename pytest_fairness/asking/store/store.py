@@ -144,7 +144,7 @@ class Store(Closing):
         while rows := self.database.execute(query, (last, PAGE)):
             for last, key, target, request, response, created in rows:  # noqa: B007 - `last` is used after the loop
                 with self.database.readable():
-                    recorded = Recorded(key, target, _request(request), _response(response, created))
+                    recorded = Recorded(key, target, decode_request(request), _response(response, created))
                 yield recorded
 
     @in_transaction
@@ -164,7 +164,7 @@ class Store(Closing):
             key,
             fresh.run,
             target_identity,
-            _encode(_plain_request(request)),
+            encode_request(request),
             _encode(_plain_response(response)),
             response.created,
         )
@@ -175,7 +175,7 @@ class Store(Closing):
         self.database.execute(
             "INSERT INTO responses (key, run, target, request, response, created) VALUES (?, ?, ?, ?, ?, ?)", row
         )
-        self.database.execute("DELETE FROM claims WHERE key = ? AND scope = ?", (key, fresh.scope))
+        self._release(key, fresh)
 
     @in_transaction
     def record_failure(self, key: str, target_identity: str, message: str, fresh: Freshness = ANY_ANSWER) -> None:
@@ -188,12 +188,17 @@ class Store(Closing):
             fresh: rule for reused answers, of the run that sent the request.
         """
         now = self.database.now()
-        self.database.execute("DELETE FROM claims WHERE key = ? AND scope = ?", (key, fresh.scope))
+        self._release(key, fresh)
         self.database.execute("DELETE FROM failures WHERE created < ?", (now - FAILURE_KEPT,))
         self.database.execute(
             "INSERT INTO failures (target, key, scope, message, created) VALUES (?, ?, ?, ?, ?)",
             (target_identity, key, fresh.scope, storable(message), now),
         )
+
+    def _release(self, key: str, fresh: Freshness) -> None:
+        """Release the claim of a request, and take the request out of its batch."""
+        self.database.execute("DELETE FROM claims WHERE key = ? AND scope = ?", (key, fresh.scope))
+        self.database.execute("DELETE FROM batch_requests WHERE key = ?", (key,))
 
     def has_changed(self) -> bool:
         """Return whether another process or thread wrote anything since this thread's last call."""
@@ -250,7 +255,13 @@ def _plain_request(request: Request) -> dict[str, Json]:
     }
 
 
-def _request(text: str) -> Request:
+def encode_request(request: Request) -> str:
+    """Return the request as JSON, from which `decode_request` makes an equal request."""
+    return _encode(_plain_request(request))
+
+
+def decode_request(text: str) -> Request:
+    """Return the request from JSON that `encode_request` returned."""
     data: dict[str, Any] = json.loads(text)
     request = Request(**{**data, "sampling": Sampling(**data["sampling"])})
     _require(request.prompt, str)

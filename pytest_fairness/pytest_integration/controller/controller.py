@@ -218,6 +218,8 @@ class Controller:
         """Return the notes on the run; if a note makes the run fail and no test failed, set the exit code."""
         if self._settings.shard is not None:
             return [run_notes.on_shard(str(self._settings.shard))]
+        if self._settings.batch_submit:
+            return [run_notes.ON_BATCHES]
         asked_default = self._header.uses_default_target and bool(results or self._tests_ran)
         found = [RunNote("default-target", f"{DEFAULT.format('audited')}.")] if asked_default else []
         judged = [result for result in results if result.verdict.name.outcome != "error"]

@@ -28,6 +28,7 @@ from pytest_fairness.reports.formatting import age, printable
 from pytest_fairness.reports.text_layout import wrap
 from pytest_fairness.run import ProbeItem, Run
 from pytest_fairness.run.forecast import RequestCount, count_requests
+from pytest_fairness.targets.batch_client import has_batches
 
 if TYPE_CHECKING:
     from pytest_fairness.pytest_integration.items.item_targets import TargetSource
@@ -118,7 +119,7 @@ def _line(
         name = fixture_name(source, config.rootpath)
     parts = [printable(name), ", ".join(selected)]
     if sends and own:
-        analyses = list(analyses_of(own, last_only=without_interim_analyses(config)))
+        analyses = list(analyses_of(own, last_only=without_interim_analyses(config) or run.settings.in_batches))
         parts.append(_requests(run, target, analyses) + (", plus the requests of the tests" if tests else ""))
     return " · ".join(parts)
 
@@ -128,12 +129,14 @@ def _requests(run: Run, target: Target | None, analyses: Sequence[ProbeItem]) ->
         count = count_requests(run, target, analyses)
     except StoreError:  # the items that need the store report the error
         target, count = None, count_requests(run, None, analyses)
-    return _counts(run, count, known=target is not None)
+    by_batch = run.settings.in_batches and target is not None and has_batches(target)
+    return _counts(run, count, known=target is not None, by_batch=by_batch)
 
 
-def _counts(run: Run, count: RequestCount, *, known: bool) -> str:
+def _counts(run: Run, count: RequestCount, *, known: bool, by_batch: bool) -> str:
     oldest = "" if count.oldest is None else f" (oldest {age(run.started - count.oldest)})"
     part = f" (shard {run.settings.shard})" if run.settings.shard else ""
+    part += " by batch" if by_batch else ""
     if run.settings.replay:
         missing = f", {count.to_send:,} not recorded" if known and count.to_send else ""
         return f"no request is sent, {count.recorded:,} recorded{oldest}{missing}"

@@ -51,11 +51,15 @@ class RequestTotals:
         if total["planned"] > planned:
             # The run was interrupted before most of these reports arrived.
             planned, reused = int(total["planned"]), int(total["reused"])
+        # The answers of batches are recorded before the requests are planned, but were sent by this run.
+        reused = min(reused, max(0, planned - int(total["sent"])))
         cost = total["cost"] if "cost" in total and not total["uncounted"] else None
         return {**total, "planned": planned, "reused": reused, "cost": cost}
 
     def oldest_reused(self) -> float | None:
         """Return the date of the oldest reused response, in seconds since the epoch; `None` if none is reused."""
+        if not self.at_the_end()["reused"]:
+            return None
         with suppress(FairnessError):
             return self._run.engines.oldest_of(key for key, recorded in self._planned.items() if recorded)
         return None

@@ -99,13 +99,17 @@ class FairnessItem(pytest.Item):
         self._request._fillfixtures()
         if self.config.getoption("setuponly", False):
             return
-        shard = self._service.run.settings.shard
-        if shard is None:
+        settings = self._service.run.settings
+        if settings.shard is None and not settings.batch_submit:
             self._measured = self._service.measure(self, self._probe_item)
+            return
+        reason = f"not judged: this run sends the requests of shard {settings.shard}"
+        if settings.batch_submit:
+            self._service.planner.target_of(self)
+            reason = "not judged: this run submits the requests in batches"
         else:
             self._service.ask_shard(self, self._probe_item)
-            reason = f"not judged: this run sends the requests of shard {shard}"
-            raise pytest.skip.Exception(reason, _use_item_location=True)
+        raise pytest.skip.Exception(reason, _use_item_location=True)
 
     def runtest(self) -> None:
         """Judge the measurement; raise `Unfair` if the verdict fails the test."""

@@ -36,6 +36,7 @@ class RequestPlanner:
     """Planner of one process's requests; all requests of a target are planned once, for all its items.
 
     Attributes:
+        errors: errors of targets whose batches could not be sent or collected, by the id of the target object.
         stop_grace: seconds to wait at the end for requests in flight, because other workers may need their answers.
     """
 
@@ -46,6 +47,7 @@ class RequestPlanner:
         self._progress = ProgressLine(config)
         self._targets: dict[TargetSource, Target] = {}
         self._planned: set[TargetSource] = set()
+        self.errors: dict[int, FairnessError] = {}
 
     def progress(self, target: Target) -> AbstractContextManager[None]:
         """Return a context in which the progress line shows the requests of this target."""
@@ -55,13 +57,19 @@ class RequestPlanner:
         """Return the target of a probe item; `None` if the item's answers are in a file.
 
         The first call for a target plans the requests of all its items.
+
+        Raises:
+            FairnessError: the batches of the target could not be sent or collected.
         """
         source = target_source(item)
         if source is None:
             return None
         if source not in self._planned:
             self._plan(item, source)
-        return self._targets[source]
+        target = self._targets[source]
+        if (error := self.errors.get(id(target))) is not None:
+            raise error
+        return target
 
     def target_for(self, request: pytest.FixtureRequest) -> Target:
         """Return the target of a Python test, which is the value of the fixture `fairness_target`."""
@@ -102,6 +110,8 @@ class RequestPlanner:
         else:
             values: dict[str, object] = getattr(item, "funcargs", {})
             target = self._targets.get(source) or self._adopt(source, values[source.argname])
+        if id(target) in self.errors or self._run.settings.batch_submit:
+            return
         others = (other for other in item.session.items if target_source(other) == source)
         self._run.plan(target, analyses_of(others, last_only=self._final_only))
         self._planned.add(source)

@@ -79,7 +79,9 @@ def _block(forecast: Forecast) -> Iterator[str]:
         )
         yield f"  about {forecast['prompt_tokens']:,.0f} prompt tokens (4 characters each) and {answers}"
     if forecast["cost"] is not None:
-        yield f"  cost: {'about' if forecast['known'] else 'at most about'} {money(forecast['cost'])} (fairness_prices)"
+        by_batch = "" if forecast["batch_cost"] is None else f", by batch about {money(forecast['batch_cost'])}"
+        word = "about" if forecast["known"] else "at most about"
+        yield f"  cost: {word} {money(forecast['cost'])} (fairness_prices){by_batch}"
 
 
 def _total_cost(forecasts: Sequence[Forecast]) -> str:
@@ -88,7 +90,9 @@ def _total_cost(forecasts: Sequence[Forecast]) -> str:
     if not costs or len(costs) < len(asking):
         return ""
     word = "about" if all(forecast["known"] for forecast in asking) else "at most about"
-    return f", cost {word} {money(sum(costs))}"
+    batched = [forecast["batch_cost"] for forecast in asking if forecast["batch_cost"] is not None]
+    by_batch = f", by batch about {money(sum(batched))}" if len(batched) == len(costs) else ""
+    return f", cost {word} {money(sum(costs))}{by_batch}"
 
 
 def money(cost: float) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
+from typing import cast
 
+from pytest_fairness.asking.batches import timing
+from pytest_fairness.asking.batches.sender import BatchSender
 from pytest_fairness.asking.engine import Engine
 from pytest_fairness.asking.store.freshness import Freshness
 from pytest_fairness.asking.store.processes import this_process
@@ -21,6 +24,7 @@ from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
 from pytest_fairness.targets import likelihood_support
 from pytest_fairness.targets.base import Target
+from pytest_fairness.targets.batch_client import BatchTarget
 
 KEYS_AT_ONCE = 4_000
 """Number of keys that are looked up in one query."""
@@ -99,6 +103,29 @@ class Engines(Closing):
         """
         likelihood_support.require_support(target, requests)
         return self.engine(target).answers(requests)
+
+    async def send_in_batches(self, target: Target, requests: Iterable[Request], say: Callable[[str], None]) -> None:
+        """Send the requests without a recorded response in batches of the provider; see `BatchSender.send`.
+
+        Args:
+            target: a target with the method `batch_client`.
+            requests: all requests to this target.
+            say: function that shows a line to the user.
+        """
+        target.check()
+        self.engine(target)  # it finds the failures that are recorded from now on
+        sender = BatchSender(
+            self.store,
+            target,
+            cast("BatchTarget", target).batch_client(),
+            self._settings,
+            fresh=self.freshness(target),
+            run=self._run,
+            owner=f"{self._owner}/batches of {target.identity}",
+            timing=timing.DEFAULT_BATCH_TIMING,
+            say=say,
+        )
+        await sender.send(self.own_part(target, requests))
 
     def newly_planned(self) -> dict[str, bool]:
         """Return the requests planned since the last call: whether a response was recorded, by the request's key."""

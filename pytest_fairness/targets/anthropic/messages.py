@@ -10,7 +10,7 @@ import anthropic
 import httpx2
 
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
-from pytest_fairness.records import Request, Response
+from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.targets.one_line import identifier
 from pytest_fairness.targets.web.endpoint import Endpoint
 from pytest_fairness.targets.web.sdk_client import MALFORMED, SdkClient, read_response, said_in, token_count
@@ -106,11 +106,19 @@ class Messages(SdkClient):
 
     def _read(self, response: httpx2.Response) -> Response:
         try:
-            message = json.loads(response.content)
-            parts, reason, usage = message["content"], message.get("stop_reason"), message.get("usage")
-            text = "".join(str(part["text"]) for part in parts if part["type"] == "text")
+            return self._read_message(json.loads(response.content))
         except MALFORMED as error:
             raise self._malformed("a message", response.content) from error
+
+    def _read_message(self, message: Json) -> Response:
+        """Return the response in a message.
+
+        Raises:
+            RequestFailed: the message has no text.
+            Exception: one of `MALFORMED`; this is no message.
+        """
+        parts, reason, usage = message["content"], message.get("stop_reason"), message.get("usage")
+        text = "".join(str(part["text"]) for part in parts if part["type"] == "text")
         if not text and reason != "refusal":
             raise RequestFailed(f"{self._name}: the message of {self._endpoint} has no text (stop_reason {reason!r}).")
         usage = usage if isinstance(usage, dict) else {}

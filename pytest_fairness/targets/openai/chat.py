@@ -59,13 +59,7 @@ class Chat(SdkClient):
             RequestFailed: this request got no response, or a response that is not a chat completion.
             TargetError: no request can be answered: the key is rejected or the model is unknown.
         """
-        system = [] if request.system is None else [{"role": "system", "content": request.system}]
-        body: dict[str, Any] = {
-            "model": self._model,
-            "messages": [*system, {"role": "user", "content": request.prompt}],
-            **request.sampling.to_json(),
-            **(more or {}),
-        }
+        body = {**self._body(request), **(more or {})}
         in_json = json_format and request.answer_format == "json" and self._takes_json_format
         in_json = in_json and request not in self._asked_without_json
         with self._translated_errors():
@@ -134,6 +128,11 @@ class Chat(SdkClient):
         source = f"{self._name}: {self._endpoint}"
         return await parsed(lambda response: embeddings.read(response.content, len(texts), source), response)
 
+    def _body(self, request: Request) -> dict[str, Any]:
+        system = [] if request.system is None else [{"role": "system", "content": request.system}]
+        messages = [*system, {"role": "user", "content": request.prompt}]
+        return {"model": self._model, "messages": messages, **request.sampling.to_json()}
+
     async def _send(self, body: Mapping[str, Any], in_json: bool) -> httpx2.Response:
         fields = dict(body)
         if in_json:
@@ -173,12 +172,21 @@ class Chat(SdkClient):
 
     def _read(self, response: httpx2.Response) -> Response:
         try:
-            completion = json.loads(response.content)
-            choice = completion["choices"][0]
-            message = choice["message"]
-            text, refusal, reason = _joined(message.get("content")), message.get("refusal"), choice.get("finish_reason")
+            return self._read_completion(json.loads(response.content))
         except MALFORMED as error:
             raise self._malformed("a chat completion", response.content) from error
+
+    def _read_completion(self, completion: Json) -> Response:
+        """Return the response in a chat completion.
+
+        Raises:
+            RequestFailed: the completion has no text.
+            Exception: one of `MALFORMED`; this is no chat completion.
+        """
+        choice = completion["choices"][0]
+        message = choice["message"]
+        text, refusal, reason = _joined(message.get("content")), message.get("refusal"), choice.get("finish_reason")
+        usage, model = completion.get("usage"), identifier(completion.get("model"))
         if refusal:
             text, reason = text or str(refusal), "refusal"
         elif text is None and reason == "content_filter":
@@ -189,14 +197,13 @@ class Chat(SdkClient):
             )
         if isinstance(reason, str) and reason.casefold() in CUT_OFF:
             reason = "length"
-        usage = completion.get("usage")
         usage = usage if isinstance(usage, dict) else {}
         return Response(
             self._hidden_in_answers(text),
             finish_reason=reason if isinstance(reason, str) else None,
             prompt_tokens=token_count(usage.get("prompt_tokens")),
             completion_tokens=token_count(usage.get("completion_tokens")),
-            model=identifier(completion.get("model")),
+            model=model,
             fingerprint=identifier(completion.get("system_fingerprint")),
         )
 

@@ -11,6 +11,7 @@ from pytest_fairness.targets.web.api_keys import key_of
 from pytest_fairness.targets.web.api_target import ApiTarget, model_of
 
 if TYPE_CHECKING:
+    from pytest_fairness.targets.batch_client import BatchClient
     from pytest_fairness.targets.openai.chat import Chat
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -42,8 +43,17 @@ class OpenAITarget(ApiTarget["Chat"]):
     def _connect(self) -> Chat:
         from pytest_fairness.targets.openai.chat import Chat
 
-        where = f"--fairness-base-url and {KEY_NAME}" if self._own_url else KEY_NAME
-        return Chat(self._endpoint(where, KEY_NAME), setting=self.setting, serves=self.serves)
+        return Chat(self._endpoint(self._where, KEY_NAME), setting=self.setting, serves=self.serves)
+
+    @property
+    def _where(self) -> str:
+        return f"--fairness-base-url and {KEY_NAME}" if self._own_url else KEY_NAME
+
+    def batch_client(self) -> BatchClient:
+        """Return a client that sends requests in batches; see `Target.batch_client`."""
+        from pytest_fairness.targets.openai.batches import ChatBatches
+
+        return ChatBatches(self._endpoint(self._where, KEY_NAME), own_server=bool(self._own_url))
 
     async def ask(self, request: Request) -> Response:
         """Send one request once and return its response; see `Target.ask`."""

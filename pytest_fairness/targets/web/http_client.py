@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any, TypeVar
 
@@ -113,6 +113,46 @@ class BoundedClient(httpx2.AsyncClient):
         )
         read.next_request = response.next_request
         return read
+
+
+class StreamingClient(httpx2.AsyncClient):
+    """HTTP client for long downloads, which follows no redirect and sends nothing to another host.
+
+    Args:
+        base_url: address of the server.
+        settings: arguments of `httpx2.AsyncClient`.
+    """
+
+    def __init__(self, base_url: str, **settings: Any) -> None:
+        super().__init__(follow_redirects=False, **settings)
+        self._server = httpx2.URL(base_url)
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send a request.
+
+        Raises:
+            RedirectedElsewhere: the server named an address on another host for its results.
+        """
+        if not _same_host(self._server, request.url):
+            raise RedirectedElsewhere(str(self._server), 200, str(request.url))
+        return await super().send(request, **options)
+
+
+async def bounded_lines(pieces: AsyncIterator[bytes], limit: int) -> AsyncIterator[bytes]:
+    """Yield the lines of a body; leave out lines of more than `limit` bytes."""
+    line, skipping = bytearray(), False
+    async for piece in pieces:
+        *ends, rest = piece.split(b"\n")
+        for end in ends:
+            line += end
+            if not skipping and len(line) <= limit:
+                yield bytes(line)
+            line, skipping = bytearray(), False
+        line += rest
+        if len(line) > limit:
+            line, skipping = bytearray(), True
+    if line and not skipping:
+        yield bytes(line)
 
 
 def is_too_long(response: httpx2.Response) -> bool:

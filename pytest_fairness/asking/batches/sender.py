@@ -1,0 +1,306 @@
+"""Sender of one target's requests in batches: every answer is recorded once, every batch created and paid for once.
+
+The store holds a batch before the provider knows it. So a run that is killed at any step leaves a batch that the next
+run continues: requests not uploaded are uploaded, a batch that was perhaps created is looked up at the provider, and
+results that were not recorded are downloaded again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from functools import partial
+from itertools import islice
+from typing import TypeVar
+
+from pytest_fairness.asking.batches.timing import BatchTiming
+from pytest_fairness.asking.costs import BATCH_PRICE, with_cost
+from pytest_fairness.asking.give_up import GiveUpTimer
+from pytest_fairness.asking.request_counts import FAILURES
+from pytest_fairness.asking.request_tracker import COUNTED
+from pytest_fairness.asking.store.batch_table import Batch, BatchState, BatchTable
+from pytest_fairness.asking.store.freshness import Freshness
+from pytest_fairness.asking.store.runs import RunId
+from pytest_fairness.asking.store.store import Store, response_key
+from pytest_fairness.asking.target_caller import TargetCaller
+from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, RetryReason, TargetError, short_message
+from pytest_fairness.options import RunSettings
+from pytest_fairness.plurals import counted
+from pytest_fairness.records import Json, Request, Response
+from pytest_fairness.targets.base import Target
+from pytest_fairness.targets.batch_client import BATCHED, BatchClient, BatchIntent, BatchResult, BatchStatus
+
+T = TypeVar("T")
+
+AT_ONCE = 4_000
+"""Number of requests that are looked up in the store at once."""
+RECORDED_AT_ONCE = 100
+"""Number of results that are recorded in one transaction."""
+
+
+class BatchSender:
+    """Sender of requests to one target in batches.
+
+    Args:
+        store: the store.
+        target: the target; it is not opened.
+        client: client of the target's provider.
+        settings: settings of the run; `batch_submit`, `batch_collect`, `give_up`, `max_requests`, `max_answer_bytes`
+            and `prices` are used.
+        fresh: rule that decides which recorded answers are reused.
+        run: the run.
+        owner: name under which the store keeps the request counts; see `total_counts`.
+        timing: pauses and time limits.
+        say: function that shows a line to the user.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        target: Target,
+        client: BatchClient,
+        settings: RunSettings,
+        *,
+        fresh: Freshness,
+        run: RunId,
+        owner: str,
+        timing: BatchTiming,
+        say: Callable[[str], None],
+    ) -> None:
+        self._store, self._table = store, BatchTable(store)
+        self._target, self._client, self._settings = target, client, settings
+        self._fresh, self._run, self._owner, self._timing, self._say = fresh, run, owner, timing, say
+        timer = GiveUpTimer(target.name, settings.give_up, settings.give_up)
+        self._caller = TargetCaller(target, settings, timer)
+        self._tokens: set[str] = set()
+        self._counts: Counter[str] = Counter()
+        self._failures: Counter[str] = Counter()
+        self._failing_since: float | None = None
+
+    async def send(self, requests: Iterable[Request]) -> None:
+        """Send the requests without a recorded answer in batches; wait for the batches and record their results.
+
+        With `batch_submit`, return when all batches are created. With `batch_collect`, choose no requests for new
+        batches, and record only the results of batches that have ended.
+
+        Raises:
+            TargetError: the target cannot be asked.
+            AnswersMissing: requests were not submitted yet (`batch_collect`), or the provider cannot be reached.
+            RequestFailed: the provider rejects a batch.
+        """
+        try:
+            unsubmitted = self._choose(requests)
+            await self._work()
+        finally:
+            await self._client.close()
+        if unsubmitted:
+            raise AnswersMissing(
+                f"{counted(unsubmitted, 'request')} to {self._target.name} neither answered nor in a batch; submit "
+                "with --fairness-batch-submit, or send them now without --fairness-batch-collect"
+            )
+
+    def _choose(self, requests: Iterable[Request]) -> int:
+        """Write the requests of the next batches to the store, or count these requests (`batch_collect`)."""
+        chosen: dict[str, Request] = {}
+        size = unsubmitted = 0
+        rest = (request for request in requests if request.answer_format in BATCHED)
+        while some := {response_key(self._target.identity, each): each for each in islice(rest, AT_ONCE)}:
+            self._tokens |= set(self._table.pending(some).values())
+            for key in self._store.claims.unclaimed(list(some), self._fresh):
+                if key in chosen:
+                    continue
+                length = len(self._client.line(key, some[key]))
+                if not self._settings.batch_collect and (
+                    len(chosen) == self._client.max_requests or (chosen and size + length > self._client.max_bytes)
+                ):
+                    self._add(chosen)
+                    chosen, size = {}, 0
+                chosen[key] = some[key]
+                size += length
+        if self._settings.batch_collect:
+            unsubmitted = len(chosen)
+        elif chosen:
+            self._add(chosen)
+        return unsubmitted
+
+    def _add(self, requests: dict[str, Request]) -> None:
+        token = uuid.uuid4().hex
+        self._tokens.add(token)
+        self._table.add(
+            token,
+            self._target.identity,
+            requests,
+            fresh=self._fresh,
+            run=self._run,
+            max_requests=self._settings.max_requests,
+        )
+
+    async def _work(self) -> None:
+        """Bring every batch as far as the settings demand."""
+        pause = self._timing.first_poll
+        while True:
+            progressed, again = False, False
+            for batch in self._table.batches(self._tokens):
+                if not self._table.hold(batch.token, self._timing.lease):
+                    again = True
+                    continue
+                try:
+                    progressed |= await self._advance(batch)
+                except RequestFailed as error:
+                    self._require_patience(error)
+                    again = True
+                finally:
+                    self._table.release(batch.token)
+            left = self._table.batches(self._tokens)
+            submitted = all(batch.state is BatchState.CREATED for batch in left)
+            waits = not self._settings.batch_submit and not self._settings.batch_collect
+            if not left or (submitted and not waits and not again):
+                return
+            if progressed:
+                pause = self._timing.first_poll
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, self._timing.longest_poll)
+
+    async def _advance(self, batch: Batch) -> bool:
+        """Create the batch if necessary; record its results if it has ended; return whether its state has changed."""
+        created = batch.state is not BatchState.CREATED
+        if created:
+            batch = await self._created(batch)
+        elif self._settings.batch_submit:
+            return False
+        if self._settings.batch_submit:
+            return True
+        status = await self._limited(self._client.status(batch.remote))
+        self._failing_since = None
+        if status.ended:
+            await self._record_all(batch, status)
+        elif not created and self._settings.batch_collect:
+            left = len(self._table.requests(batch.token))
+            self._say(f"batch {batch.remote}: {status.name}, {status.settled:,} of {left:,} requests done")
+        return created or status.ended
+
+    async def _created(self, batch: Batch) -> Batch:
+        """Return the batch with the provider's id; create it at the provider if it does not exist there.
+
+        Raises:
+            FairnessError: the provider rejects the batch; if this is final, its requests are in no batch any more.
+        """
+        requests = self._table.requests(batch.token)
+        lines = [self._client.line(key, request) for key, request in requests.items()]
+        remote = None
+        if batch.state is BatchState.CREATING:
+            # A list that lacks the batch is reliable only some time after the batch may have been created.
+            await asyncio.sleep(max(0.0, batch.touched + self._timing.settle - self._store.database.now()))
+            remote = await self._limited(self._client.find(self._intent(batch, len(lines))))
+        if remote is None:
+            try:
+                if batch.state is BatchState.PLANNED:
+                    batch = batch._replace(file=await self._limited(self._client.upload(batch.token, lines)))
+                # Written before the batch is created, so that a later run looks for it.
+                batch = batch._replace(state=BatchState.CREATING)
+                self._table.put(batch)
+                remote = await self._limited(self._client.create(self._intent(batch, len(lines)), lines))
+            except (RequestFailed, TargetError) as error:
+                if isinstance(error, TargetError) or error.retry is None:
+                    self._table.delete(batch.token)
+                raise
+        batch = batch._replace(state=BatchState.CREATED, remote=remote)
+        self._table.put(batch)
+        self._failing_since = None
+        self._say(f"batch {remote} of {self._target.name}: {counted(len(lines), 'request')} submitted")
+        return batch
+
+    def _intent(self, batch: Batch, size: int) -> BatchIntent:
+        return BatchIntent(batch.token, batch.file, size, batch.created, self._table.remotes())
+
+    async def _record_all(self, batch: Batch, status: BatchStatus) -> None:
+        """Record the results of a batch that has ended; requests without a result have failed."""
+        async for results in _groups(self._client.results(batch.remote, status)):
+            self._record(batch, results)
+            self._table.hold(batch.token, self._timing.lease)
+        left = self._table.requests(batch.token)
+        reason = status.error or "the results of the batch have no readable line for this request"
+        error = RequestFailed(f"{self._target.name}: batch {batch.remote} ({status.name}): {reason}")
+        rest = iter(left)
+        while keys := list(islice(rest, RECORDED_AT_ONCE)):
+            self._record(batch, [BatchResult(key, error) for key in keys])
+        self._table.delete(batch.token)
+        failed = f", {counted(len(left), 'request')} without a result" if left else ""
+        self._say(f"batch {batch.remote} of {self._target.name}: {status.name}, results recorded{failed}")
+
+    def _record(self, batch: Batch, results: list[BatchResult]) -> None:
+        """Record results in one transaction; leave out requests that are not in the batch, or already recorded."""
+        outcomes = {result.key: self._recordable(result.outcome) for result in results}
+        settled = self._store.write(partial(self._write, batch, outcomes))
+        for key in settled:
+            outcome = outcomes[key]
+            self._counts["sent"] += 1
+            if isinstance(outcome, Response):
+                self._counts["answered"] += 1
+                self._counts["prompt_tokens"] += outcome.prompt_tokens or 0
+                self._counts["completion_tokens"] += outcome.completion_tokens or 0
+                self._counts["uncounted"] += None in (outcome.prompt_tokens, outcome.completion_tokens)
+            else:
+                self._counts["failed"] += 1
+                self._failures[short_message(str(outcome))] += 1
+        price = self._settings.price_of(self._target.name)
+        counts: dict[str, Json] = dict(with_cost({name: self._counts[name] for name in COUNTED}, price))
+        if "cost" in counts:
+            counts["cost"] *= BATCH_PRICE
+        self._store.runs.put_request_counts(self._run, self._owner, {**counts, FAILURES: dict(self._failures)})
+
+    def _write(self, batch: Batch, outcomes: dict[str, Response | FairnessError]) -> list[str]:
+        open_requests = self._table.requests(batch.token, outcomes)
+        for key, request in open_requests.items():
+            outcome = outcomes[key]
+            if isinstance(outcome, Response):
+                self._store.record(key, request, self._target.identity, outcome, self._fresh)
+            else:
+                self._store.record_failure(key, self._target.identity, str(outcome), self._fresh)
+        return list(open_requests)
+
+    def _recordable(self, outcome: Response | FairnessError) -> Response | FairnessError:
+        if isinstance(outcome, Response):
+            return self._caller.recordable(outcome)
+        return self._caller.without_secrets(outcome)
+
+    async def _limited(self, exchange: Awaitable[T]) -> T:
+        """Return the result of an exchange with the provider; raise `RequestFailed` after the time limit."""
+        try:
+            async with asyncio.timeout(self._timing.step):
+                return await exchange
+        except TimeoutError as error:
+            message = f"{self._target.name}: no answer about a batch within {self._timing.step:g} seconds."
+            raise RequestFailed(message, retry=RetryReason.TIMEOUT) from error
+
+    def _require_patience(self, error: RequestFailed) -> None:
+        """Return if another attempt may succeed soon.
+
+        Raises:
+            RequestFailed: another attempt would fail in the same way.
+            AnswersMissing: all attempts have failed for `fairness_give_up` seconds.
+        """
+        if error.retry is None:
+            raise error
+        now = time.monotonic()
+        self._failing_since = self._failing_since or now
+        if now - self._failing_since > self._settings.give_up:
+            raise AnswersMissing(
+                f"{self._caller.without_secrets(error)} The batches continue at the provider; run again to collect "
+                "their answers."
+            ) from error
+
+
+async def _groups(results: AsyncIterator[BatchResult]) -> AsyncIterator[list[BatchResult]]:
+    """Yield the results in lists of `RECORDED_AT_ONCE`."""
+    group: list[BatchResult] = []
+    async for result in results:
+        group.append(result)
+        if len(group) == RECORDED_AT_ONCE:
+            yield group
+            group = []
+    if group:
+        yield group

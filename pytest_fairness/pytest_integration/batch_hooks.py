@@ -1,0 +1,80 @@
+"""Requests in batches of the provider: sent before the first test, so that no time limit of a test ends the wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.pytest_integration.items.audit_service import AuditService
+from pytest_fairness.pytest_integration.items.item_targets import analyses_of, is_from_settings, target_source
+from pytest_fairness.reports.formatting import printable
+from pytest_fairness.reports.text_layout import wrap
+from pytest_fairness.targets.batch_client import has_batches
+
+if TYPE_CHECKING:
+    from _pytest.terminal import TerminalReporter
+
+    from pytest_fairness.targets.base import Target
+
+
+class BatchHooks:
+    """Hooks that send the requests of all selected items in batches; registered in every process of the run.
+
+    Targets of the user's fixtures are not asked in batches, because fixtures run with the tests.
+
+    Args:
+        config: pytest's configuration.
+        service: service of the run; it gets the errors of targets.
+    """
+
+    def __init__(self, config: pytest.Config, service: AuditService) -> None:
+        self._config, self._service = config, service
+        self._waiting = False
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Send the requests, and wait for the answers as the settings demand."""
+        if session.testsfailed and not self._config.getoption("continue_on_collection_errors"):
+            return  # pytest's own loop reports the errors and runs no test
+        if any(map(self._config.getoption, ("collectonly", "setuponly"))):
+            return
+        by_name: dict[str | None, list[pytest.Item]] = {}
+        for item in session.items:
+            source = target_source(item)
+            if source is not None and is_from_settings(source):
+                by_name.setdefault(source if isinstance(source, str) else None, []).append(item)
+        named = [(self._service.run.targets.named(name), items) for name, items in by_name.items()]
+        self._waiting = True
+        asyncio.run(self._send_all((target, items) for target, items in named if has_batches(target)))
+        self._waiting = False
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
+        """Say how to continue after an interruption of the wait."""
+        if self._waiting:
+            text = (
+                "the batches continue at the provider. Run again to wait for them, or later with "
+                "--fairness-batch-collect to record what is there."
+            )
+            for line in wrap(text, terminalreporter._tw.fullwidth, hanging="  "):
+                terminalreporter.write_line(line, bold=True)
+
+    async def _send_all(self, targets: Iterable[tuple[Target, list[pytest.Item]]]) -> None:
+        # At the same time, because one provider may need a day.
+        await asyncio.gather(*(self._send(target, items) for target, items in targets))
+
+    async def _send(self, target: Target, items: list[pytest.Item]) -> None:
+        try:
+            await self._service.run.send_in_batches(target, analyses_of(items, last_only=True), self._say)
+        except FairnessError as error:
+            self._service.planner.errors[id(target)] = error
+
+    def _say(self, text: str) -> None:
+        reporter: TerminalReporter | None = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None and not hasattr(self._config, "workerinput"):
+            reporter.ensure_newline()
+            reporter.write_line(f"fairness: {printable(text)}")

@@ -1,0 +1,110 @@
+"""Protocol of clients that send requests in batches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Collection, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.records import Request, Response
+from pytest_fairness.targets.base import Target
+
+BATCHED = frozenset({"text", "list", "titles", "json"})
+"""Answer formats of the requests that are sent in batches."""
+
+
+class BatchIntent(NamedTuple):
+    """Batch that is to be created, or that a run was creating when it ended.
+
+    Attributes:
+        token: unique name, which the batch's metadata contains if the provider has metadata.
+        file: the provider's id of the file with the requests; empty if there is none.
+        size: number of requests.
+        created: when the requests were chosen, in seconds since the epoch.
+        known: the provider's ids of all other batches in the store.
+    """
+
+    token: str
+    file: str
+    size: int
+    created: float
+    known: Collection[str]
+
+
+class BatchStatus(NamedTuple):
+    """Status of a batch at the provider.
+
+    Attributes:
+        name: the provider's word for the status.
+        ended: whether nothing more will be answered.
+        settled: number of requests that are answered or failed so far.
+        files: the provider's ids of the files with results.
+        error: why requests without a result have none; `None` if the provider gives no reason.
+    """
+
+    name: str
+    ended: bool
+    settled: int
+    files: tuple[str, ...] = ()
+    error: str | None = None
+
+
+class BatchResult(NamedTuple):
+    """Result of one request of a batch: its key, and its response or the error."""
+
+    key: str
+    outcome: Response | FairnessError
+
+
+class BatchClient(Protocol):
+    """Client that sends requests in batches.
+
+    All methods with `async` raise `RequestFailed`, whose attribute `retry` says whether another attempt may succeed,
+    and `TargetError` if no attempt can succeed.
+
+    Attributes:
+        max_requests: maximum number of requests in one batch.
+        max_bytes: maximum size of a batch's requests, written as lines.
+    """
+
+    max_requests: int
+    max_bytes: int
+
+    def line(self, key: str, request: Request) -> bytes:
+        """Return a request as one line of JSON, with its line end."""
+
+    async def upload(self, token: str, lines: Sequence[bytes]) -> str:
+        """Upload the requests, and return the provider's id of the file; empty if `create` sends the requests."""
+
+    async def find(self, intent: BatchIntent) -> str | None:
+        """Return the provider's id of a batch that was created earlier; `None` if it was not created."""
+
+    async def create(self, intent: BatchIntent, lines: Sequence[bytes]) -> str:
+        """Create a batch, and return the provider's id."""
+
+    async def status(self, remote: str) -> BatchStatus:
+        """Return the status of a batch."""
+
+    def results(self, remote: str, status: BatchStatus) -> AsyncIterator[BatchResult]:
+        """Yield the results of a batch that has ended, in any order; leave out lines that cannot be read."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+
+
+class BatchTarget(Target, Protocol):
+    """Target whose provider offers batches."""
+
+    def batch_client(self) -> BatchClient:
+        """Return a client that sends requests to the target in batches; nothing is sent yet."""
+
+
+def has_batches(target: Target) -> bool:
+    """Return whether the target's provider offers batches."""
+    return hasattr(target, "batch_client")
+
+
+def as_line(value: Any) -> bytes:
+    """Return a value as one line of JSON; ASCII, because a line of UTF-8 cannot hold lone surrogates."""
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"

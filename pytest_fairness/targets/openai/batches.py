@@ -1,0 +1,146 @@
+"""Client of OpenAI's Batch API: a file of requests is uploaded, and the results are files, too."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from pytest_fairness.errors import FairnessError, RequestFailed, TargetError
+from pytest_fairness.records import Json, Request, Response
+from pytest_fairness.targets.batch_client import BatchIntent, BatchResult, BatchStatus, as_line
+from pytest_fairness.targets.openai.chat import NEW_LIMIT_NAME, Chat
+from pytest_fairness.targets.web.endpoint import Endpoint
+from pytest_fairness.targets.web.http_client import StreamingClient
+from pytest_fairness.targets.web.sdk_client import LINE_OVERHEAD, MALFORMED, batch_id, read_results
+
+PATH = "/v1/chat/completions"
+TOKEN = "pytest_fairness"  # noqa: S105 - a name, not a secret
+"""Name of our token in the metadata of a batch."""
+ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
+CLOCK_SKEW = 300.0
+"""Seconds by which the clocks of the provider and of this machine may differ."""
+
+
+class ChatBatches(Chat):
+    """Client of the Files and Batches API.
+
+    The documented limits of a batch are 50,000 requests and 200 MB. Chat completions that must be JSON ask for it in
+    the field `response_format` only if the prompt contains the word JSON, because OpenAI rejects other requests.
+
+    Args:
+        endpoint: the model and its server.
+        own_server: whether this is a server of the user, which may know only the older name of `max_tokens`.
+    """
+
+    max_requests = 50_000
+    max_bytes = 200_000_000
+
+    def __init__(self, endpoint: Endpoint, *, own_server: bool) -> None:
+        super().__init__(endpoint)
+        self._limit_name = self._limit_name if own_server else NEW_LIMIT_NAME
+        self._line_limit = endpoint.max_bytes + LINE_OVERHEAD
+        self._download_client = StreamingClient(
+            endpoint.base_url, timeout=endpoint.timeout, trust_env=endpoint.trust_environment
+        )
+        self._download = self._client.with_options(http_client=self._download_client)
+
+    def line(self, key: str, request: Request) -> bytes:
+        """Return a request as one line of JSON; see `BatchClient`."""
+        body = self._body(request)
+        if "max_tokens" in body:
+            body[self._limit_name] = body.pop("max_tokens")
+        if request.answer_format == "json" and "json" in f"{request.system} {request.prompt}".casefold():
+            body["response_format"] = {"type": "json_object"}
+        return as_line({"custom_id": key, "method": "POST", "url": PATH, "body": body})
+
+    async def upload(self, token: str, lines: Sequence[bytes]) -> str:
+        """Upload the requests, and return the provider's id of the file; see `BatchClient`."""
+        with self._translated_errors():
+            file = await self._client.files.create(file=(f"{token}.jsonl", b"".join(lines)), purpose="batch")
+        return self._id(file)
+
+    async def find(self, intent: BatchIntent) -> str | None:
+        """Return the provider's id of the batch with the token in its metadata; see `BatchClient`."""
+        with self._translated_errors():
+            async for batch in self._client.batches.list(limit=100):
+                if (batch.metadata or {}).get(TOKEN) == intent.token:
+                    return self._id(batch)
+                if batch.created_at < intent.created - CLOCK_SKEW:
+                    break  # the list begins with the newest batch
+        return None
+
+    async def create(self, intent: BatchIntent, lines: Sequence[bytes]) -> str:
+        """Create a batch, and return the provider's id; see `BatchClient`."""
+        with self._translated_errors():
+            batch = await self._client.batches.create(
+                completion_window="24h",
+                endpoint="/v1/chat/completions",
+                input_file_id=intent.file,
+                metadata={TOKEN: intent.token},
+            )
+        return self._id(batch)
+
+    async def status(self, remote: str) -> BatchStatus:
+        """Return the status of a batch; see `BatchClient`."""
+        with self._translated_errors():
+            raw = await self._client.batches.with_raw_response.retrieve(remote)
+        content = raw.http_response.content
+        try:
+            batch = raw.http_response.json()
+            files = [batch_id(batch[name]) for name in ("output_file_id", "error_file_id") if batch.get(name)]
+            counts = batch.get("request_counts") or {}
+            settled = int(counts.get("completed") or 0) + int(counts.get("failed") or 0)
+            errors = [str(error["message"]) for error in (batch.get("errors") or {}).get("data") or []]
+            name = str(batch["status"])
+        except MALFORMED as error:
+            raise self._malformed("a batch", content) from error
+        said = self._errors.quoted("; ".join(errors[:3])) if errors else None
+        return BatchStatus(self._errors.quoted(name, 40), name in ENDED, settled, tuple(files), said)
+
+    async def results(self, remote: str, status: BatchStatus) -> AsyncIterator[BatchResult]:
+        """Yield the results of a batch that has ended; see `BatchClient`."""
+        for file in status.files:
+            with self._translated_errors():
+                async with self._download.files.with_streaming_response.content(file) as response:
+                    async for result in read_results(response.iter_bytes(), self._line_limit, self._result):
+                        yield result
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._download_client.aclose()
+        await super().close()
+
+    def _id(self, made: Any) -> str:
+        try:
+            return batch_id(made.id)
+        except MALFORMED as error:
+            raise self._malformed("a file or a batch", str(made).encode()) from error
+
+    def _result(self, line: Json) -> BatchResult:
+        key = str(line["custom_id"])
+        response, error = line.get("response"), line.get("error")
+        if error or not response:
+            said = error["message"] if error else "no response"
+            return BatchResult(key, RequestFailed(f"{self._name}: {self._errors.quoted(str(said))}"))
+        body, status = response["body"], response["status_code"]
+        if status != 200:
+            said = body["error"]["message"] if isinstance(body, dict) and "error" in body else body
+            return BatchResult(key, self._errors.for_status(int(status), {}, str(said)))
+        return BatchResult(key, self._outcome(body))
+
+    def _outcome(self, body: Json) -> Response | FairnessError:
+        try:
+            return self._read_completion(body)
+        except RequestFailed as error:
+            return error
+        except MALFORMED:
+            return self._malformed("a chat completion", str(body).encode("utf-8", "replace"))
+
+    def _status_error(self, status: int, said: str, error: Any) -> RequestFailed | TargetError:
+        if status == 404:
+            return TargetError(
+                f"{self._name}: {self._endpoint} offers no batches, or has no such batch (HTTP 404: "
+                f"{self._errors.quoted(said)}). Check {self._where}: a batch belongs to the account that created it. "
+                "To send the requests one by one, turn fairness_batch off."
+            )
+        return super()._status_error(status, said, error)

@@ -1,0 +1,356 @@
+"""`fairness_batch`, `--fairness-batch-submit` and `--fairness-batch-collect`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+
+from pytest_fairness.asking.batches import timing
+from pytest_fairness.asking.store.store import Store
+from pytest_fairness.options import RunSettings
+from pytest_fairness.targets import open_target
+from pytest_fairness.targets.batch_client import BatchTarget
+from tests.support.asking import wait_until
+from tests.support.batch_server import BatchServer, HeldBatch, HttpError, MessageBatchServer
+from tests.support.projects import PLUGINS, PROBE, Project, ini, says
+
+REQUESTS = 30
+"""Requests of `PROBE`."""
+SHORT = timing.BatchTiming(first_poll=0.05, longest_poll=0.2, settle=0.2)
+CONFTEST = """
+from pytest_fairness.asking.batches import timing
+timing.DEFAULT_BATCH_TIMING = timing.BatchTiming(first_poll=0.05, longest_poll=0.2, settle=0.2)
+"""
+
+
+@pytest.fixture(params=["openai"])
+def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
+    monkeypatch.setattr(timing, "DEFAULT_BATCH_TIMING", SHORT)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789")
+    with BatchServer() if request.param == "openai" else MessageBatchServer() as server:
+        if request.param == "openai":
+            monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        else:
+            monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        yield server
+
+
+def target_of(server: BatchServer) -> str:
+    return "anthropic:tiny" if isinstance(server, MessageBatchServer) else "openai:tiny"
+
+
+def run(project: Project, server: BatchServer, *arguments: str) -> pytest.RunResult:
+    return project.run("--fairness", *arguments, target=target_of(server))
+
+
+def recorded(project: Project) -> list[str]:
+    with Store(project.path / ".fairness/responses.sqlite") as store:
+        return [each.key for each in store.all_recorded()]
+
+
+def require_once(project: Project, server: BatchServer, batches: int = 1) -> None:
+    """Require that each request was in one batch, that each answer is recorded once, and that nothing is left."""
+    assert len(server.batches) == batches
+    assert set(server.asked.values()) == {1}
+    assert sorted(recorded(project)) == sorted(server.asked)
+    assert not server.single
+    with Store(project.path / ".fairness/responses.sqlite") as store:
+        assert store.database.execute("SELECT * FROM batches") == []
+        assert store.database.execute("SELECT * FROM batch_requests") == []
+
+
+def test_a_run_in_batches_gives_the_same_verdicts(project: Project, server: BatchServer) -> None:
+    project.probe()
+    batched = project.report("--fairness-batch", target=target_of(server))
+    require_once(project, server)
+    assert len(server.asked) == REQUESTS
+    alone = project.report("-o", "fairness_store=alone", target=target_of(server))
+    assert len(server.single) == REQUESTS
+    assert [item["value"] for item in batched["items"]] == [item["value"] for item in alone["items"]]
+    counts = ("planned", "reused", "sent", "failed")
+    assert [batched["requests"][name] for name in counts] == [REQUESTS, 0, REQUESTS, 0]
+
+
+def test_submit_and_collect(project: Project, server: BatchServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    project.probe()
+    server.polls = 3
+    submitted = run(project, server, "--fairness-batch-submit", "-rs")
+    assert submitted.ret == 0
+    submitted.assert_outcomes(skipped=2)
+    assert says(submitted, "30 requests submitted")
+    assert says(submitted, "batches: this run submitted its requests and judged nothing.")
+    assert says(submitted, "30 requests to send by batch")
+    again = run(project, server, "--fairness-batch-submit")
+    assert again.ret == 0
+    assert len(server.batches) == 1
+    for _ in range(2):
+        early = run(project, server, "--fairness-batch-collect")
+        assert early.ret == pytest.ExitCode.TESTS_FAILED
+        early.assert_outcomes(errors=2)
+        assert says(early, "not answered yet: ")
+    collected = run(project, server, "--fairness-batch-collect")
+    collected.assert_outcomes(passed=2)
+    require_once(project, server)
+    assert server.keys <= {"Bearer sk-test-0123456789", "sk-ant-0123456789"}
+    for file in (project.path / ".fairness").iterdir():
+        assert b"0123456789" not in file.read_bytes(), file
+
+
+def test_an_ordinary_run_sends_no_request_of_a_batch(project: Project, server: BatchServer) -> None:
+    project.probe()
+    server.polls = 1_000
+    run(project, server, "--fairness-batch-submit")
+    for more in ((), ("--fairness-fresh",)):
+        result = run(project, server, *more)
+        result.assert_outcomes(errors=2)
+        assert says(result, "--fairness-batch-collect")
+    assert not server.single
+
+
+def test_collect_names_requests_that_were_not_submitted(project: Project, server: BatchServer) -> None:
+    project.probe()
+    result = run(project, server, "--fairness-batch-collect")
+    result.assert_outcomes(errors=2)
+    assert says(result, "30 requests to")
+    assert says(result, "neither answered nor in a batch; submit with --fairness-batch-submit")
+    assert not server.batches
+    assert not server.single
+
+
+def test_workers_share_a_batch(project: Project, server: BatchServer) -> None:
+    project.write("conftest.py", CONFTEST)
+    project.probe()
+    result = run(project, server, "--fairness-batch", "-n", "2")
+    result.assert_outcomes(passed=2)
+    require_once(project, server)
+
+
+def test_growing_trials_ask_the_maximum(project: Project, server: BatchServer) -> None:
+    project.probe(text=PROBE.replace("trials: 10", "trials: {start: 4, max: 10}"))
+    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+    require_once(project, server)
+    assert len(server.asked) == REQUESTS
+
+
+def test_failed_requests_fail_and_are_sent_again_in_the_next_batch(project: Project, server: BatchServer) -> None:
+    project.probe()
+    failing = 10
+    fair, left = server.answer, iter(range(failing))
+    server.answer = lambda body: HttpError(500, "overheated") if next(left, None) is not None else fair(body)
+    report = project.report("--fairness-batch", target=target_of(server))
+    assert report["requests"]["failed"] == failing
+    assert not server.single
+    assert "HTTP 500" in report["requests"]["failures"][0]["message"]
+    assert "overheated" in report["requests"]["failures"][0]["message"]
+    server.answer = fair
+    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+    assert len(server.batches[1].requests) == failing
+    assert len(set(recorded(project))) == REQUESTS
+
+
+def test_an_expired_batch_keeps_what_it_has(project: Project, server: BatchServer) -> None:
+    project.probe()
+
+    def expire(batch: HeldBatch) -> None:
+        batch.status, batch.lost = "expired", set(list(batch.requests)[:12])
+
+    server.ending = expire
+    run(project, server, "--fairness-batch")
+    assert len(recorded(project)) == REQUESTS - 12
+    server.ending = lambda _: None
+    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+    assert len(server.batches[1].requests) == 12
+    assert sorted(recorded(project)) == sorted(server.asked)
+
+
+def test_hostile_results(project: Project, server: BatchServer) -> None:
+    """Lines that are no JSON, are too long, repeat a key or name an unknown one cost only their own requests."""
+    project.probe()
+
+    def rewrite(lines: list[bytes]) -> list[bytes]:
+        unknown = lines[4].replace(lines[4].split(b'"custom_id": "')[1][:64], b"f" * 64)
+        long = lines[1].replace(b'"model": "', b'"model": "' + b"x" * 200_000)
+        return [b"\x00\xff{", long, b"[]", b"", lines[3], lines[3], unknown, *lines[5:]]
+
+    server.rewrite = rewrite
+    report = project.report("--fairness-batch", "-o", "fairness_max_answer_bytes=50000", target=target_of(server))
+    assert len(recorded(project)) == len(set(recorded(project))) == REQUESTS - 4
+    assert report["requests"]["failed"] == 4
+    assert not server.single
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("step", ["upload", "create", "poll", "download"])
+def test_a_killed_run_pays_nothing_twice(project: Project, server: BatchServer, step: str, when: str) -> None:
+    project.write("conftest.py", CONFTEST)
+    project.probe()
+    killed = start(project, server)
+
+    def kill(at: str) -> None:
+        if at == step and killed.poll() is None:
+            killed.kill()
+            killed.wait()
+
+    setattr(server, when, kill)
+    killed.communicate(timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+    require_once(project, server)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+@pytest.mark.timeout(120)
+def test_a_run_that_is_killed_while_it_records_pays_nothing_twice(project: Project, server: BatchServer) -> None:
+    kill = """
+import os
+from pytest_fairness.asking.batches import sender
+sender.RECORDED_AT_ONCE = 7
+record = sender.BatchSender._record
+def recording(self, *results):
+    record(self, *results)
+    if len(list(self._store.all_recorded())) == 14:
+        os.kill(os.getpid(), 9)
+sender.BatchSender._record = recording
+"""
+    project.write("conftest.py", CONFTEST + kill)
+    project.probe()
+    killed = start(project, server)
+    killed.communicate(timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(recorded(project)) == 14
+    project.write("conftest.py", "")
+    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+    require_once(project, server)
+
+
+def test_an_interrupted_wait_says_how_to_go_on(project: Project, server: BatchServer) -> None:
+    project.write("conftest.py", CONFTEST)
+    project.probe()
+    server.polls = 1_000
+    waiting = start(project, server)
+    wait_until(lambda: server.steps["poll"] >= 2, 60)
+    waiting.send_signal(signal.SIGINT)
+    output, _ = waiting.communicate(timeout=60)
+    assert waiting.returncode == pytest.ExitCode.INTERRUPTED
+    assert "the batches continue at the provider. Run again to wait for them" in " ".join(output.split())
+    server.polls = server.batches[0].polls + 1
+    run(project, server, "--fairness-batch-collect").assert_outcomes(passed=2)
+    require_once(project, server)
+
+
+def test_time_limits_of_tests_do_not_end_the_wait(project: Project, server: BatchServer) -> None:
+    project.probe()
+    server.polls = 12
+    run(project, server, "--fairness-batch", "--timeout=1").assert_outcomes(passed=2)
+    require_once(project, server)
+
+
+def test_requests_are_divided_by_the_limits_of_the_provider(
+    project: Project, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.probe()
+    client = type(cast("BatchTarget", open_target(target_of(server), RunSettings(project.path))).batch_client())
+    monkeypatch.setattr(client, "max_requests", 13)
+    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+    assert [len(batch.requests) for batch in server.batches] == [13, 13, 4]
+    require_once(project, server, batches=3)
+    monkeypatch.setattr(client, "max_bytes", 2_000)
+    run(project, server, "--fairness-batch", "--fairness-fresh").assert_outcomes(passed=2)
+    assert all(len(batch.requests) < 13 for batch in server.batches[3:])
+    assert sum(len(batch.requests) for batch in server.batches[3:]) == REQUESTS
+
+
+def test_a_provider_that_fails_for_a_while(project: Project, server: BatchServer) -> None:
+    """Each request of the run fails once with an internal error, before or after the server has done the step."""
+    project.probe()
+    failed: set[str] = set()
+
+    def fail(step: str) -> None:
+        if step not in failed:
+            failed.add(step)
+            raise HttpError(500, "a moment, please")
+
+    server.after = fail
+    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+    assert {"create", "list", "poll", "download"} <= failed
+    require_once(project, server)
+
+
+def test_a_provider_that_rejects_the_key_or_has_no_batches(project: Project, server: BatchServer) -> None:
+    project.probe()
+
+    def reject(status: int) -> None:
+        def rejected(_: str) -> None:
+            raise HttpError(status, "sk-test-0123456789 is wrong")
+
+        server.before = rejected
+
+    for status, text in ((401, "rejects the key"), (404, "offers no batches")):
+        reject(status)
+        result = run(project, server, "--fairness-batch")
+        result.assert_outcomes(errors=2)
+        assert says(result, text)
+        assert "0123456789" not in result.stdout.str()
+    server.before = lambda _: None
+    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+    require_once(project, server)
+
+
+def test_the_budget_holds(project: Project, server: BatchServer) -> None:
+    project.probe()
+    run(project, server, "--fairness-batch", "--fairness-max-requests", "12")
+    assert len(server.asked) == 12
+    assert not server.single
+
+
+def test_the_dry_run_shows_both_prices(project: Project, server: BatchServer) -> None:
+    project.probe(text=PROBE.replace("trials: 10", "trials: 10\nsampling: {max_tokens: 100}"))
+    project.write("pytest.ini", ini(fairness_batch="true", fairness_prices="tiny 1000 1000"))
+    result = project.run("--fairness-dry-run", target=target_of(server))
+    assert says(result, "cost: at most about 3.24 (fairness_prices), by batch about 1.62"), result.outlines
+    assert not server.batches
+
+
+def test_the_cost_of_a_batch_is_half(project: Project, server: BatchServer) -> None:
+    project.probe()
+    project.write("pytest.ini", ini(fairness_batch="true", fairness_prices="tiny 1000 1000"))
+    report = project.report(target=target_of(server))
+    assert report["requests"]["cost"] == pytest.approx(REQUESTS * 110 * 1000 / 1e6 / 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--fairness-batch"], "cannot be asked in batches"),
+        (["--fairness-batch-submit", "--fairness-batch-collect"], "--fairness-batch-submit only submits"),
+        (["--fairness-batch-submit", "--fairness-rebaseline"], "--fairness-batch-submit only submits"),
+        (["--fairness-batch-collect", "--fairness-replay"], "--fairness-batch-collect downloads"),
+    ],
+)
+def test_impossible_combinations(project: Project, arguments: list[str], text: str) -> None:
+    project.probe()
+    result = project.run("--fairness", *arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert text in result.stderr.str()
+
+
+def start(project: Project, server: BatchServer, *arguments: str) -> subprocess.Popen[str]:
+    asked = ["--fairness", "--fairness-batch", "--fairness-target", target_of(server)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", *PLUGINS, "-p", "no:cacheprovider", *asked, *arguments],
+        cwd=project.path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=dict(os.environ),
+    )
