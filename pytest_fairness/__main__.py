@@ -26,7 +26,7 @@ from pytest_fairness.version import __version__
 COMMANDS = {
     "init": (init, "write a first probe and a CI workflow into a project"),
     "measure": (measure, "measure a file of answers without a probe: estimates and effect sizes"),
-    "export": (export, "write the recorded answers of a probe as JSON Lines"),
+    "export": (export, "write tables of measurements and words, or the recorded answers of a probe"),
     "sample": (sample, "write a balanced sample of recorded answers for fine-tuning"),
     "compare": (compare, "compare two JSON reports"),
     "diff": (diff, "show what changed in the baselines since a git revision"),

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pytest_fairness.commands import recorded as recorded_answers
-from pytest_fairness.commands.output import write
+from pytest_fairness.commands.output import add_table_arguments, write
 from pytest_fairness.commands.recorded import replay_run, replay_settings
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.records import Json
@@ -20,19 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     recorded_answers.add_arguments(
         parser, source="probe file; for --measurements and --words also a JSON report (default: the last run)"
     )
-    parser.add_argument(
-        "--measurements",
-        type=Path,
-        metavar="FILE",
-        help="write a table with one row for each item to FILE, which ends in .csv, .parquet or .tex",
-    )
-    parser.add_argument(
-        "--words",
-        type=Path,
-        metavar="FILE",
-        help="write a table to FILE with one row for each word of each item that compares texts; FILE ends in .csv, "
-        ".parquet or .tex",
-    )
+    add_table_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -91,7 +79,8 @@ def _document(arguments: argparse.Namespace) -> Mapping[str, Json]:
             document = last_run(store)
     if document is None:
         raise FairnessError(
-            f"{path}: this store holds no run. Run `pytest --fairness` first, or name another store with --store."
+            f"{path}: this store holds no run. Run `pytest --fairness` first, name another store with --store, "
+            "or name a JSON report. To get tables of a file of answers, use `measure` with --measurements FILE."
         )
     if source is None:
         return document

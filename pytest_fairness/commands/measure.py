@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from pytest_fairness.commands.output import add_table_arguments
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.version import __version__
@@ -61,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write a report to FILE, which ends in .json, .html or .md; may be repeated",
     )
+    add_table_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -73,12 +75,17 @@ def run(arguments: argparse.Namespace) -> None:
     from pytest_fairness.reports import files
     from pytest_fairness.reports.document import report_document
     from pytest_fairness.reports.run_notes import on_rows_without_group
+    from pytest_fairness.reports.tables.data_table import require_writable
+    from pytest_fairness.reports.tables.measurements import measurements
     from pytest_fairness.reports.terminal.summary import measured_summary
     from pytest_fairness.run.answer_file import AnswerFile
+    from pytest_fairness.run.word_tables import words_of_file
 
     started = time.time()
     for path in arguments.report:
         files.require_writable(path, "--report")
+    for path in filter(None, (arguments.measurements, arguments.words)):
+        require_writable(path)
     given = AnswerFile(
         path=arguments.answers,
         group=arguments.group,
@@ -106,6 +113,12 @@ def run(arguments: argparse.Namespace) -> None:
     for path in arguments.report:
         files.write(document, path, {}, option="--report")
         print(f"wrote {path}")
+    if arguments.measurements is not None:
+        measurements(document).write(arguments.measurements)
+        print(f"wrote {arguments.measurements}")
+    if arguments.words is not None:
+        words_of_file(document, found.probe).write(arguments.words)
+        print(f"wrote {arguments.words}")
     if arguments.write_probe is not None:
         print(f"wrote {arguments.write_probe}, which gives the same numbers:")
         print(shlex.join(["pytest", "--fairness-measure", str(arguments.write_probe)]))

@@ -1,7 +1,8 @@
-"""Output of commands to a file or to standard output."""
+"""Output of commands to files or to standard output."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterable
 from contextlib import nullcontext
@@ -23,3 +24,20 @@ def write(parts: Iterable[str], output: Path | None) -> None:
         if isinstance(error, BrokenPipeError):
             raise
         raise FairnessError(f"{output}: cannot be written ({error.strerror}).") from error
+
+
+def add_table_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that name the files of the tables of measurements and words."""
+    parser.add_argument(
+        "--measurements",
+        type=Path,
+        metavar="FILE",
+        help="write a table with one row for each item to FILE, which ends in .csv, .parquet or .tex",
+    )
+    parser.add_argument(
+        "--words",
+        type=Path,
+        metavar="FILE",
+        help="write a table to FILE with one row for each word of each item that compares texts; FILE ends in .csv, "
+        ".parquet or .tex",
+    )

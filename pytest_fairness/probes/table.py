@@ -14,6 +14,9 @@ from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.diagnostics import raise_file_errors
 from pytest_fairness.records import MAX_LINE, Json
 
+SEPARATORS = {";": "semicolons", "\t": "tabs"}
+"""Characters that spreadsheets of some languages write between columns in place of commas."""
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -110,6 +113,9 @@ def _csv_rows(text: str, name: str) -> Table:
                 continue
             if not columns:
                 columns = [column.strip() for column in fields]
+                other = next((plural for mark, plural in SEPARATORS.items() if mark in columns[0]), None)
+                if len(columns) == 1 and other:
+                    raise ProbeError(f"{name}:{line}: the columns are separated by {other}; save the file with commas")
                 repeated = sorted({column for column in columns if columns.count(column) > 1})
                 if repeated:
                     errors.append(f"{name}:{line}: the column {', '.join(map(repr, repeated))} occurs twice")

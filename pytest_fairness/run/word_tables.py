@@ -56,6 +56,13 @@ def words_of_run(document: Mapping[str, Json], settings: RunSettings) -> DataTab
     return DataTable.joined(tables, words([]))
 
 
+def words_of_file(document: Mapping[str, Json], probe: Probe) -> DataTable:
+    """Return the table of words of all measured items of a probe whose answers are in a file."""
+    known, answers = {item.id: item for item in items_of(probe)}, kinds.rows(probe)
+    measured = [item for item in document["items"] if item["value"] is not None]
+    return DataTable.joined((words_of(known[item["id"]], answers, item["details"]) for item in measured), words([]))
+
+
 def is_of_probe_file(item: Mapping[str, Json]) -> bool:
     """Return whether an item of a report document belongs to a probe file, rather than to a Python test."""
     file: str = item["nodeid"].partition("::")[0]

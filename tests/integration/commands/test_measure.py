@@ -126,6 +126,31 @@ def test_the_written_probe_gives_the_same_numbers(
         assert own == item
 
 
+def test_tables_of_measurements_and_words_are_written(capsys: pytest.CaptureFixture[str]) -> None:
+    written()
+    assert measure("--measurements", "results.csv", "--words", "words.csv", "--audit", "jsd") == 0
+    assert "wrote results.csv\nwrote words.csv\n" in capsys.readouterr().out
+    with Path("results.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["item"], row["groups"], row["n_by_group"]) == ("jsd[gender=woman]", "woman vs man", "woman 60, man 60")
+    assert float(row["interval_low"]) < float(row["value"]) < float(row["interval_high"])
+    with Path("words.csv").open(encoding="utf-8", newline="") as file:
+        words = {row["word"]: row for row in csv.DictReader(file)}
+    assert words["kitchen"]["side"] == "woman"
+    assert int(words["kitchen"]["texts_marked"]) > int(words["kitchen"]["texts_unmarked"]) == 0
+    assert measure("--words", "words.xlsx") == 2
+    assert "words.xlsx: the suffix selects the format of a table" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("mark", "named"), [(";", "semicolons"), ("\t", "tabs")])
+def test_a_file_with_other_separators_is_named(mark: str, named: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("answers.csv").write_text(mark.join(["gender", "answer"]) + f"\nman{mark}A lamp, a rug.\n", "utf-8")
+    assert measure() == 2
+    assert capsys.readouterr().err == (
+        f"error: answers.csv:1: the columns are separated by {named}; save the file with commas\n"
+    )
+
+
 def test_500_answers_take_at_most_10_seconds() -> None:
     written(rows=500)
     before = resource.getrusage(resource.RUSAGE_SELF)
