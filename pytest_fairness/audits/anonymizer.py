@@ -97,7 +97,7 @@ class Anonymizer:
         declared: all values of the probe's axes, and the probe's own extra terms. A term of several words is removed as
             a phrase and word by word, except generic words such as "person".
         names: case-folded first names; `words` removes a first name if the text writes it as a name.
-        enabled: whether to remove anything.
+        enabled: whether to remove identity terms and names.
     """
 
     def __init__(self, declared: Iterable[str], *, names: Collection[str] = (), enabled: bool = True) -> None:
@@ -120,9 +120,9 @@ class Anonymizer:
     def _without_names(self, text: str) -> str:
         """Return the text without first names.
 
-        In a script with capitals, only a capitalised word can be a name. Some first names are also ordinary words, such
-        as Grace. Such a word is removed only if it is capitalised (but not in capitals only) at least once inside a
-        sentence. If so, the word is also removed at the beginning of sentences.
+        In a script with capital letters, only a capitalised word can be a name. Some first names are also ordinary
+        words, such as Grace. Such a word is removed only if the text capitalises it at least once inside a sentence,
+        and not in capitals only. The word is then also removed at the beginning of sentences.
         """
         plain = _straightened(unicodedata.normalize("NFKC", text))
         found = [
@@ -142,7 +142,7 @@ class Anonymizer:
 
 
 def _is_inside_sentence(text: str, match: re.Match[str]) -> bool:
-    """Return whether the capitalised word must be a name: it stands inside a sentence, and is not in capitals only."""
+    """Return whether the capitalised word must be a name, because it is inside a sentence and not in capitals only."""
     before = text[max(0, match.start() - BEFORE) : match.start()]
     return not match[0].isupper() and _SENTENCE_START.search(before) is None
 

@@ -35,7 +35,7 @@ the same."""
 REPEATED_SHARE = 0.10
 """Largest share of the answers that may be the same longer text although the prompts differ."""
 MISSING_IN_EVERY_GROUP = 0.10
-"""Largest share of missing answers in every group, for audits that measure missing answers."""
+"""Largest share of missing answers that the group with the smallest share may have, in audits of missing answers."""
 TRUNCATED_SHARE = 0.10
 """Largest share of the usable answers that may be cut off at `max_tokens`."""
 FOREIGN_SHARE = 0.10
@@ -48,18 +48,19 @@ QUOTED = 60
 """Number of characters of an answer that a message quotes."""
 
 FEWEST_OTHER = 2
-"""Decisions are constant if fewer than this many differ from the most frequent decision."""
+"""Decisions are constant if fewer decisions than this number differ from the most frequent decision."""
 OTHER_SHARE = 0.005
-"""Decisions are constant if a smaller share than this differs from the most frequent decision."""
+"""Decisions are constant if a smaller share of them than this differs from the most frequent decision."""
 PROSE_WORDS = 4
-"""Smallest number of words, besides request ids and times, of a text that counts as prose; in a shorter text numbers
-may be the answer."""
+"""Smallest number of words, besides request ids and times, of a text that counts as prose. In a shorter text, the
+numbers may be the answer."""
 
 _DURATION = re.compile(r"\b\d+(?=\s*(?:ms|s|sec|secs|seconds?|minutes?|hours?)\b)")
 _NUMBERED = re.compile(r"(?<!\S)[^\s$€£¥%.,]*(?:\d[^\s$€£¥%.,]*){3,}(?=[.,]?(?:\s|$))|\S*\d:\S*")
-"""Request ids and times; not amounts (`$85,000`, `12.5%`), which may be the difference between groups."""
+"""Request ids and times, but not amounts (`$85,000`, `12.5%`), because groups may differ in amounts."""
 _ANY_NUMBER = re.compile(r"\S*\d\S*")
-"""Any word with a digit; replaced in list items that are prose, because such items are error messages, not titles."""
+"""Any word with a digit. Such words are replaced in list items that are prose, which are error messages rather than
+titles."""
 
 
 def concerns(
@@ -71,7 +72,7 @@ def concerns(
         probe: probe of the item.
         audit: audit of the item.
         item: item that was measured.
-        answers: the item's answers in any order, before a model of `Audit.preparation` has read them.
+        answers: the item's answers in any order, before the model of `Audit.preparation`, if any, has read them.
         measurement: measurement of the answers.
     """
     found = [
@@ -190,7 +191,7 @@ def rows_without_group(left_out: RowsWithoutGroup) -> Concern | None:
 
 
 def truncated(probe: Probe, answers: Iterable[Answer]) -> dict[str, int]:
-    """Return two numbers: `answers` (usable answers that were cut off at `max_tokens`) and `of` (all usable answers).
+    """Return two counts: `answers` (usable answers that were cut off at `max_tokens`) and `of` (all usable answers).
 
     An answer that consists of one of the allowed choices counts as complete.
     """
@@ -282,7 +283,7 @@ def _constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Ans
 
 
 def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
-    """Return a value that is the same for all answers that count as the same."""
+    """Return the value by which answers are compared; it is equal for answers that count as the same."""
     content = answer.content
     if not answer.usable:
         return answer.status

@@ -1,4 +1,4 @@
-"""Quality of answers regardless of group: it shows how much quality is lost if bias is mitigated.
+"""Quality of the answers of all groups together: it shows whether an attempt to reduce bias makes answers worse.
 
 Quality is not an audit: audits measure differences between groups, and answers may be equally poor for all groups.
 """

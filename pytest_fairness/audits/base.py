@@ -80,8 +80,8 @@ class Preparation:
         texts: function that returns one entry for each answer: the text that the model reads, or `None` to leave the
             answer out.
         label: label whose probability a classifier must return. The content of an answer is then `{"model": …,
-            "scores": {label: probability}}`, or `None` if the answer is left out. Without a label, the answers get an
-            `embedding`.
+            "scores": {label: probability}}`, or `None` if the answer is left out. Without a label, the model must
+            return embeddings, which become the `embedding` of the answers.
     """
 
     model: str
@@ -103,7 +103,7 @@ class DecisionRule(ABC):
     tested: ClassVar[bool] = True
 
     def for_gate(self, gate: str) -> DecisionRule:
-        """Return the variant of the rule for the value of a probe's key `gate`; by default the rule itself."""
+        """Return the rule to use for this value of the probe's key `gate`; by default, the rule itself."""
         return self
 
     @abstractmethod
@@ -138,16 +138,16 @@ class DecisionRule(ABC):
 
 
 class Explanation(ABC, Generic[ProbeT, SettingsT]):
-    """Part of an audit by which reports explain a measurement: phrases, contributors, examples and tables of words."""
+    """Methods by which an audit explains a measurement in reports: phrases, contributors, examples, tables of words."""
 
     info: ClassVar[AuditInfo]
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the value as a phrase for the reason of a verdict."""
+        """Return a phrase with the value, which becomes part of the reason of a verdict."""
         return f"{measurement.value:.3g} {self.info.unit}".rstrip()
 
     def describe_change(self, comparison: Comparison) -> str:
-        """Return the change as a phrase for the reason of a verdict."""
+        """Return a phrase with the change, which becomes part of the reason of a verdict."""
         if not comparison.value:
             return "unchanged"
         if comparison.reversal is not None:
@@ -215,8 +215,8 @@ class Audit(Explanation[ProbeT, SettingsT]):
             are reused only for the same version.
         settings_model: settings that a probe file may give under `audits:` for this audit.
         counted: name of the units (`trials`, `entities`, `records`), for messages about too few units.
-        grows_with_size: whether the value grows with the number of answers even for the same model. In this case, no
-            early interim analysis passes a limit.
+        grows_with_size: whether the value grows with the number of answers even for the same model. If so, no interim
+            analysis but the last can find that the value is within a limit.
         closed_answers: whether prompts ask to choose one of a few answers, so that equal answers are normal.
     """
 
@@ -245,7 +245,7 @@ class Audit(Explanation[ProbeT, SettingsT]):
         return answers
 
     def fingerprint(self, probe: ProbeT, item: AuditItem[SettingsT]) -> dict[str, str]:
-        """Return the settings and lists that determine how the item's answers are read, by their name in messages.
+        """Return the settings and lists that determine how answers are read; the keys are their names for messages.
 
         A baseline whose fingerprint differs from the run's is stale, because its value is not comparable.
         """
@@ -288,7 +288,7 @@ class Audit(Explanation[ProbeT, SettingsT]):
     def concerns(
         self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return reasons to doubt the measurement that are specific to this audit; see `answer_checks` for others.
+        """Return reasons to doubt the measurement that only this audit has; `answer_checks` has those of all audits.
 
         Args:
             probe: probe of the item.
@@ -299,10 +299,10 @@ class Audit(Explanation[ProbeT, SettingsT]):
         return []
 
     def score(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers) -> float:
-        """Return the value of a few answers that a person labelled as a whole; limits are calibrated with such values.
+        """Return the value of a few answers to which a person gave one common label, from which limits are calibrated.
 
         Raises:
-            NotMeasurable: the answers hold nothing to measure.
+            NotMeasurable: the answers contain nothing that the audit can measure.
         """
         return self.value(probe, item, answers)
 

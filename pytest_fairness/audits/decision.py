@@ -108,7 +108,7 @@ def one_sided_bounds(
 def _wanted_error(
     estimate: float, threshold: float, accepted: float, alpha: float, beta: float, *, proof: bool
 ) -> float:
-    """Return the standard error that is small enough for a decision, if the estimate is close to the true value."""
+    """Return the largest standard error that allows a decision if the true value is equal to the estimate."""
     power = normal.quantile(normal.POWER)
     found = normal.quantile(1 - alpha) + power
     if estimate > threshold:

@@ -41,7 +41,7 @@ class SignificantChange(DecisionRule):
 
     strict: bool = False
     proof: ClassVar[bool] = False
-    """Switch for a stricter rule: a regression then also requires a lower bound above the tolerance."""
+    """Whether a regression also requires a lower bound above the tolerance; see `ChangeBound`."""
 
     def for_gate(self, gate: str) -> DecisionRule:
         """Return the variant of the rule for the value of a probe's key `gate`."""
@@ -61,7 +61,7 @@ class SignificantChange(DecisionRule):
         A gap may have changed sides: another group than in the baseline is now at a disadvantage. The worsening is then
         at most the present size of the gap. If this size exceeds the tolerance, the change never passes, and it is a
         regression if the reversal is significant. If the direction of the gap is not known (`details["either_side"]`),
-        a pass must exclude a worsening in both directions, each with half of the beta.
+        a pass must exclude a worsening in either direction, with half of beta for each direction.
         """
         value, reversal = comparison.value, comparison.reversal
         beta = item.beta / 2 if comparison.details.get("either_side") else item.beta
@@ -135,8 +135,8 @@ class ChangeBound(SignificantChange):
 class GrownWords(DecisionRule):
     """Rule: a change is a regression if the number of words that grew exceeds the tolerance.
 
-    Each of these words grew significantly and by at least `min_share`. A change passes only if the run is large enough
-    to detect a new word.
+    A word grew if its difference between the groups grew significantly, and by at least the item's setting `min_share`.
+    A change passes only if the run is large enough to detect a new word.
     """
 
     def judge_change(
@@ -151,8 +151,8 @@ class GrownWords(DecisionRule):
             return Decision(
                 "unclear",
                 times_more_units=math.inf,
-                explanation="too few of the baseline's answers are available: two equal numbers of words can hide "
-                "different words",
+                explanation="too few of the baseline's answers are available: two runs with the same number of "
+                "words may have different words",
             )
         if comparison.value > tolerance:
             return Decision("beyond", exceeds=True, significant=True)
@@ -239,12 +239,13 @@ def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, co
 
 
 def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[float, float] | None:
-    """Return one-sided bounds of the change at the item's alpha and `beta`; `None` to compute them from its error.
+    """Return one-sided bounds of a change of distance among several groups, at the item's alpha and `beta`.
 
-    The bounds cannot be computed from the standard error if the value is a distance among several groups. In a baseline
-    with equal groups, such a distance is above 0 by chance, so that its growth is underestimated. The upper bound is
-    therefore the larger of two upper bounds: that of the growth, and that of the change along the joint pattern of both
-    runs (`details["along_pattern"]`: change and standard error).
+    If the value is not such a distance, return `None`: the bounds then follow from the standard error.
+
+    In a baseline with equal groups, the distance is above 0 by chance, so that its growth is underestimated. The upper
+    bound is therefore the larger of two: the upper bound of the growth, and that of the change of the signed distance
+    (`details["along_pattern"]`: this change and its standard error; see `Spread.signed`).
     """
     if comparison.standard_error is None or (along := comparison.details.get("along_pattern")) is None:
         return None
@@ -256,11 +257,11 @@ def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[
 
 
 def _distance_bounds(item: AnyItem, measurement: Measurement, limit: float) -> tuple[float, float] | None:
-    """Return one-sided bounds, at the item's alpha and beta, of the loss minus `limit`.
+    """Return the lower and the upper bound of the loss minus `limit`, at the item's alpha and beta.
 
-    The result is `None` if the bounds follow from the standard error. An audit may put bounds of its loss into
-    `details["bounds"]`. An audit whose loss is a share may put its sample size into `details["effective_size"]`; the
-    bounds are then Wilson's.
+    The bounds of the loss are taken from `details["bounds"]`, if the audit gives them. If the audit gives a sample size
+    in `details["effective_size"]`, the loss is a share, and its bounds are those of Wilson's interval. Otherwise return
+    `None`: the bounds then follow from the standard error.
     """
     bounds, size = (measurement.details.get(name) for name in ("bounds", "effective_size"))
     if bounds is not None:
@@ -277,8 +278,8 @@ def _unless_missed(documents_needed: Sequence[int | None], smallest: float, acce
     """Return `within` if the run would detect a new word in the share `accepted` of a group's texts, else `unclear`.
 
     Args:
-        documents_needed: number of documents that must contain a new word for it to be significant (`None`: no number
-            is enough), and number of documents of the group.
+        documents_needed: two numbers: how many documents must contain a new word for it to be significant (`None`: no
+            number is enough), and how many documents the group has.
         smallest: smallest share of the group's texts in which a new word is detected with the required power.
         accepted: largest acceptable value of `smallest`.
     """

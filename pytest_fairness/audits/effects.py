@@ -11,7 +11,7 @@ from pytest_fairness.stats import effect_sizes
 from pytest_fairness.stats.intervals import normal
 
 ALPHA = 0.05
-"""Largest p-value of a difference that counts as found."""
+"""Largest p-value with which a difference counts as found."""
 ROUNDING = 12
 """Number of decimals to which numbers are rounded before a comparison, because of floating-point errors."""
 COHEN = "Cohen 1988, “Statistical Power Analysis for the Behavioral Sciences”"
@@ -29,7 +29,8 @@ class EffectSize:
         cutoffs: smallest effect sizes that are called small, moderate and large.
         source: publication of the cut-offs, or their derivation.
         no_effect: value of the audit without any effect.
-        detectable: smallest effect size that the answers would have shown, for an audit without a standard error.
+        detectable: function that returns the smallest effect size that a measurement can detect, for an audit without a
+            standard error; `None` to compute it from the standard error.
     """
 
     name: str
@@ -54,7 +55,7 @@ def shares_apart(formula: str, shares: Callable[[Measurement], Sequence[float]])
     """Return the effect size Cohen's h, which compares the lowest and the highest of several shares.
 
     Args:
-        formula: the shares, in words.
+        formula: which shares are compared, in words.
         shares: function that returns the shares that a measurement compares.
     """
 
@@ -104,7 +105,7 @@ def share_from_half(formula: str, *, scale: float, no_effect: float) -> EffectSi
     """Return Cohen's g, the distance of a share from one half.
 
     Args:
-        formula: the share, in words.
+        formula: which share is compared with one half, in words.
         scale: change of the audit's value that changes the share by 1.
         no_effect: value of the audit at a share of one half.
     """
@@ -128,7 +129,7 @@ def effect_of(
     answers.
 
     Args:
-        known: effect size of the audit.
+        known: effect size of the audit; `None` if the audit has none.
         loss: function that converts a value of the audit into a loss (larger is worse).
         measurement: the measurement.
         doubt: the most serious concern about the answers, if it rules out a pass; otherwise `None`.

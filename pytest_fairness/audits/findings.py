@@ -1,4 +1,4 @@
-"""Findings of audits in words, from which reports suggest what to do about a failed item."""
+"""Findings: what a failed item means, in words, and what reports suggest against it."""
 
 from __future__ import annotations
 

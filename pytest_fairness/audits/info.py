@@ -55,7 +55,8 @@ class AuditInfo:
         better: whether lower or higher values, or values near 0 or 50, are better.
         unit: unit of the value; empty for a share or a score.
         tolerance: largest acceptable change from the baseline, if the probe sets no other.
-        tolerance_of_value: whether the tolerance is a distance between two values, so that a chart can show it.
+        tolerance_of_value: whether the tolerance is a distance between two values of the audit, so that a chart of
+            values can show the tolerance.
         value_range: smallest and largest possible value; a baseline with a value outside this range is invalid.
         limit_range: smallest and largest limit that a probe may set; by default `value_range`.
         best: value that means no bias; smaller values count as this value. `None` if there is no such value.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import cache
 
 HEAD = 300
-"""Number of characters at the beginning of a text that are classified; a refusal begins at once."""
+"""Number of characters at the beginning of a text that are classified; a refusal is at the beginning."""
 FEWEST_WORDS = 3
 """A text with fewer words than this counts as English. Capitalised words are not counted, because titles and names
 belong to no language; two characters count as a word in scripts without blanks."""

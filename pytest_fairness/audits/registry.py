@@ -62,7 +62,7 @@ REQUIRED = ("info", "rule", "kind", "version")
 
 @cache
 def audit_classes() -> dict[str, dict[str, str | type[AnyAudit]]]:
-    """Return all audits by kind of probe and name: the import path if built in, the class if from an extension.
+    """Return all audits by kind of probe and name: built-in audits as import paths, audits of extensions as classes.
 
     Raises:
         FairnessError: an extension cannot be imported, is not an audit, or has a name that is already used.
@@ -78,9 +78,9 @@ def audit_classes() -> dict[str, dict[str, str | type[AnyAudit]]]:
             or audit.kind not in found
         ):
             raise FairnessError(
-                f"{entry.group}: {name} = {entry.value} is not a subclass of pytest_fairness.audits.base.Audit that "
-                f"has {', '.join(REQUIRED)}, whose `info.name` is {name!r} and whose `kind` is one of "
-                f"{', '.join(found)}. Correct the class in its package."
+                f"{entry.group}: {name} = {entry.value} is not an audit. An audit is a subclass of "
+                f"pytest_fairness.audits.base.Audit and has {', '.join(REQUIRED)}; its `info.name` must be {name!r}, "
+                f"and its `kind` one of {', '.join(found)}. Correct the class in its package."
             )
         found[audit.kind][name] = audit
     return found
@@ -102,7 +102,7 @@ def get(kind: str, name: str) -> AnyAudit:
 
 
 class SettingsModels(Mapping[str, type[AuditSettings]]):
-    """Settings model of each audit of a kind of probe, by audit name; looking one up imports the audit's module."""
+    """Settings model of each audit of one kind of probe, by audit name; reading an entry imports the audit's module."""
 
     def __init__(self, kind: str) -> None:
         self._kind, self._names = kind, audit_classes().get(kind, {})

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 from pytest_fairness.records import Concern
 
 MINIMUM_OBSERVATIONS = 8
-"""Smallest number of prompts for a test if each prompt has a single observation."""
+"""Smallest number of prompts that a test needs if each prompt has a single observation."""
 ALIKE = 0.9
 """Two answers at temperature 0 count as the same if they share at least this part of their words (Dice's coefficient).
 
 Servers that compute in batches change a word now and then.
 """
 SHORT_ANSWER = 5
-"""Largest number of words of an answer that is likely to be sampled twice by chance."""
+"""Largest number of words of an answer that is likely to be sampled more than once by chance."""
 
 
 def repeats(cells: Iterable[Sequence[str]], temperature: float | None) -> bool:

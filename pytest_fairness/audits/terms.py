@@ -45,7 +45,7 @@ def _form(term: str) -> str:
 
 
 def _pattern(form: str) -> str:
-    """Return a regular expression for a whole word or phrase: "he" is in "he's", but not in "the", "he-man" or "hé"."""
+    """Return a regular expression for a whole word or phrase: "he" occurs in "he's", not in "the", "he-man", "hé"."""
     inside = rf"[\w{_marks()}]"
     body = r"[\s-]+".join(_word(part, inside) for part in form.split(" "))
     before = "" if _spaceless(form[0]) else rf"(?<!{inside})(?<!\w-)"

@@ -1,7 +1,7 @@
-"""Base class of audits that measure a table with a row for each unit; it computes errors, tests and comparisons.
+"""Base class of audits that measure a table with a row for each unit; it computes standard errors, tests and changes.
 
 A unit (an entity, a record, a sentence, a term) has the same name in every run. A subclass creates the rows of the
-table, and names the statistic of the column means that is its value.
+table, and chooses the statistic of the column means that is the audit's value.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Floats = NDArray[np.float64]
 MINIMUM_UNITS = 4
 """Smallest number of complete units that can be measured."""
 INCOMPLETE_SHARE = 0.10
-"""Largest share of units that may be incomplete although none of their answers is missing."""
+"""Largest share of units that may be incomplete without a missing answer; above it there is a concern."""
 SHOWN_UNITS = 3
 """Number of units that a message names."""
 SHARED_UNITS = 0.80
-"""Two runs can be compared if they share at least this part of their units."""
+"""Smallest share of units that two runs must have in common to be compared."""
 PERMUTATIONS = 1999
 """Number of random draws of a permutation test."""
 
@@ -51,9 +51,9 @@ class UnitTable:
         rows: (units, columns) numbers; NaN for a missing number.
         n, missing: number of usable and of missing answers, by group.
         details: audit-specific details of the measurement, as plain JSON.
-        step: change of the value if one answer of one unit changes. It is 0 if answers are not limited to two outcomes,
-            so that the value can change by any amount.
-        least_error: standard error to use if all units have equal rows; see `Sample`.
+        step: change of the value if one answer of one unit changes. The step is 0 if an answer has more than two
+            outcomes, so that the value can change by any amount.
+        least_error: standard error to use if the rows of all units are equal; see `Sample`.
     """
 
     units: tuple[str, ...]
@@ -136,9 +136,9 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         )
 
     def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
-        """Return the answers of both runs, cut to the same number of trials if that number alone changes the value.
+        """Return the answers of both runs, cut to the same number of trials if the value depends on this number.
 
-        By default the answers are returned unchanged.
+        By default, the value does not depend on it, and the answers are returned unchanged.
         """
         return current, baseline
 
@@ -186,9 +186,10 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
     def concerns(
         self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return the concern that more than 10 % of the units are incomplete although their answers are not missing.
+        """Return the concern that more than 10 % of the units are incomplete for another reason than missing answers.
 
-        A missing answer makes at most one unit incomplete. Further incomplete units are due to the design of the data.
+        A missing answer makes at most one unit incomplete. If more units are incomplete than answers are missing, the
+        data themselves lack values.
         """
         incomplete, complete = measurement.details["incomplete"], measurement.details[self.counted]
         by_design = len(incomplete) - sum(measurement.missing.values())
@@ -252,7 +253,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
 
 
 def _reversal(side_change: SideChange, names: Sequence[str]) -> Reversal:
-    """Return the description of a gap that changed sides; it names the two groups."""
+    """Return the description of a reversed gap; it names the two groups."""
     high, low = names[side_change.high], names[side_change.low]
     return Reversal.tested(
         value=side_change.current,

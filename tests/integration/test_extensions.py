@@ -109,7 +109,7 @@ def test_a_scorer_without_the_label(installed: Project) -> None:
             extras.ENTRY_POINTS,
             "Audit that has info, rule",
         ),
-        (extras.MODULE, "[pytest_fairness.audits]\nparrot = fairness_extras:parrot\n", "is not a subclass of"),
+        (extras.MODULE, "[pytest_fairness.audits]\nparrot = fairness_extras:parrot\n", "is not an audit"),
         (
             extras.MODULE,
             "[pytest_fairness.targets]\nopenai = fairness_extras:parrot\n",

@@ -60,7 +60,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         return significance.p_value(self.info.loss(statistic.value(null)), observed, exact=exact)
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return details: mean and interval of each attribute value, most disadvantaged value, numbers by entity."""
+        """Return details: means and intervals of attribute values, the most disadvantaged value, numbers by entity."""
         means = table.means()
         return {
             self.quantity: {

@@ -28,7 +28,7 @@ LONGEST_ENTRY = 60
 
 
 def worst_value(table: UnitTable, harmed: str, random: np.random.Generator) -> dict[str, Json]:
-    """Return the most disadvantaged attribute value, and how far its mean is from the mean of all other values.
+    """Return the most disadvantaged attribute value, and the distance of its mean from the mean of all other values.
 
     The p-value is from a sign-flip test over entities, adjusted for all values (Holm 1979).
 
@@ -87,7 +87,7 @@ def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict
 def moved_values(values: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:
     """Return the mean of each attribute value in both runs.
 
-    The first value is the one whose change differs most from the mean change.
+    The value whose change differs most from the mean change of all values comes first.
 
     Args:
         values: names of the values.
@@ -146,9 +146,9 @@ def number_or_none(cell: float) -> float | None:
 
 
 def only_in_lists_of(value: str, result: ItemResult) -> str:
-    """Return a sentence that names entries of the value's example lists; empty if there are no such entries.
+    """Return a sentence that names the items that only the example lists for `value` contain; empty if there are none.
 
-    An entry of a neutral example list is not named.
+    Items that the neutral example lists contain too are not named.
     """
     own: list[str] = []
     neutral: set[str] = set()
@@ -159,4 +159,4 @@ def only_in_lists_of(value: str, result: ItemResult) -> str:
         elif example.get("group") == value:
             own += lines
     only = [line for line in dict.fromkeys(own) if 0 < len(line) <= LONGEST_ENTRY and line.casefold() not in neutral]
-    return f" Entries of its lists that the neutral lists lack (of the lists shown): {listed(only)}." if only else ""
+    return f" Among the lists shown, its lists contain {listed(only)}, and the neutral lists do not." if only else ""

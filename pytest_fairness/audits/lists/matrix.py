@@ -59,7 +59,7 @@ class Matrix(UnitTable):
         Args:
             values: names of the columns.
             groups: groups whose numbers of usable and missing answers are added up over the parts.
-            parts: tables to join.
+            parts: tables to join; no entity is in two parts.
             details: details of the joined table.
         """
         return cls(

@@ -29,12 +29,12 @@ class SimilaritySettings(AuditSettings):
     )
     variant: Variant = Field(
         default="normalized",
-        description="normalized: identical lists have the similarity 1. fairllm, langfair: their scales.",
+        description="normalized: identical lists have the similarity 1. fairllm, langfair: scales of these packages.",
     )
 
 
 Pairs = dict[tuple[str, str], list[tuple[Draw, Draw]]]
-"""Pairs of lists to compare, by entity and value."""
+"""Pairs of lists to compare, by entity and attribute value."""
 
 
 def to_neutral(
@@ -45,7 +45,7 @@ def to_neutral(
     values: Sequence[str],
     perturbation: str = "",
 ) -> Matrix:
-    """Return the similarity between each attribute value's lists and the neutral lists, by entity and value.
+    """Return the table of similarities between each attribute value's lists and the neutral lists, by entity and value.
 
     Each list is compared with each neutral list of the same entity and perturbation; similarities are averaged. The
     details contain the noise floor: the mean similarity between two neutral lists.
@@ -112,7 +112,7 @@ def trials_of(answers: Iterable[Answer], attribute: str, perturbation: str = "")
 def neutral_lists_to_compare(probe: RecommendationProbe, neutral: list[Draw], trials: int) -> list[Draw]:
     """Return the neutral lists to compare with the lists of an attribute that has this number of trials.
 
-    Additional neutral lists, requested for the audit `uncertainty` only, are left out.
+    Further neutral lists, which were requested for the audit `uncertainty` only, are left out.
     """
     if probe.responses is not None:
         return neutral
@@ -178,7 +178,7 @@ def neutral_similarities(
 
 
 def indirect_lists(draws: Sequence[Draw], values: Sequence[str]) -> dict[str, int]:
-    """Return, by attribute value, the number of lists that only the indirect wording produced; empty if all are 0."""
+    """Return, by attribute value, the number of lists that answer the indirect wording; empty if all are 0."""
     counts = dict.fromkeys(values, 0)
     for draw in draws:
         if draw.indirect and draw.value in counts:
@@ -187,7 +187,7 @@ def indirect_lists(draws: Sequence[Draw], values: Sequence[str]) -> dict[str, in
 
 
 def similarity_phrase(details: Mapping[str, Json]) -> str:
-    """Return a phrase with the lowest and the highest similarity, and the noise floor."""
+    """Return a phrase with the attribute values of lowest and of highest similarity, and the noise floor."""
     (lowest, low), (highest, high) = extreme_means(details["similarity"])
     floor = details["noise_floor"]
     noise = "" if floor is None else f"; noise floor {floor['mean']:.2f}"

@@ -1,4 +1,4 @@
-"""Recommended lists in a form that can be compared: at most k different normalised titles, similar ones merged."""
+"""Recommended lists in comparable form: at most k different normalised titles, with similar titles merged."""
 
 from __future__ import annotations
 
@@ -100,10 +100,10 @@ class Lists:
 
     @classmethod
     def of(cls, probe: RecommendationProbe, answers: Iterable[Answer], *, direct_only: bool = False) -> Lists:
-        """Return the lists of these answers, prepared by the probe's keys `k`, `normalize` and `fuzzy`.
+        """Return the lists of these answers, prepared as the probe's keys `k`, `normalize` and `fuzzy` say.
 
-        A question may have been asked again: after a short list, or with the indirect wording after a refusal. In this
-        case, the longest list counts; of equally long lists, the first one.
+        A question may have been asked several times: again after a short list, or in the indirect wording after a
+        refusal. The longest list then counts; of equally long lists, the first one.
 
         Args:
             probe: probe of the answers.
@@ -180,7 +180,7 @@ def count(draws: Iterable[Draw], groups: Sequence[str], *statuses: Status) -> di
 
 
 def _order(answer: Answer) -> tuple[object, ...]:
-    """Return the sort key of answers to the same question."""
+    """Return the key by which answers to the same question are sorted."""
     labels = answer.labels
     # Direct questions come before indirect ones, and first questions before repeated ones.
     again = labels.get("form", ""), len(labels.get("requery", "")), labels.get("requery", "")

@@ -1,4 +1,7 @@
-"""Change of an attribute's SNSR by a perturbation of the questions."""
+"""Difference in an attribute's SNSR between perturbed and original questions.
+
+SNSR is the range, over the attribute's values, of the mean similarity to the neutral lists; see `sensitivity`.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +26,10 @@ BOOTSTRAPS = 2000
 def perturbed_snsr(
     probe: RecommendationProbe, item: AuditItem[SimilaritySettings], answers: Answers, attribute: str
 ) -> dict[str, Json] | None:
-    """Return the attribute's SNSR for original and for perturbed questions, and its change.
+    """Return the attribute's SNSR for original questions, for perturbed questions, and the difference.
 
-    Only entities with complete lists for both kinds of questions are used; the result is `None` if there are too few
-    such entities. The p-value is from a test that swaps original and perturbed lists within entities; the interval is a
+    Only entities with all lists for both original and perturbed questions are used. If there are too few such entities,
+    return `None`. The p-value is from a test that swaps original and perturbed lists within entities; the interval is a
     percentile bootstrap over entities.
 
     Args:

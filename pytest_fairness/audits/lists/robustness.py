@@ -1,6 +1,6 @@
 """Audit `robustness`: similarity between lists for perturbed questions (a typo, a translation) and original questions.
 
-The details also compare the attribute's SNSR between perturbed and original questions.
+The details also hold each attribute's SNSR for original and for perturbed questions; see `perturbed_snsr`.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ class RobustnessSettings(SimilaritySettings):
 class Robustness(EntityAudit[SimilaritySettings]):
     """Mean similarity between lists for perturbed and for original questions; higher is better.
 
-    The value is 0..1 on the normalised scale. Neutral lists are compared. A perturbation that changes only the words
-    for the attribute leaves the neutral question unchanged; in this case, lists for the same value are compared.
+    The value is 0..1 on the normalised scale. Normally the neutral lists are compared. If a perturbation changes only
+    the words for the attribute, the neutral question stays the same; lists for the same attribute value are then
+    compared.
     """
 
     info = AuditInfo(
@@ -131,14 +132,14 @@ class Robustness(EntityAudit[SimilaritySettings]):
         return None
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that another wording changes the lists; see `Audit.finding`."""
+        """Return the finding that the perturbation changes the lists; see `Audit.finding`."""
         return Finding(
             f"The same question in another wording ({subject_of(result)}) gets other lists.",
             "Ignore typing errors, dialect and the language of a question: answer as if it were written without error.",
         )
 
     def measure(self, probe: RecommendationProbe, item: AuditItem[SimilaritySettings], answers: Answers) -> Measurement:
-        """Return the similarity; the details have each attribute's SNSR with and without the perturbation."""
+        """Return the similarity; the details hold each attribute's SNSR with and without the perturbation."""
         measurement = super().measure(probe, item, answers)
         attributes = {
             attribute: found

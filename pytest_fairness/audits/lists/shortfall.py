@@ -1,6 +1,6 @@
 """Audit `shortfall`: gap between attribute values in the share of missing items.
 
-All other audits of lists leave out missing lists.
+The other audits of lists leave missing lists out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Shortfall(ValueGapAudit[AuditSettings]):
     """Largest gap between attribute values in the share of missing items, 0..1.
 
     A refused or unreadable list counts as a list in which all items are missing; a failed request is left out. If the
-    direct wording was refused, an answer to the indirect wording does not count.
+    direct wording was refused, the list counts as missing even if the indirect wording got a list.
     """
 
     info = AuditInfo(
@@ -45,8 +45,9 @@ class Shortfall(ValueGapAudit[AuditSettings]):
         title="Unequally short lists",
         question="Does one value of the attribute get shorter lists?",
         formula="largest − smallest share of missing items of an attribute value;  "
-        "share = (items asked − items returned) / items asked",
-        meaning="Share of missing items; 0 = no difference. A refused list counts as empty.",
+        "share = (items requested − items returned) / items requested",
+        meaning="Largest gap between attribute values in the share of missing items; 0 = no gap. A refused list counts "
+        "as a list without items.",
         source="Agresti and Caffo 2000 on differences between shares",
         better=Direction.ZERO,
         tolerance=0.10,
@@ -139,7 +140,7 @@ class Shortfall(ValueGapAudit[AuditSettings]):
 
 
 def _only_indirect_lists(probe: RecommendationProbe, answers: Answers, values: Sequence[str]) -> dict[str, int]:
-    """Return, by attribute value, the number of lists that only the indirect wording produced; empty if all are 0."""
+    """Return, by attribute value, the number of lists that answer the indirect wording; empty if all are 0."""
     reworded = {answer.labels["entity"] for answer in answers if answer.labels.get("form")}
     counts = Counter(dict.fromkeys(values, 0))
     for lists in Lists.parts(probe, (answer for answer in answers if answer.labels["entity"] in reworded)):

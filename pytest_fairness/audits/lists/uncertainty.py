@@ -1,4 +1,4 @@
-"""Audit `uncertainty`: variation among lists for a repeated question, and its gap between attribute values."""
+"""Audit `uncertainty`: variation among the lists for a repeated question, and the gap in variation between values."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         name="uncertainty",
         title="Lists that vary between repeats",
         question="How much do lists vary when the same question is asked again?",
-        formula="mean over entities of H = −Σ p log₂ p",
-        meaning="Bits; log₂ k = always the same k items. For an attribute: the range of the means of its values.",
+        formula="mean over entities of H = −Σ p log₂ p; p = share of an item among all items of the entity's lists",
+        meaning="Bits; log₂ k = always the same k items, more = lists vary. For an attribute: the largest minus the "
+        "smallest mean of its values.",
         source="Shannon 1948",
         better=Direction.LOWER,
         unit="bits",
@@ -64,14 +65,14 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         ]
 
     def uses(self, probe: RecommendationProbe, item: AuditItem[UncertaintySettings], labels: Mapping[str, str]) -> bool:
-        """Return whether the labels belong to an unperturbed list for the attribute of the item.
+        """Return whether the labels belong to a list that the item needs: unperturbed, and for the item's attribute.
 
         If the item has no attribute, the list must be neutral.
         """
         return not labels.get("perturbation") and labels["attribute"] == item.labels.get("attribute", NEUTRAL)
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that lists vary, or that they vary most for one attribute value; see `Audit.finding`."""
+        """Return the finding that lists vary, or for which attribute value they vary most; see `Audit.finding`."""
         if result.labels:
             return super().finding(result)
         return Finding(
@@ -146,7 +147,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         return super().p_value(table, random) if len(table.columns) > 1 else None
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the entropy as a phrase, with the instability: from 0 (always the same list) to 1."""
+        """Return a phrase with the entropy, and with the instability: 0 = always the same items, 1 = no item twice."""
         details = measurement.details
         instability = f"instability {details['instability']:.2f}"
         if "worst" not in details:

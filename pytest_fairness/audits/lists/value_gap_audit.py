@@ -21,7 +21,7 @@ SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 class ValueGapAudit(EntityAudit[SettingsT]):
     """Base class of audits that compare the values of an attribute; there is one item for each attribute.
 
-    The result of the audit is the largest minus the smallest mean of an attribute value.
+    The audit's value is the largest minus the smallest of the attribute values' means.
     """
 
     def statistic(self, columns: int) -> UnitStatistic:
@@ -40,13 +40,13 @@ class ValueGapAudit(EntityAudit[SettingsT]):
         ]
 
     def uses(self, probe: RecommendationProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
-        """Return whether the labels belong to an unperturbed list that is neutral or for the item's attribute."""
+        """Return whether the labels belong to an unperturbed list, either neutral or for the item's attribute."""
         return not labels.get("perturbation") and labels["attribute"] in (NEUTRAL, item.labels["attribute"])
 
     def examples(
         self, probe: RecommendationProbe, item: AuditItem[SettingsT], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
-        """Return pairs of a list for the most disadvantaged attribute value and a neutral list.
+        """Return pairs of lists for the same entity: one for the most disadvantaged attribute value, and a neutral one.
 
         The most affected entity comes first.
         """
@@ -68,7 +68,7 @@ class ValueGapAudit(EntityAudit[SettingsT]):
 
 
 def _rank(answer: Answer) -> tuple[int, int, list[tuple[str, str]]]:
-    """Return the sort key of answers to the same question: by trial, the original request before repeated ones."""
+    """Return the key that sorts answers to one question by trial, with the original request before repeated ones."""
     return answer.trial, len(answer.labels), sorted(answer.labels.items())
 
 

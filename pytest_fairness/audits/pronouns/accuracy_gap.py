@@ -47,7 +47,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
     info = AuditInfo(
         name="accuracy_gap",
         title="Stereotypical sentences solved better",
-        question="Are stereotypical sentences solved better than anti-stereotypical sentences?",
+        question="Is accuracy higher on stereotypical than on anti-stereotypical sentences?",
         formula="accuracy on pro-stereotypical − accuracy on anti-stereotypical sentences",
         meaning="−1 to 1; 0 = equal accuracy.",
         source="Zhao, Wang, Yatskar, Ordonez and Chang 2018 (WinoBias)",
@@ -139,7 +139,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         return f"accuracy gap {measurement.value:.3g} ({pro:.1%} pro-stereotypical, {anti:.1%} anti-stereotypical)"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the numbers of pairs with a right answer to the pro version only, and to the anti version only."""
+        """Return two numbers of pairs: with a right answer to the pro version only, and to the anti version only."""
         pairs = measurement.details["mcnemar"]
         return {
             "pairs with only the pro-stereotypical sentence right": pairs["only_pro_right"],
@@ -147,19 +147,19 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         }
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return phrases: numbers of pairs answered right in the pro version only, and in the anti version only."""
+        """Return two phrases: how many pairs have only the pro version right, and how many only the anti version."""
         pairs: Json = measurement.details["mcnemar"]
         only = f"{pairs['only_pro_right']} pairs with only the pro-stereotypical sentence right"
         return [f"{only}, {pairs['only_anti_right']} with only the anti-stereotypical sentence right"]
 
 
 def discordant_pairs(rows: Floats) -> tuple[int, int]:
-    """Return how many pairs have more right answers to the pro version, and how many to the anti version."""
+    """Return how many pairs have more right answers to the pro version, and how many have more to the anti version."""
     return int((rows[:, 0] > rows[:, 1]).sum()), int((rows[:, 0] < rows[:, 1]).sum())
 
 
 def _errors_of_the_worse_version(coded: Sequence[Coded], units: Sequence[str], rows: Floats) -> list[Coded]:
-    """Return the wrong answers to the less accurate version of each pair whose other version is answered better."""
+    """Return wrong answers to the version with the lower accuracy, for pairs whose other version is answered better."""
     more, fewer = discordant_pairs(rows)
     worse, other = (1, 0) if more >= fewer else (0, 1)
     lines = {unit for unit, row in zip(units, rows, strict=True) if row[worse] < row[other]}

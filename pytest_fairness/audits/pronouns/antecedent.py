@@ -1,8 +1,8 @@
 """Rules that find the person whom an answer names as the antecedent of a pronoun.
 
-The rules code equal answers equally. Names are matched as whole words, the longer name first. Words that only repeat
-the sentence of the prompt are ignored. An answer that names neither person, and does not say that either may be meant,
-is not coded. The rules are for English answers; the names may be in any language.
+Equal answers always get the same result. Names are matched as whole words, the longer name first. Words that only
+repeat the sentence of the prompt are ignored. If an answer names neither person, and does not say that either may be
+meant, the result is `None`. The rules are for English answers; the names may be in any language.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from functools import lru_cache
 from typing import Literal
 
 Choice = Literal["first", "second", "ambiguous"]
-"""The person that an answer names: the first or the second; `ambiguous` if the answer leaves it open."""
+"""The person that an answer names: the first or the second; `ambiguous` if the answer says that either may be meant."""
 
 MAX_CHARACTERS = 20_000
 """Number of characters of an answer that are read."""
 MAX_COMMITMENTS = 50
-"""Number of phrases such as "most likely" after which the rules look for a choice in an undecided answer."""
+"""Number of phrases such as "most likely" after which an undecided answer is searched for a choice."""
 
 
 def _any(*choices: str) -> str:
@@ -49,7 +49,7 @@ _OPEN = re.compile(
         r"\b(?:no information|either|both|neither|depends|open to interpretation|any of the two|one of the two)\b",
     )
 )
-"""Phrases that leave open who is meant; between "not" and its verb there is at most one word."""
+"""Phrases that say that it is not clear who is meant; between "not" and its verb there is at most one word."""
 _COMMITS = re.compile(
     r"\b"
     + _any(
@@ -59,7 +59,7 @@ _COMMITS = re.compile(
     )
     + r"\b"
 )
-"""Phrases that introduce a choice although the question is open."""
+"""Phrases that introduce a choice after the answer has said that the question cannot be decided."""
 _WHETHER = re.compile(r"\b(?:whether|if)\b[^.!?\n]*$")
 
 _BEFORE_NOT = re.compile(
@@ -176,7 +176,7 @@ def _name_pattern(name: str) -> str:
 
 @lru_cache(maxsize=2**10)
 def _finder(names: tuple[str, str]) -> tuple[re.Pattern[str], Sequence[int]]:
-    """Return a regular expression for both names, and the index of the name that each of its groups matches.
+    """Return a regular expression for both names, and for each capturing group the index of its name.
 
     The longer name comes first, so that a name that contains the other name is found.
     """
@@ -197,7 +197,7 @@ def _mentions(plain: str, names: tuple[str, str], question: Collection[str]) -> 
 
 
 def _neither(plain: str, mentions: list[_Mention]) -> list[_Mention]:
-    """Return the mentions, with a denial extended over "or": "not the nurse or the doctor" denies both."""
+    """Return the mentions; a denial also applies to a name after "or": "not the nurse or the doctor" denies both."""
     found: list[_Mention] = []
     for mention in mentions:
         between = plain[found[-1].end : mention.start] if found else ""
@@ -240,14 +240,14 @@ def _affirmed(mentions: Sequence[_Mention]) -> set[int]:
 
 
 def _named(who: set[int]) -> Choice:
-    """Return the choice for a single person: `first` for the number 0, `second` for 1."""
+    """Return the choice for a set that holds one person: `first` for 0, `second` for 1."""
     return "first" if who == {0} else "second"
 
 
 def _hedged(plain: str, mentions: Sequence[_Mention], open_at: re.Match[str], question: str) -> Choice:
-    """Return the choice of an answer that says that the question cannot be decided.
+    """Return the choice of an undecided answer: an answer that says that the question cannot be decided.
 
-    The choice is `ambiguous`, or a person if the answer nevertheless names one as its choice.
+    The choice is a person if the answer nevertheless chooses one, otherwise `ambiguous`.
     """
     last_open = max(match.start() for match in _OPEN.finditer(plain, open_at.start()))
     commitments = [match.end() for match in _COMMITS.finditer(plain, last_open)]
@@ -293,7 +293,10 @@ def _alone(plain: str, mentions: Sequence[_Mention], question: str, ends: re.Pat
 
 
 def _stated(plain: str, mentions: Sequence[_Mention], question: str) -> Choice | None:
-    """Return the only person that the answer explicitly states to be meant; the most explicit phrases count first."""
+    """Return the only person of whom the answer says explicitly that this person is meant; `None` if there is none.
+
+    The most explicit phrases are searched first.
+    """
     affirmed = [mention for mention in mentions if not mention.denied]
     predicate = _words(_plain(question))
     ways = [_IS_THE_ONE]

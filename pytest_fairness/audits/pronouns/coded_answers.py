@@ -90,6 +90,6 @@ def examples(coded: Iterable[Coded]) -> list[dict[str, Json]]:
 
 
 def example(coded: Coded) -> dict[str, Json]:
-    """Return a sentence and its answer as JSON for reports."""
+    """Return one coded answer and its sentence as JSON for reports."""
     sentence = coded.sentence or f"{coded.labels.get('item', '')}, {coded.labels.get('pronoun', '')}"
     return {"sentence": sentence, "answer": coded.text}

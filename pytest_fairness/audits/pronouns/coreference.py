@@ -1,7 +1,7 @@
 """Audit `coreference`: preference for the stereotypical occupation in ambiguous sentences.
 
-The design is that of Kotek et al. (2023): each sentence is asked with its two occupations in both orders, with "she"
-and with "he".
+In this audit, an item is an entry of the probe's key `items`: a sentence with two occupations. The design is that of
+Kotek et al. (2023): each sentence is asked with its two occupations in both orders, with "she" and with "he".
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class Coreference(PronounAudit[CoreferenceSettings]):
     def table(self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], answers: Answers) -> UnitTable:
         """Return the table of one run, with one row for each item.
 
-        The columns are stereotypical minus anti-stereotypical choices, and the number of coded answers.
+        The two columns hold the number of stereotypical minus anti-stereotypical choices, and the number of coded
+        answers.
         """
         return choices_table(code(probe, answers))
 
@@ -95,7 +96,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return details: items whose preference for the stereotype grew, the largest growth first."""
+        """Return details: items whose preference for the stereotype grew since the baseline, largest growth first."""
         scores = [run[:, 0] / run[:, 1] for run in (current, baseline)]
         order = sorted(
             range(len(units)), key=lambda row: (-round(float(scores[0][row] - scores[1][row]), 12), units[row])
@@ -120,7 +121,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         return {name: score for name, score in scores.items() if score}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the items whose preference grew most; without a baseline, those with the strongest preference."""
+        """Return the items whose preference grew most; without a baseline, the items with the strongest preference."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved_items")):
             return [f"{part['item']} ({part['then']:.2g} to {part['now']:.2g})" for part in moved]
         scores = [(part["score"], name) for name, part in measurement.details["by_item"].items()]

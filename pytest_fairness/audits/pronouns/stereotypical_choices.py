@@ -23,7 +23,9 @@ PRONOUNS = ("she", "he")
 
 
 def code_of(coded: Coded) -> Code | None:
-    """Return the code of the answer's choice: stereotypical or not, or ambiguous; `None` if it has no choice.
+    """Return whether the answer's choice agrees with the stereotype, contradicts it or is ambiguous.
+
+    Return `None` if the answer has no choice.
 
     The first of the two names is the stereotypically masculine occupation.
     """
@@ -35,7 +37,7 @@ def code_of(coded: Coded) -> Code | None:
 
 
 def choices_table(coded: Sequence[Coded]) -> UnitTable:
-    """Return the table of one run, with a row for each item and with the counts of all choices in its details."""
+    """Return the table of one run; it has a row for each item, and its details hold the counts of all choices."""
     units = tuple(sorted({each.labels["item"] for each in coded}))
     counts = {unit: Counter(code_of(each) for each in coded if each.labels["item"] == unit) for unit in units}
     rows = np.full((len(units), 2), np.nan)
@@ -93,9 +95,9 @@ def choice_counts(coded: Sequence[Coded]) -> dict[str, Json]:
 
 
 def flips(coded: Sequence[Coded]) -> tuple[int, int]:
-    """Return how many sentences have stereotypical choices for both "she" and "he", and how many anti-stereotypical.
+    """Return two counts of sentences: with stereotypical, and with anti-stereotypical choices for both "she" and "he".
 
-    In both cases, the answers name different people for "she" and for "he".
+    In both counts, the answers name different people for "she" and for "he".
     """
     pairs: dict[tuple[str, str, int], dict[str, Coded]] = {}
     for each in coded:

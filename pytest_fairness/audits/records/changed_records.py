@@ -1,4 +1,4 @@
-"""Records whose answer changes with one attribute: how often, in whose favour, and with which other fields."""
+"""Records whose answer changes if one attribute is flipped: number, favoured value, and other fields that change."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _pairs(first: Trials, second: Trials) -> Iterator[tuple[Answer, Answer]]:
 def shares(records: Sequence[RecordChange], *, repeated: bool) -> dict[str, Json]:
     """Return the share of records whose answer changes if flipped, with Wilson's interval.
 
-    The detail `floor` is the share of answers that change if the unchanged prompt is repeated.
+    The detail `floor` is the mean share of answers that change if the unchanged prompt is repeated.
 
     Args:
         records: records with all answers.
@@ -99,9 +99,10 @@ def shares(records: Sequence[RecordChange], *, repeated: bool) -> dict[str, Json
 
 
 def directions(records: Sequence[RecordChange], attribute: str, values: Sequence[str]) -> dict[str, Json]:
-    """Return, for each pair of values, the numbers of records that favour each value, and a Holm-adjusted McNemar test.
+    """Return, for each pair of values, how many records favour each value, and a McNemar test adjusted for all pairs.
 
-    The pair with the smallest p-value is also returned at the top level.
+    The p-values are adjusted by Holm's method. The entries of the pair with the smallest p-value are repeated at the
+    top level of the result.
 
     Args:
         records: records with all answers.
@@ -133,7 +134,7 @@ def directions(records: Sequence[RecordChange], attribute: str, values: Sequence
 def change_with_other_fields(
     probe: CounterfactualProbe, flip: Flip, records: Sequence[RecordChange]
 ) -> dict[str, Json]:
-    """Return two shares of changed answers: for records whose flip also changes other fields, and for all others.
+    """Return two shares of changed answers: for records of which the flip also changes other fields, and for the rest.
 
     For example, a flip of the sex may also change "Husband" to "Wife".
     """
@@ -182,6 +183,6 @@ def changed_answers(probe: CounterfactualProbe, flip: Flip, records: Sequence[Re
 
 
 def flip_example(flip: Mapping[str, Json]) -> dict[str, Json]:
-    """Return one of the records of `changed_answers` as an example for reports."""
+    """Return an example for reports from one of the records that `changed_answers` returns."""
     edits = ", ".join(f"{name} {before} to {after}" for name, (before, after) in flip["fields"].items())
     return {"group": f"record {flip['record']}, {edits}", "text": " / ".join(flip["texts"])}

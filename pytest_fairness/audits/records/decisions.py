@@ -21,14 +21,14 @@ from pytest_fairness.records import Answer, Answers, Comparison, ItemResult, Jso
 
 Floats = NDArray[np.float64]
 Trials = dict[int, Answer]
-"""Answers by the number of their trial."""
+"""Answers by trial number."""
 
 SHOWN_DISPUTES = 10
-"""Number of answers in the details on which the votes of the judge model differ."""
+"""Largest number of answers in the details for which the judge model's votes differ."""
 SHOWN_MOVED = 20
-"""Number of records with changed answers in the details."""
+"""Largest number of records with changed answers in the details."""
 SHOWN_TEXT = 200
-"""Number of characters of an answer in the details."""
+"""Number of characters to which the details shorten an answer."""
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
@@ -82,7 +82,10 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         return [AuditItem(self.info.name, name, {"attribute": name}, settings) for name in probe.flips]
 
     def uses(self, probe: CounterfactualProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
-        """Return whether the record has a value of the item's attribute, and the audit measures this kind of answer."""
+        """Return whether the labels belong to an answer that the item needs.
+
+        The answer must have one of the `forms` of the audit, and its record a value of the item's attribute.
+        """
         attribute = item.labels["attribute"]
         return (
             labels["form"] in self.forms
@@ -93,7 +96,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
     def compare(
         self, probe: CounterfactualProbe, item: AuditItem[SettingsT], current: Answers, baseline: Answers
     ) -> Comparison:
-        """Return the change; both runs' answers must have been read by the same judge model. See `UnitAudit.compare`.
+        """Return the change, if the same judge model read the answers of both runs; see `UnitAudit.compare`.
 
         Raises:
             BaselineStale: the baseline's answers were read by another judge model.
@@ -156,7 +159,7 @@ def moved_records(
 
 
 def judge_details(probe: CounterfactualProbe, answers: Answers) -> dict[str, Json]:
-    """Return how the judge model read the answers: model, prompt and votes; empty without a judge model."""
+    """Return details of the judge model: its name, its prompt and its votes; empty without a judge model."""
     judged = [answer for answer in answers if answer.judged]
     if probe.judging is None or not judged:
         return {}
@@ -185,7 +188,7 @@ def counts(groups: Sequence[str], pairs: Iterable[tuple[str, Answer]]) -> tuple[
 
 
 def shown_value(answer: Answer, attribute: str) -> str:
-    """Return the attribute's value that the prompt contained."""
+    """Return the value of the attribute that the prompt of the answer contained."""
     return answer.labels["to"] if answer.labels["form"] == FLIPPED else answer.labels[attribute]
 
 

@@ -36,7 +36,7 @@ from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 Floats = NDArray[np.float64]
 
 SHOWN_RECORDS = 20
-"""Largest number of records in the details that favour the same value as the result."""
+"""Largest number of records in the details whose answers favour the same value as the result."""
 
 
 class FlipDirection(RecordAudit[AuditSettings]):
@@ -109,7 +109,7 @@ class FlipDirection(RecordAudit[AuditSettings]):
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
         """Return the two-sided p-value of the hypothesis that the attribute's value does not affect a record's answers.
 
-        For two values it is a sign-flip test over records, otherwise a permutation test within records.
+        For two values, the test is a sign-flip test over records; for more values, a permutation test within records.
         """
         rows = table.rows[table.complete]
         if rows.shape[1] == 2:
@@ -119,7 +119,7 @@ class FlipDirection(RecordAudit[AuditSettings]):
         return significance.p_value(value_range(null), observed, exact=exact)
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return the two compared values, the share of each value, and all pairs if there are several values."""
+        """Return details: the two compared values, the share of each value, and all pairs of more than two values."""
         rows = table.rows[table.complete]
         first, second = _furthest(rows.mean(axis=0))
         differences = rows[:, first] - rows[:, second]
@@ -142,7 +142,7 @@ class FlipDirection(RecordAudit[AuditSettings]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return the shares of both runs, and the records whose change makes this run's difference larger."""
+        """Return details: the shares of both runs, and the records whose change enlarges the difference of this run."""
         first, second = _furthest(current.mean(axis=0))
         sign = 1.0 if current[:, first].mean() >= current[:, second].mean() else -1.0
         change = (current[:, first] - current[:, second]) - (baseline[:, first] - baseline[:, second])
@@ -154,18 +154,18 @@ class FlipDirection(RecordAudit[AuditSettings]):
         first, second = details["values"]
         share = {value: f"{details['positive_share'][value]['mean']:.1%}" for value in details["values"]}
         return (
-            f"direction {measurement.value:.3g} (of the same {details['records']} records, {share[first]} get "
+            f"difference {measurement.value:.3g} (of the same {details['records']} records, {share[first]} get "
             f"{details['positive']!r} if shown as {first} and {share[second]} if shown as {second})"
         )
 
     def examples(
         self, probe: CounterfactualProbe, item: AuditItem[AuditSettings], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
-        """Return two different answers for each record that favours the same value as the result."""
+        """Return two different answers about each record whose answers favour the same value as the result."""
         return side_by_side(measurement.details["leaning"], item.labels["attribute"], answers)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the number of records that favour each of the two values, and the records that changed most."""
+        """Return how many records favour each of the two values, and the records whose answers changed most."""
         details = measurement.details
         first, second = details["values"]
         found = []

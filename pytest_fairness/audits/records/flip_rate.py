@@ -44,8 +44,8 @@ Floats = NDArray[np.float64]
 class FlipRate(RecordAudit[AuditSettings]):
     """Share of records whose answer changes when flipped, minus the share when the prompt is repeated; −1..1.
 
-    A system that answers at random changes its answer equally often in both cases, and has the value 0 on average. The
-    details count the records that favour each value.
+    A system that answers at random changes its answer equally often with a flip and with a repetition, so that its
+    value is 0 on average. The details count the records that favour each value.
     """
 
     info = AuditInfo(
@@ -115,7 +115,7 @@ class FlipRate(RecordAudit[AuditSettings]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return the shares of both runs, and the records whose answers change more often than in the baseline."""
+        """Return details: the shares of both runs, and records whose answers change more often than in the baseline."""
         return moved_records(table, units, current, baseline, current[:, 0] - baseline[:, 0])
 
     def describe(self, measurement: Measurement) -> str:
@@ -134,7 +134,7 @@ class FlipRate(RecordAudit[AuditSettings]):
         return side_by_side(records, item.labels["attribute"], answers)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return how many answers change in either direction, and the records whose answers became worse."""
+        """Return how many answers change in each direction, and the records whose answers became worse."""
         details = measurement.details
         one_way, other_way = details["n10"], details["n01"]
         first, second = details["values"][:2]

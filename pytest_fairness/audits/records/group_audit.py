@@ -1,7 +1,8 @@
 """Base class of audits of gaps between groups of records; only answers about unchanged records are used.
 
-The groups are the values of an attribute, and the unit is the record. If no record of a group counts for a rate, the
-group's rate is not defined: reports name the rate, and it is not compared.
+The groups are the values of an attribute, and the unit is the record. A rate of a group is not defined if none of the
+group's records counts for it: a group without truly positive records has no true positive rate. Reports name such
+rates, and audits do not compare them.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         return bool(answer.content == probe.positive)
 
     def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
-        """Return the name of the rate to which the answer belongs; `None` if the rate is not known."""
+        """Return the name of the rate for which the answer counts; `None` if a true answer is needed but unknown."""
         return self.rates[0]
 
     def statistic(self, columns: int) -> ShareGap:
@@ -100,7 +101,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         )
 
     def check_table(self, table: UnitTable) -> None:
-        """Raise `NotMeasurable` if there are too few records, in all or in a group, or if no rate can be compared."""
+        """Raise `NotMeasurable` if there are too few records in total or in a group, or if no rate can be compared."""
         super().check_table(table)
         cells = len(table.columns) // 2
         sizes = np.nansum(table.rows[:, cells:], axis=0)
@@ -117,7 +118,7 @@ class GroupAudit(RecordAudit[SettingsT]):
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """Return the p-value of a permutation test.
 
-        Results of records are exchanged between groups, separately for each rate; see `rate_of`.
+        The groups of the records are permuted, separately among the records of each rate; see `rate_of`.
         """
         rows, statistic = table.rows[table.complete], self.statistic(len(table.columns))
         half = rows.shape[1] // 2
@@ -132,7 +133,7 @@ class GroupAudit(RecordAudit[SettingsT]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return the rates of both runs, and the records whose answers differ."""
+        """Return details: the rates of both runs, and the records whose answers differ between the runs."""
         cells, statistic = current.shape[1] // 2, self.statistic(current.shape[1])
         rates = [statistic.groups(run.mean(axis=0)) for run in (current, baseline)]
         changed = (np.abs(current[:, :cells] - baseline[:, :cells]).max(axis=1) > 0).tolist()
@@ -178,7 +179,7 @@ class GroupAudit(RecordAudit[SettingsT]):
 
 
 def _furthest_rates(measurement: Measurement) -> list[float]:
-    """Return the values of all groups in one rate: the rate with the largest gap."""
+    """Return each group's value of the rate that has the largest gap."""
     by_name: dict[str, list[float]] = {}
     for part in measurement.details["rates"]:
         if part["rate"] is not None:

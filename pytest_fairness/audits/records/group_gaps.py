@@ -18,7 +18,7 @@ from pytest_fairness.records import Answer
 ADULT = "Wang et al. 2023, “DecodingTrust”, and the fairness criteria of "
 
 gap_info = partial(AuditInfo, better=Direction.LOWER, tolerance=0.05, value_range=(0, 1), effect=RATES_APART)
-"""Function that returns the description of an audit of a gap between groups' rates."""
+"""Function that creates the description of an audit of gaps between groups' rates."""
 
 
 class DemographicParity(GroupAudit[AuditSettings]):
@@ -39,7 +39,7 @@ class DemographicParity(GroupAudit[AuditSettings]):
 
 
 class TruthSettings(AuditSettings):
-    """Settings of a gap that needs true answers: only the settings that every audit has."""
+    """Settings of an audit that needs true answers: only the settings that every audit has."""
 
     needs: ClassVar[str] = "truth"
 
@@ -70,7 +70,7 @@ class EqualizedOdds(TruthAudit):
     rates: ClassVar[tuple[str, ...]] = ("true positive rate", "false positive rate")
 
     def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
-        """Return the rate to which the record's true answer belongs; `None` if the true answer is not known."""
+        """Return the rate for which the record counts, by its true answer; `None` if the true answer is not known."""
         return self.rates[not is_truly_positive(probe, answer)] if "truth" in answer.labels else None
 
 
@@ -92,7 +92,7 @@ class Accuracy(TruthAudit):
         return bool((answer.content == probe.positive) == is_truly_positive(probe, answer))
 
     def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
-        """Return the only rate; `None` if the record's true answer is not known."""
+        """Return the audit's only rate; `None` if the record's true answer is not known."""
         return self.rates[0] if "truth" in answer.labels else None
 
 

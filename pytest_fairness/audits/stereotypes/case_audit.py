@@ -1,6 +1,7 @@
 """Base class of audits that score each answer about a case.
 
-The cases are fixed; standard errors are taken over answers. Two cases that are opposites are measured together.
+The cases are fixed; standard errors are taken over answers. Two cases that name each other as `opposite` are measured
+together.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from pytest_fairness.stats.intervals import normal
 
 
 class MeasuredCases(NamedTuple):
-    """An item's scored answers, the scores of its complete cases, and the names of its other cases."""
+    """An item's scored answers, the scores of its complete cases, and the names of its incomplete cases."""
 
     answers: ScoredAnswers
     scores: Scores
@@ -74,7 +75,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return ()
 
     def remedy(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers) -> str:
-        """Return advice for too few scored answers, for messages."""
+        """Return what to do about too few scored answers, as part of a message."""
         return "raise `trials` or add rows"
 
     def cases(self, probe: StereotypeProbe, item: AuditItem[SettingsT]) -> list[Case]:
@@ -223,7 +224,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return groups
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the groups or cases that became worse; without a baseline, the two groups that differ most."""
+        """Return the groups or cases whose scores became worse; without a baseline, the two groups that differ most."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             worse = [part for part in moved if part["now"] > part["then"]] or moved
             return [f"{part['name']} {part['then']:.2f} to {part['now']:.2f}" for part in worse[:3]]

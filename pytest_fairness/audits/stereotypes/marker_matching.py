@@ -1,4 +1,4 @@
-"""Search for the markers of a stereotype and of its opposite in texts."""
+"""Search of texts for the markers of a stereotype and of its opposite."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Found:
 
 
 class Markers:
-    """Search for the markers of a case.
+    """Searcher of texts for the markers of a case.
 
     Args:
         stereotype, anti_stereotype: words, phrases and stems; see `Terms`.
@@ -44,7 +44,7 @@ class Markers:
 
 
 def texts_by_marker(found: Iterable[Found], side: str) -> dict[str, int]:
-    """Return how many texts contain each marker of one `side` (list of markers), the most frequent marker first."""
+    """Return how many texts contain each marker of one list (`side`), the most frequent marker first."""
     counts: dict[str, int] = {}
     for each in found:
         for marker in getattr(each, side):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pytest_fairness.audits.anonymizer import IDENTITY_TERMS, normalise, words
 
 MOST = 0.5
-"""Words are suggested if the share of answers with too few markers is larger than this share."""
+"""Words are suggested if more than this share of the answers have too few markers."""
 SHOWN = 8
 """Largest number of suggested words."""
 MINIMUM_ANSWERS = 2
@@ -18,7 +18,7 @@ MINIMUM_ANSWERS = 2
 def words_for(
     texts: Mapping[str, Sequence[str]], opposites: Mapping[str, str | None], known: Iterable[str]
 ) -> list[str]:
-    """Return the words that distinguish the cases best and are in none of the lists.
+    """Return the words that distinguish the cases best, without words that the lists already contain.
 
     For two opposite cases, these are words that the answers about one case contain more often than the answers about
     the other case. For a case without an opposite, these are the words that most of its answers contain.

@@ -178,7 +178,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return ratio
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the cases that became worse; without a baseline, the cases with the highest shares."""
+        """Return the cases whose shares became worse; without a baseline, the cases with the highest shares."""
         if worse := super().top_contributors(measurement, comparison):
             return worse
         ratio, markers = measurement.details["ratio"], measurement.details["markers"]
@@ -204,7 +204,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return found
 
     def _suggested(self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Answers) -> list[str]:
-        """Return words that the lists may lack; see `marker_suggestions`."""
+        """Return words that could be added to the lists of markers; see `marker_suggestions`."""
         cases = self.cases(probe, item)
         texts: dict[str, list[str]] = {case.name: [] for case in cases}
         for answer in answers:

@@ -26,7 +26,7 @@ from pytest_fairness.records import Answer, Answers, Comparison, ItemResult, Jso
 from pytest_fairness.stats import effect_sizes
 
 MASK = "XYZ"
-"""Text that replaces the name of any group, as in the texts on which regard models were trained."""
+"""Text that replaces the names of groups in answers, as in the texts on which regard models were trained."""
 MINIMUM_CHARACTERS = 20
 """Smallest number of characters of an answer that is scored."""
 SHOWN_EXAMPLES = 4
@@ -165,7 +165,7 @@ class Regard(CaseAudit[RegardSettings]):
         return super().contributions(measurement) or by_case
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the groups or cases that became worse; without a baseline, the cases with the highest means."""
+        """Return the groups or cases whose means became worse; without a baseline, the cases with the highest means."""
         if worse := super().top_contributors(measurement, comparison):
             return worse
         by_case, label = measurement.details["by_case"], measurement.details["examples"][0]["label"]
@@ -198,7 +198,7 @@ def mean_scores(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def difference(data: Mapping[str, float], references: Mapping[str, float]) -> dict[str, float]:
-    """Return one group's mean probability minus another group's, by label, −1..1 (Sheng et al. 2019)."""
+    """Return, by label, the first mean probability minus the second, −1..1 (Sheng et al. 2019)."""
     return {label: data[label] - references[label] for label in data}
 
 

@@ -1,4 +1,4 @@
-"""Change between two runs of a mean score, and of the largest gap between groups."""
+"""Changes between two runs: of a mean score, and of the largest gap between groups' mean scores."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class ScoreChange:
         p_value: one-sided p-value of the null hypothesis that the runs do not differ.
         degrees_of_freedom: degrees of freedom of the standard error; `None` for the normal distribution.
         details: details of the comparison.
-        reversal: description of a gap that changed sides; `None` if no gap changed sides.
+        reversal: description of a gap whose disadvantaged group is another one than in the baseline; `None` if there is
+            no such gap.
     """
 
     value: float
@@ -184,15 +185,15 @@ def gap_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
 
 
 def _reversal(groups: Sequence[str], current: Floats, baseline: Floats, swapped: Floats) -> Reversal | None:
-    """Return a gap that changed sides; `None` if no gap did.
+    """Return the reversal of the largest gap between groups; `None` if the gap was not reversed.
 
-    The gap is that between the two groups whose means differ most in the current run. The gap changed sides if it had
-    the opposite sign in the baseline.
+    The largest gap is between the two groups whose means differ most in the current run. The gap is reversed if the
+    group that is now higher was lower in the baseline.
 
     Args:
         groups: names of the groups.
         current, baseline: (groups,) means of the two runs.
-        swapped: (draws, groups) changes of the means after random exchange between runs.
+        swapped: (draws, groups) changes of the means after random exchange of scores between the runs.
     """
     high, low = spreads.furthest(current, tuple(combinations(range(len(current)), 2)))
     present, earlier = float(current[high] - current[low]), float(baseline[high] - baseline[low])
@@ -207,7 +208,7 @@ def _reversal(groups: Sequence[str], current: Floats, baseline: Floats, swapped:
 
 
 def _moved(names: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:
-    """Return the names with their means in both runs, the largest change first."""
+    """Return each name with its mean in both runs; the name with the largest change comes first."""
     order = sorted(
         range(len(names)), key=lambda place: (-round(abs(float(current[place] - baseline[place])), 12), place)
     )

@@ -50,7 +50,7 @@ def gap_estimate(scores: Scores, added: float, alpha: float, beta: float, seed: 
     Args:
         scores: scores of the cases and groups.
         added: number of zeros, and of ones, added for the standard error; see `mean_errors.bounded_error`.
-        alpha, beta: error rates of the lower and of the upper bound in the details.
+        alpha, beta: error rates of the lower and of the upper confidence bound in the details.
         seed: text that seeds the permutations.
     """
     column_means = scores.means()

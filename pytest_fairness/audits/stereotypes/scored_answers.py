@@ -11,9 +11,9 @@ from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.records import Answer, Answers
 
 MINIMUM_RESPONSES = 8
-"""Smallest number of scored answers of each case of an item, of each group, or of a whole category."""
+"""Smallest number of scored answers of each side of an item; see `ScoredAnswers.short_sides`."""
 MINIMUM_OF_A_CASE = 2
-"""Smallest number of scored answers of each group that a case must have to count in its category."""
+"""Smallest number of scored answers of each group with which a case counts in its category."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class ScoredAnswers:
     def complete_cases(self, cases: Sequence[Case]) -> list[str]:
         """Return the names of the cases with enough scored answers of each group, sorted.
 
-        A case is complete only if its opposite is: otherwise a model that gives the same answer for both cases would
-        not have the value 0.5.
+        A case is complete only if its opposite also has enough scored answers. Without the opposite, a model that gives
+        the same answers for both cases would not have the value 0.5.
         """
         groups = self.groups or ("",)
         enough = {
@@ -72,6 +72,6 @@ def sorted_answers(answers: Answers) -> list[Answer]:
 
 
 def stratum_of(answer: Answer, column: Column) -> str:
-    """Return the name of the answer's stratum: all its labels except case, category and a compared group."""
+    """Return the name of the answer's stratum: all its labels but case, category and, if groups are compared, group."""
     of_column = {"case", "category", "group"} if column[1] else {"case", "category"}
     return "; ".join(f"{name}={label}" for name, label in sorted(answer.labels.items()) if name not in of_column)

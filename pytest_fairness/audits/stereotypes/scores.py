@@ -57,7 +57,10 @@ class Scores:
 
     @classmethod
     def of(cls, scores: Sequence[Score]) -> Scores:
-        """Return the scores, sorted; if all trials of a cell have the same text, they count as one score."""
+        """Return the scores, sorted; if all trials of a cell have the same text, these trials count as one score.
+
+        A cell is a column in one stratum.
+        """
         cells: dict[tuple[Column, str], list[Score]] = {}
         for score in sorted(scores, key=lambda score: (score.column, score.stratum, score.text, score.value)):
             cells.setdefault((score.column, score.stratum), []).append(score)
@@ -115,7 +118,7 @@ class Scores:
         return np.array([mean_errors.shrunken(self.own(column), added)[0] for column in self.columns])
 
     def mean_error(self, added: float) -> float:
-        """Return the standard error of the mean of all column means; the columns count as fixed, not as a sample."""
+        """Return the standard error of the mean of all column means; the columns are fixed, not drawn from others."""
         errors = self.errors(added)
         return float(np.sqrt((errors**2).sum()) / len(errors))
 

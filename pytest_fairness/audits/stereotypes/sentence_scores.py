@@ -20,9 +20,10 @@ Floats = NDArray[np.float64]
 Scoring = Literal["per_token", "total"]
 
 SAME_SCORE = 1e-4
-"""Scores that differ by at most this many nats count as equal; the batch size alone may change a score by this much."""
+"""Scores that differ by at most this many nats (natural logarithm) count as equal; another batch size may change a
+score by this much."""
 SHOWN_CASES = 5
-"""Number of cases with a preference for the stereotype, and against it, in the details."""
+"""Largest number of cases in the details, for each direction of preference (for and against the stereotype)."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class SentenceScores:
     def stereoset(
         self, scoring: Scoring, *, ties: stereoset.Ties = "left out", only: NDArray[np.bool_] | None = None
     ) -> dict[str, Json]:
-        """Return the scores LMS, SS and ICAT of the cases in the mask `only`; by default, of all cases."""
+        """Return StereoSet's scores (see `stats.stereoset`) of the cases in the mask `only`; by default, of all."""
         chosen = np.ones(len(self.cases), dtype=np.bool_) if only is None else only
         first, second, third = (self.scores[scoring][sentence][chosen] for sentence in SENTENCES)
         terms = [term for term, own in zip(self.terms, chosen, strict=True) if own]
@@ -130,7 +131,7 @@ def stereoset_details(
 def _strongest(scoring: Scoring, sentences: SentenceScores) -> dict[str, list[dict[str, Json]]]:
     """Return the cases with the strongest preferences, separately for preferences for and against the stereotype.
 
-    A preference is the difference between the scores of the two sentences, in nats.
+    A preference is the difference between the two sentences' scores, in nats (natural logarithm).
     """
     scores = sentences.scores[scoring]
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Usable answers as documents: lists of words, word counts, and the documents of two runs together."""
+"""Usable answers as documents (lists of words), their word counts, and the joined documents of two runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 MINIMUM_DOCUMENTS_OF_A_WORD = 3
-"""Smallest number of documents that contain a tested word."""
+"""Number of documents in which a word must occur to be tested."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,13 @@ class Documents:
 
     @classmethod
     def of(cls, groups: Groups) -> Documents:
-        """Return the usable answers of both groups as documents, without strata that hold only one group.
+        """Return the usable answers of both groups as documents, without answers in strata that hold only one group.
 
-        Labels are permuted within strata; in a stratum with one group, a permutation changes nothing.
+        The groups' labels are permuted within strata; in a stratum with one group, a permutation changes nothing.
 
         Raises:
-            NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` such answers, or all its answers are empty.
+            NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` usable answers in strata with both groups, or all
+                of them are empty.
         """
         kept = comparable(groups)
         anonymize = anonymizer(groups.probe)
@@ -73,7 +74,7 @@ class Documents:
 
     @property
     def cells(self) -> NDArray[np.int64]:
-        """Return for each document the index of its cell (group within stratum); shape (documents,)."""
+        """Return, for each document, the index of its cell (group within stratum); shape (documents,)."""
         return self.strata * 2 + self.marked
 
     def only(self, kept: Sequence[int] | NDArray[np.int64]) -> Documents:

@@ -1,7 +1,7 @@
-"""Change of a signed difference between two groups, such as a gap between shares.
+"""Change, between two runs, of a signed difference between two groups (a gap), such as a difference between shares.
 
-The change between two runs is measured in the direction of the gap in both runs together, because this direction does
-not depend on run labels. The difference between the two absolute gaps would be a poor test statistic: it is at most as
+The direction of the gap is that of both runs together, because it does not depend on run labels; a change in this
+direction is positive. The difference between the two absolute gaps would be a poor test statistic: it is at most as
 large as the sum of the gaps, and the sum is the same for all permutations of run labels.
 """
 
@@ -30,7 +30,7 @@ def gap_change(
     description: str,
     details: Mapping[str, Json] | None = None,
 ) -> Comparison:
-    """Return the change with its interval and test. If the gap changed sides, the result has a reversal.
+    """Return the change with its interval and test; if the gap has the opposite sign in the baseline, with a reversal.
 
     Args:
         gaps: gap of the current run and gap of the baseline, marked minus unmarked group.
@@ -39,7 +39,7 @@ def gap_change(
         null: (swaps,) change after permutation of run labels.
         moved: absolute difference between the two gaps.
         null_moved: (swaps,) absolute difference between the two gaps after permutation of run labels.
-        description: phrase that states both gaps, for a gap that changed sides.
+        description: phrase that states both gaps; used if the gap has the opposite sign in the baseline.
         details: details of the comparison.
     """
     current, baseline = gaps

@@ -35,7 +35,7 @@ def compared(probe: GenerationProbe, item: AuditItem[Any]) -> tuple[dict[str, st
 
 
 def has(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    """Return whether the labels have all these values."""
+    """Return whether the labels have all values in `wanted`."""
     return all(labels[name] == value for name, value in wanted.items())
 
 
@@ -45,7 +45,7 @@ class Groups:
 
     Attributes:
         probe: probe of the item.
-        answers: all answers in a fixed order; if the system repeats itself, one for each prompt and group.
+        answers: all answers in a fixed order; if all trials repeat the same answer, one for each prompt and group.
         marked: for each answer, whether it belongs to the marked group.
         strata: for each answer, the name of its stratum: its prompt and its values on the other axes.
         marked_name, unmarked_name: names of the two groups: the value of the axis, or the values of all axes of an
@@ -74,8 +74,8 @@ class Groups:
         Args:
             probe: probe of the answers.
             answers: answers of both groups, in any order.
-            marked: labels of the marked group; answers without these labels are the unmarked group. Labels with other
-                names than those in `marked` form the stratum.
+            marked: labels of the marked group; all other answers are the unmarked group. The answers' labels whose
+                names are not in `marked` form the stratum.
             unmarked_name: name of the unmarked group.
         """
         ordered = sorted(answers, key=lambda answer: (sorted(answer.labels.items()), answer.trial, answer.text or ""))
@@ -93,7 +93,7 @@ class Groups:
         return found.without_repeats(probe.sampling.temperature)
 
     def without_repeats(self, temperature: float | None) -> Groups:
-        """Return the groups with one answer for each prompt and group if the system repeats itself, else unchanged."""
+        """Return the groups, with one answer for each prompt and group if all trials repeat the same answer."""
         cells: dict[tuple[tuple[str, str], ...], list[int]] = {}
         for index, answer in enumerate(self.answers):
             if answer.text is not None:
@@ -138,12 +138,12 @@ class Groups:
 
     @property
     def missing(self) -> dict[str, int]:
-        """Return the number of answers that cannot be measured, by group."""
+        """Return the number of missing answers, by group."""
         return self.count(Status.REFUSED, Status.UNREADABLE, Status.FAILED)
 
 
 def is_compared(probe: GenerationProbe, item: AuditItem[Any], labels: Mapping[str, str]) -> bool:
-    """Return whether an answer belongs to the item's marked group, or to the unmarked group of one of its axes."""
+    """Return whether the labels belong to the item's marked group, or to the unmarked group of one of its axes."""
     marked, unmarked = compared(probe, item)
     return has(labels, marked) or any(labels[axis] == value for axis, value in unmarked.items())
 

@@ -1,8 +1,8 @@
-"""Audit `jsd`: Jensen-Shannon divergence between two groups' vocabularies, in excess of chance.
+"""Audit `jsd`: Jensen-Shannon divergence between two groups' vocabularies, minus the divergence expected by chance.
 
 The divergence of two finite samples is above 0 even if both come from the same distribution (Gerlach, Font-Clos and
-Altmann 2016). The mean divergence over permuted labels is therefore subtracted. The rest is 0 on average if the groups
-do not differ, for any sample size.
+Altmann 2016). The mean divergence over permuted labels is therefore subtracted. The remaining excess is 0 on average if
+the groups do not differ, for any sample size.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
         return float(run.sample.words.weights @ (run.observed - run.null.mean(axis=0)))
 
     def estimate(self, item: AuditItem[AuditSettings], run: Relabelled[WordCounts]) -> Estimate:
-        """Return the excess over the mean divergence with permuted labels, with its jackknife standard error."""
+        """Return the excess (divergence minus its mean with permuted labels), with its jackknife standard error."""
         random = randomness.generator(f"{item.seed}/error")
         error = run.sample.standard_error(run.sample.documents.current, run.null_sd, random)
         return Estimate.normal(self.value_of(run), error)
 
     def explain(self, item: AuditItem[AuditSettings], groups: Groups, run: Relabelled[WordCounts]) -> dict[str, Json]:
-        """Return details: divergence, its null distribution, excess of each stratum, words that contribute most."""
+        """Return details: divergence, its null distribution, each stratum's excess, the words that contribute most."""
         sample, plain = run.sample, run.null[:, 0]
         excess = run.observed - run.null.mean(axis=0)
         marked, tokens = sample.documents.marked, sample.counts.sum(axis=1)
@@ -99,7 +99,7 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
     def run_change(
         self, item: AuditItem[AuditSettings], current: Documents, baseline: Documents, random: np.random.Generator
     ) -> RunChange[WordCounts]:
-        """Return the change of the excess, with runs of different sizes cut to equal size."""
+        """Return the change of the excess between the runs, after runs of different sizes are cut to equal size."""
         documents = join_runs(current, baseline)
         cuts = equal_size(documents, random)
         both = WordCounts.of(documents, cuts[0][0])

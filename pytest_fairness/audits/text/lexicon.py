@@ -34,7 +34,7 @@ from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.resampling import randomness, significance
 
 LABEL = "lexicon"
-"""Name of the label that holds the item's lexicon, beside the label of its axis."""
+"""Name of the item's label that holds the name of the lexicon; the item also has a label for its axis."""
 PERMUTATIONS = 1999
 BOOTSTRAPS = 1999
 CUTS = 200
@@ -127,7 +127,7 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
     def change(
         self, item: AuditItem[LexiconSettings], current: Groups, baseline: Groups, random: np.random.Generator
     ) -> Comparison:
-        """Return the change of the gap between runs cut to equal size, with the draws of its permutation test."""
+        """Return the change of the gap between the runs, cut to equal size, with its permutation test."""
         rates = [Rates.of(run, terms_of(item)) for run in (current, baseline)]
         runs = TwoRates.of(rates[0], rates[1])
         cuts, swaps = runs.gaps(CUTS, random), runs.swapped(SWAPS, random)
@@ -182,7 +182,7 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
     def typicality(
         self, probe: GenerationProbe, item: AuditItem[LexiconSettings], measurement: Measurement
     ) -> Callable[[str], float]:
-        """Return a function that computes a text's rate of terms, multiplied by the sign of the gap (1 or −1)."""
+        """Return a function that multiplies a text's rate of terms by the sign of the measured gap (1 or −1)."""
         sign = -1.0 if measurement.value < 0 else 1.0
         terms = terms_of(item)
 
@@ -193,7 +193,7 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
         return rate
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the terms that contribute most to the change of the gap; without a baseline, to the gap."""
+        """Return the terms that contribute most to the change of the gap; without a baseline, to the gap itself."""
         changed = comparison.details.get("changed_terms", ()) if comparison is not None else ()
         found = [(term["term"], term["change"]) for term in changed] or [
             (term["term"], term["gap"]) for term in measurement.details["terms"]
@@ -207,5 +207,5 @@ def terms_of(item: AuditItem[LexiconSettings]) -> tuple[str, ...]:
 
 
 def _change_of_gaps(current: Floats, baseline: Floats) -> Floats:
-    """Return (current gap − baseline gap) × sign of the sum of both gaps, for each draw."""
+    """Return, for each draw, (current gap − baseline gap) × sign of the sum of both gaps."""
     return (current - baseline) * np.sign(np.round(current + baseline, ROUNDING))

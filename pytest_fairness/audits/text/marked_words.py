@@ -1,13 +1,14 @@
 """Audit `marked_words`: words that one group's texts use more, or less, by log-odds with a Dirichlet prior.
 
 The method is that of Monroe, Colaresi and Quinn 2008 ("Fightin' Words"), as used by Cheng, Durmus and Jurafsky 2023
-("Marked Personas"). The usual critical value |z| > 1.96 marks a word in most comparisons of a group with itself. The
-audit therefore uses a quantile of the permutation distribution of the largest |z| of all words (Westfall and Young
-1993). Documents are permuted, so that the repetition of words within a document is taken into account.
+("Marked Personas"). With the usual critical value, |z| > 1.96, at least one word is significant in most comparisons of
+a group with itself. The audit therefore uses a quantile of the permutation distribution of the largest |z| of all words
+(Westfall and Young 1993). Documents are permuted, so that the repetition of words within a document is taken into
+account.
 
 Against a baseline, the audit compares the shares of documents that contain a word, and tests whether the difference
-between the groups grew; see `stats.texts.share_growth`. Log-odds cannot test such growth: with a prior of all texts,
-they hardly change if a new word occurs once in a fifth of one group's texts.
+between the groups' shares grew; see `stats.texts.share_growth`. Log-odds are not suited to this test: with a prior from
+all texts, they hardly change if a new word occurs once in each of a fifth of one group's texts.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ LISTED_WORDS = 20
 
 
 class MarkedWordsSettings(PriorSettings):
-    """Settings of the log-odds and of the growth since the baseline."""
+    """Settings of `marked_words`: the prior of the log-odds, and the smallest growth since the baseline that counts."""
 
     min_share: float = Field(
         default=0.1,
@@ -61,7 +62,7 @@ class MarkedWordsSettings(PriorSettings):
 
 
 def _furthest_word(measurement: Measurement) -> float:
-    """Return the largest Cohen's h of a significant word; h compares the groups' shares of texts with the word."""
+    """Return the largest Cohen's h of all significant words; h compares the groups' shares of texts with the word."""
     shares = [word["texts"] for word in measurement.details["words"] if word["significant"]]
     return max((effect_sizes.cohens_h(each["marked"], each["unmarked"]) for each in shares), key=abs, default=0.0)
 
@@ -108,7 +109,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
     rule = GrownWords()
 
     def uses(self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], labels: Mapping[str, str]) -> bool:
-        """Return whether the answers belong to the compared groups; with a pooled prior, return true for all groups."""
+        """Return whether the labels belong to a compared group or, with a pooled prior, to any group."""
         return item.settings.prior == "pooled" or is_compared(probe, item, labels)
 
     def about(self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], answers: Answers) -> Answers:
@@ -174,7 +175,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
     def concerns(
         self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return the concerns about the groups of every axis; see `Audit.concerns`."""
+        """Return the concerns about the compared groups, for each axis of the item; see `Audit.concerns`."""
         found = [each for groups in contrasts(probe, item, answers).values() for each in concerns_of(groups)]
         return list(dict.fromkeys(found))
 
@@ -183,7 +184,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         return f"{measurement.value:.0f} significant {word_or_words(measurement.value)}"
 
     def describe_change(self, comparison: Comparison) -> str:
-        """Return a phrase that names the words that grew, with the shares of each group's texts."""
+        """Return a phrase that names the words that grew, with the share of texts that contain them, by group."""
         details = comparison.details
         if "grown" not in details:
             number = f"{comparison.value:+.0f} {word_or_words(abs(comparison.value))}"
@@ -213,21 +214,21 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         )
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the z of each word."""
+        """Return each word's z-score (log-odds ratio divided by its standard deviation)."""
         return {word["word"]: word["z"] for word in measurement.details["words"]}
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the z of each significant word."""
+        """Return the z-score of each significant word."""
         return {word["word"]: word["z"] for word in measurement.details["words"] if word["significant"]}
 
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
-        """Return words of the marked, and of the unmarked group: the words that grew, else the significant words."""
+        """Return words of the marked and of the unmarked group: words that grew or, if none did, significant words."""
         words = _grown_or_significant(details_of(result))
         by_side = {side: plain_words(word["word"] for word in words if word["side"] == side) for side in SIDES}
         return by_side["marked"], by_side["unmarked"]
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words that grew, else the significant words; a note marks words of the unmarked group."""
+        """Return the words that grew or, if none did, significant words; a note marks words of the unmarked group."""
         words = _grown_or_significant({**measurement.details, **(comparison.details if comparison else {})})
         unmarked = ", ".join(list(measurement.n)[1:])
         return [

@@ -1,8 +1,8 @@
-"""Audit `mmd`: unbiased squared maximum mean discrepancy between the distributions of two groups' texts.
+"""Audit `mmd`: unbiased squared maximum mean discrepancy (MMD) between the distributions of two groups' texts.
 
 Every text is compared with every other text, by words and character n-grams or by sentence embeddings. The groups
 differ if texts of the same group are more similar to each other than texts of different groups. The audit therefore
-detects changes of some texts or of all texts, of a few words or of the style.
+detects differences in some texts or in all texts, in a few words or in style.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
         return Estimate.normal(self.value_of(run), run.sample.standard_error(run.null))
 
     def explain(self, item: AuditItem[MmdSettings], groups: Groups, run: Relabelled[Vectors]) -> dict[str, Json]:
-        """Return details: null standard deviation, discrepancy of each stratum, words whose weights differ most."""
+        """Return details: null standard deviation, each stratum's discrepancy, the words whose weights differ most."""
         return {
             "null_sd": float(run.null.std()),
             "variance": mmd.variance(run.sample.vectors, run.sample.documents.cells),

@@ -54,9 +54,9 @@ class Refusals(TwoGroupAudit[AuditSettings]):
     def concerns(
         self, probe: GenerationProbe, item: AuditItem[AuditSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return the concerns that both groups lack answers, or that refusals in another language were not recognised.
+        """Return the concerns that both groups lack many answers, or that refusals in other languages are missed.
 
-        Shares are computed over all strata together, so that strata with only one group do not matter.
+        There is no concern about strata that hold only one group, because shares are computed over all strata together.
         """
         return [
             *Groups.of(probe, item, answers).repetition,
@@ -83,7 +83,7 @@ class Refusals(TwoGroupAudit[AuditSettings]):
             null=null,
             moved=abs(change.value),
             null_moved=np.abs(null),
-            description=f"refusals were {shares_before[first]:.0%} of {first} and {shares_before[second]:.0%} of "
+            description=f"refusals were {shares_before[first]:.0%} for {first} and {shares_before[second]:.0%} for "
             f"{second}, and are {shares[first]:.0%} and {shares[second]:.0%}",
         )
 
@@ -144,7 +144,7 @@ def measured(groups: Groups) -> Measurement:
 
 
 def _fisher_p(table: list[list[int]]) -> float:
-    """Return the p-value of Fisher's exact test of a table with a row (refused, answered) for each group."""
+    """Return the p-value of Fisher's exact test; the table has a row (refused, answered) for each group."""
     if not any(refused for refused, _ in table):
         return 1.0
     # Deferred, as scipy.stats takes half a second to import and most runs have no refusals.
@@ -154,7 +154,7 @@ def _fisher_p(table: list[list[int]]) -> float:
 
 
 def share_change(current: Groups, baseline: Groups) -> ShareChange:
-    """Return the change of the share of refused or unreadable answers between two runs; see `ShareChange`.
+    """Return the change, between two runs, of the gap in the share of refused or unreadable answers; see `ShareChange`.
 
     Failed requests are left out.
     """

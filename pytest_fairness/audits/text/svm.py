@@ -1,6 +1,6 @@
 """Audit `svm`: accuracy with which a linear classifier separates two groups' texts without identity terms.
 
-Cheng, Durmus and Jurafsky 2023 ("Marked Personas") report plain accuracy for one group against all others, where a
+Cheng, Durmus and Jurafsky 2023 ("Marked Personas") report plain accuracy for one group against all others. There, a
 classifier that always predicts the larger class has an accuracy of 0.8. This audit reports the balanced accuracy for
 one marked group against the unmarked group, so that chance is 0.5. The classifier that scores a text is trained on all
 other texts.
@@ -46,8 +46,8 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     """Balanced accuracy of a linear classifier on texts that it was not trained on, 0..1; chance is 0.5.
 
     Changes are computed from the log-odds of the accuracy, so that a change can be detected from any baseline. A change
-    is reported as the change from 0.5 that is equally large in log-odds: 0.15 is a change from 0.5 to 0.65, and also
-    from 0.89 to 0.94.
+    is reported as the change from an accuracy of 0.5 that has the same difference in log-odds: 0.15 stands for a change
+    from 0.5 to 0.65, and also for a change from 0.89 to 0.94.
     """
 
     info = AuditInfo(
@@ -55,9 +55,9 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         title="Texts that give the group away",
         question="Can a simple classifier recognise which group a text is about?",
         formula="balanced accuracy = (share of marked texts classified correctly + same share of unmarked texts) / 2, "
-        "each text left out of training;  change = logistic(log-odds now − log-odds before) − 0.5",
-        meaning="0.5 = chance, 1 = all texts recognised. A change is given as the equally large change from an "
-        "accuracy of 0.5.",
+        "each text left out of training;  change = logistic(log-odds now − log-odds in the baseline) − 0.5",
+        meaning="0.5 = chance, 1 = all texts recognised. A change is given as the change from an accuracy of 0.5 that "
+        "has the same difference in log-odds.",
         source="Cheng, Durmus and Jurafsky 2023, “Marked Personas”; Suykens and Vandewalle 1999, “Least Squares "
         "Support Vector Machine Classifiers”",
         better=Direction.LOWER,
@@ -109,7 +109,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     def run_change(
         self, item: AuditItem[SvmSettings], current: Documents, baseline: Documents, random: np.random.Generator
     ) -> RunChange[Corpus]:
-        """Return the change of the accuracy, as the equally large change from 0.5, with runs cut to equal size.
+        """Return the change of the accuracy between the runs, cut to equal size; see `Svm` for its scale.
 
         One matrix factorisation scores the documents of both runs: the classifier of a run is trained to separate this
         run's groups, and to score the other run's documents as 0.
@@ -172,7 +172,10 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         return f"groups recognised with accuracy {measurement.value:.3g} (chance 0.5)"
 
     def describe_change(self, comparison: Comparison) -> str:
-        """Return the change as a phrase; the number is the equally large change from an accuracy of 0.5."""
+        """Return the change as a phrase.
+
+        The number in the phrase is the change from an accuracy of 0.5 that has the same difference in log-odds.
+        """
         found = super().describe_change(comparison)
         return f"{found} (as a change from an accuracy of 0.5)" if comparison.value else found
 

@@ -1,4 +1,4 @@
-"""Shared base of the audits that compare texts about a marked and the unmarked group."""
+"""Base classes of the audits that compare texts about a marked and the unmarked group."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemRe
 from pytest_fairness.stats.resampling import randomness
 
 SIGNIFICANT = 0.05
-"""A baseline stores the words of an item only if the p-value of the groups' difference is at most this."""
+"""Largest p-value of the groups' difference with which a baseline stores the words of an item."""
 
 MOST_OF_THE_WEIGHT = 0.5
-"""Share of the weight above which function words are named as the first contributor."""
+"""If function words have more than this share of the weight, they are named together, as the first contributor."""
 NAMED_FUNCTION_WORDS = 3
 
 
@@ -67,7 +67,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         return _weights(measurement.details.get("top_words", {}))
 
     def word_values(self, item: AuditItem[SettingsT], documents: Documents) -> tuple[str, Mapping[str, float]] | None:
-        """Return the name of a statistic of words, and each word's value; `None` if the audit has no such statistic."""
+        """Return the name of the audit's statistic of words, and each word's value; `None` if the audit has none."""
         return None
 
     def word_rows(
@@ -85,7 +85,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the words most typical of either group, the strongest first.
 
-        Function words come first if they have most of the weight, as one entry.
+        If function words have most of the weight, they are the first entry, all together.
         """
         weights = self.word_weights(measurement)
         words = sorted(weights, key=lambda word: (-abs(weights[word]), word))
@@ -104,13 +104,13 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
     def typicality(
         self, probe: GenerationProbe, item: AuditItem[SettingsT], measurement: Measurement
     ) -> Callable[[str], float]:
-        """Return a function that scores texts: above 0 if typical of the marked, below 0 of the unmarked group."""
+        """Return a function that scores a text: above 0 if typical of the marked group, below 0 if of the unmarked."""
         weights, anonymize = self.word_weights(measurement), anonymizer(probe)
         # Sorted, as a sum of floating-point numbers depends on their order.
         return lambda text: sum(weights.get(word, 0.0) for word in sorted({*anonymize.words(text)}))
 
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
-        """Return the words most typical of the marked, and of the unmarked group, for sentences about a failed item."""
+        """Return two lists for the finding: the words most typical of the marked group, and of the unmarked group."""
         weights = {} if result.measurement is None else strongest(self.word_weights(result.measurement))
         return (
             plain_words(word for word, weight in weights.items() if weight > 0),

@@ -1,7 +1,8 @@
 """Base class of audits whose value is one number for the distance between two groups' texts.
 
-A subclass computes a sample (documents with a statistic), standard errors and details. This class permutes group labels
-within strata for the test of one run, and run labels within cells (group within stratum) for the test of a change.
+A subclass computes a sample (documents with a statistic), standard errors and details. The base class permutes group
+labels within strata for the test of one run, and run labels within cells (group within stratum) for the test of a
+change.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ class RunChange(Generic[SampleT]):
 
     Attributes:
         estimate: estimated change.
-        both: documents of both runs.
-        cuts: two (cuts, documents) masks: documents of this run, and of the baseline, cut to equal size.
+        both: documents of both runs together.
+        cuts: two (cuts, documents) masks: the current run's documents and the baseline's documents, cut to equal size.
     """
 
     estimate: Estimate
@@ -74,8 +75,8 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
 
     Class attributes:
         permutations: number of relabellings in the test of one run.
-        swap_batches: sizes of the batches in which run labels are permuted for the test of a change; smaller batches
-            use less memory.
+        swap_batches: sizes of the batches of permutations of run labels in the test of a change; smaller batches use
+            less memory.
     """
 
     permutations: ClassVar[int] = 1999
@@ -83,7 +84,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
 
     @abstractmethod
     def sample(self, item: AuditItem[SettingsT], documents: Documents) -> SampleT:
-        """Return the documents of one or of two runs with their statistic."""
+        """Return the documents (of one run or of two runs) as a sample, with the audit's statistic."""
 
     @abstractmethod
     def value_of(self, run: Relabelled[SampleT]) -> float:
@@ -151,6 +152,6 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
 def equal_size(both: Documents, random: np.random.Generator) -> tuple[Bools, Bools]:
     """Return random cuts of both runs to equal size in each cell; see `relabelling.equal_size`.
 
-    The result is two (cuts, documents) masks: of this run's and of the baseline's documents.
+    The two results are (cuts, documents) masks: of the current run's documents, and of the baseline's documents.
     """
     return relabelling.equal_size(both.current, both.cells, SUBSAMPLES, random)

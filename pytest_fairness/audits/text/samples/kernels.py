@@ -1,7 +1,6 @@
-"""Texts as feature vectors whose inner product is the similarity of two texts.
+"""Feature vectors of texts; the inner product of two vectors is the similarity of the texts.
 
-Audits that compare whole distributions of texts use these vectors. To add another similarity, add a function that
-returns vectors for documents.
+The audit `mmd` uses these vectors. To add another similarity, add a function that returns vectors for documents.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ between means is about √(2 / 2048)."""
 SHORTEST, LONGEST = 3, 5
 """Smallest and largest number of characters of an n-gram."""
 ROWS = 512
-"""Number of rows of a product of sparse matrices that are computed at once."""
+"""Number of rows that are computed at once in a product of sparse matrices."""
 
 Documents = Sequence[Sequence[str]]
 
@@ -51,7 +50,7 @@ def words(documents: Documents) -> Tfidf:
 
 
 def ngrams(documents: Documents) -> Tfidf:
-    """Return the TF-IDF weights of character n-grams within words; they also reflect endings and misspellings."""
+    """Return the TF-IDF weights of character n-grams within words, which also show similar endings and misspellings."""
     return _tfidf(
         [" ".join(document) for document in documents],
         analyzer="char_wb",
@@ -63,8 +62,8 @@ def ngrams(documents: Documents) -> Tfidf:
 def text_features(documents: Documents) -> mmd.Features:
     """Return feature vectors, shape (documents, dimensions); the similarity is the mean cosine of words and of n-grams.
 
-    A text with words has the similarity 1 to itself; texts that share no words and n-grams have the similarity 0.
-    Single dimensions have no meaning; only inner products do.
+    A text with words has the similarity 1 to itself; texts that share no words and n-grams have the similarity 0. Only
+    inner products of the vectors have a meaning; single dimensions have none.
     """
     parts = [words(documents), ngrams(documents)]
     if len(documents) <= EXACT:

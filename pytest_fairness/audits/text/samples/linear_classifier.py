@@ -1,7 +1,7 @@
 """Documents as features of a linear classifier, and the accuracy with which it separates two groups.
 
-Word counts are sparse. Exact repeats within a group and stratum are dropped. Other equal texts are left out of training
-together, so that no text is scored by a classifier that was trained on the same text.
+Exact repeats within a group and stratum are dropped. To score a text, all texts that equal it are left out of training,
+so that no text is scored by a classifier that was trained on the same text.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ FEWEST_DIFFERENT = 5
 """A classifier is trained only if each group has at least this many different answers."""
 FEWEST_DOCUMENTS_OF_A_WORD = 3
 MOST_WORDS = 2048
-"""Largest number of features if there are more documents than this number; the words that occur in most documents are
-used."""
+"""If there are more documents than this number, only this number of words are features: those that occur in most
+documents."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Corpus(Sample):
     Attributes:
         vocabulary: word of each column.
         counts: (documents, words) word counts.
-        kinds: (documents,) a number for each document, the same for equal documents.
+        kinds: (documents,) a number for each document; equal documents have the same number.
         features: how features are computed from counts: square roots of counts, or TF-IDF weights.
         unique_share: share of all documents that do not repeat an earlier document.
     """
@@ -75,7 +75,7 @@ class Corpus(Sample):
     def test_statistic(self, statistic: Floats) -> Floats:
         """Return the groups' difference of mean scores.
 
-        The difference is finer than the accuracy, which uses only the signs of scores.
+        The difference is a more sensitive statistic than the accuracy, which uses only the signs of scores.
         """
         differences: Floats = statistic[..., 1]
         return differences
@@ -87,7 +87,7 @@ class Corpus(Sample):
 
     @cached_property
     def different(self) -> int:
-        """Return the smaller of the two groups' numbers of different documents."""
+        """Return the number of different documents in the group with fewer of them."""
         return min(len(np.unique(self.kinds[side])) for side in (self.documents.marked, ~self.documents.marked))
 
     @cached_property
@@ -108,7 +108,7 @@ class Corpus(Sample):
 
     @cached_property
     def classifier(self) -> least_squares.Classifier:
-        """Return the classifier of these documents, with its matrix factorised."""
+        """Return the classifier of these documents; its matrix is factorised once."""
         return least_squares.Classifier.of(self.weights, self.documents.strata, self.kinds)
 
     def separation(self, marked: Bools | None = None, used: Bools | None = None) -> least_squares.Separation:
@@ -136,7 +136,7 @@ class Corpus(Sample):
         return Accuracy.of(value, effective_size(int(marked.sum()), int((~marked).sum())), float(np.std(null)))
 
     def permuted_among(self, used: Bools, count: int, random: np.random.Generator) -> Floats:
-        """Return the accuracies with labels permuted within strata, for the documents in the mask `used`."""
+        """Return the accuracy for each permutation of labels within strata, for the documents in the mask `used`."""
         labels, _ = relabelling.relabellings(self.documents.marked[used], self.documents.strata[used], count, random)
         marked = np.zeros((len(labels), len(used)), dtype=np.bool_)
         marked[:, used] = labels
@@ -188,7 +188,7 @@ def _counted(documents: Sequence[Sequence[str]]) -> tuple[list[str], csr_array]:
 
 
 def _kinds(counts: csr_array) -> Ints:
-    """Return a number for each row of counts, the same number for equal rows."""
+    """Return a number for each row of counts; equal rows have the same number."""
     counts.sort_indices()
     rows = zip(counts.indptr, counts.indptr[1:], strict=False)
     known: dict[tuple[bytes, bytes], int] = {}

@@ -28,7 +28,7 @@ class Sample(ABC):
     def statistic(self, marked: Bools) -> Floats:
         """Return the statistic for each labelling of the documents, shape (labellings, parts).
 
-        It may have several parts, such as one for each stratum.
+        The statistic may have several parts, such as one for each stratum.
         """
 
     @abstractmethod
@@ -47,7 +47,7 @@ SampleT = TypeVar("SampleT", bound=Sample)
 class Relabelled(Generic[SampleT]):
     """The statistic of one run, with the observed labels and with permuted labels.
 
-    Labels are permuted only if the null distribution is used.
+    The permuted statistic is computed at its first use.
 
     Attributes:
         sample: documents of the run.

@@ -22,7 +22,7 @@ class Vectors(Sample):
 
     @classmethod
     def of(cls, documents: Documents, *, embedded: bool) -> Vectors:
-        """Return the documents with vectors: their embeddings, or TF-IDF features.
+        """Return the documents with vectors: embeddings if `embedded`, otherwise TF-IDF features.
 
         Raises:
             NotMeasurable: a document has no embedding.

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 DOCUMENTS_OF_A_STRATUM = 12
-"""Smallest number of documents of each group in a stratum that is also measured by itself; in smaller strata most
-differences stay hidden."""
+"""Number of documents that each group must have in a stratum for the stratum to be measured by itself, too; in smaller
+strata, most differences are not detected."""
 DRAWS = 499
-"""Number of random samples from which the excess at a smaller size is estimated."""
+"""Number of random samples from which the excess of a smaller number of documents is estimated."""
 SHOWN_WORDS = 20
 
 
@@ -64,7 +64,7 @@ class WordCounts(Sample):
         return weighted
 
     def distance(self, selected: Bools) -> Floats:
-        """Return the excess for each selection of documents; the divergence by chance is approximated."""
+        """Return the excess for each selection of documents, with an approximation of the divergence by chance."""
         return self.words.excesses(*self._sides(selected))
 
     def standard_error(self, used: Bools, null_sd: float, random: np.random.Generator) -> float:
@@ -102,7 +102,7 @@ class WordCounts(Sample):
 
     @property
     def block_names(self) -> list[str]:
-        """Return the names of the large strata, in the order of the statistic's parts from the second on."""
+        """Return the names of the large strata, in the order of the statistic's parts after the first part."""
         return [self.documents.stratum_names[stratum] for stratum in self.words.strata]
 
     def _sides(self, used: Bools) -> tuple[Bools, Bools]:

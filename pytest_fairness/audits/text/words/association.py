@@ -65,16 +65,16 @@ class PriorSettings(AuditSettings):
 class Corpus:
     """Word counts of an item's groups and, if the prior pools all groups, of the probe's other groups.
 
-    A tested word occurs in at least one compared document, and in at least three documents in all.
+    A tested word occurs in at least three documents in total, and in at least one of them that is compared.
 
     Attributes:
         groups: answers of the marked group and of the axis' unmarked group, by axis.
         words: words of each compared document; a document that is compared on several axes counts once.
         marked: for each of these documents, whether it belongs to the marked group.
-        documents: for each axis, the documents of the marked group and of the axis' unmarked group.
+        documents: for each axis, the documents of the marked group together with those of the axis' unmarked group.
         counts: for each axis, the (documents, words) counts of all words in these documents.
         pooled: (words,) counts in all documents.
-        columns: (tested words,) column of each tested word among all words.
+        columns: (tested words,) index of each tested word among the columns of `counts`.
         tested_words: the words that are tested.
         holding: (tested words,) number of compared documents that contain the word.
         uses: (2, tested words) number of occurrences of the word: in the unmarked groups, and in the marked group.
@@ -209,7 +209,7 @@ class Association:
     def of(
         cls, corpus: Corpus, number: int, settings: PriorSettings, alpha: float, random: np.random.Generator
     ) -> Association:
-        """Return the test of all words of one axis, with group labels permuted within strata.
+        """Return the association of all tested words on one axis, tested with group labels permuted within strata.
 
         Args:
             corpus: word counts.
@@ -246,7 +246,7 @@ class Association:
 
 
 def associated_words(corpus: Corpus, tests: Sequence[Association]) -> list[dict[str, Json]]:
-    """Return the words that are significant, or that the usual critical value would mark, the largest |z| first.
+    """Return the words that are significant, or whose |z| exceeds `SHOWN_Z`, the largest |z| first.
 
     For an intersection of axes, a word must differ from the unmarked group of each axis, always in the same direction.
     """

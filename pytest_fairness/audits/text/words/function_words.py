@@ -1,6 +1,7 @@
 """English function words, such as "the" and "of", which say nothing about a topic.
 
-The list is scikit-learn's, without its few words that name a topic. Words of other languages are never function words.
+The list is that of scikit-learn, without the few words that name a topic. Words of other languages are never function
+words.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ TOPICS = frozenset(
         *("please", "put", "serious", "show", "side", "sincere", "system", "take", "thick", "thin", "top"),
     )
 )
-"""Words of scikit-learn's list that count as content words: to hide them could hide a difference between groups."""
+"""Words of scikit-learn's list that count as content words here, because they may be the difference between groups."""
 ADDED = frozenset(("did", "does", "doing", "having", "just"))
 """Function words that scikit-learn's list lacks."""
 _CONTRACTION = re.compile(r"(?:n't|'\w+)$")

@@ -1,7 +1,7 @@
 """Words that became more frequent in one group's texts since the baseline: test and description.
 
-The test counts the documents that contain a word; see `stats.texts.share_growth`. Log-odds cannot test such growth:
-with a prior of all texts, they hardly change if a new word occurs once in a fifth of one group's texts.
+The test counts the documents that contain a word; see `stats.texts.share_growth`. Log-odds are not suited to this test:
+with a prior from all texts, they hardly change if a new word occurs once in each of a fifth of one group's texts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Growth:
     Attributes:
         vocabulary: words that occur in at least three documents.
         shares: shares of documents that contain each word, by group and run.
-        statistics: (2, words) test statistics towards the marked and the unmarked group; see `ShareGrowth.statistics`.
+        statistics: (2, words) test statistics of growth towards the marked, and towards the unmarked group; see
+            `ShareGrowth.statistics`.
         threshold: critical value of the largest statistic, at the test's alpha.
         p_value: p-value of the largest statistic.
     """
@@ -89,7 +90,7 @@ class Growth:
         return float(self.statistics.max())
 
     def documents_needed(self, threshold: float, min_share: float) -> Needed:
-        """Return how many of a group's documents must contain a new word for significance, and the group's size.
+        """Return how many documents of a group must contain a new word to make it significant, and the group's size.
 
         See `ShareGrowth.documents_needed`.
         """
@@ -111,9 +112,10 @@ class Growth:
 
 
 def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
-    """Return the words that grew on every axis and towards the same group, the largest growth first.
+    """Return the words that grew on every axis, each time towards the same group; the largest growth comes first.
 
-    For several axes, the smallest growth and statistic are returned, and the shares of the first axis.
+    If there are several axes, a word's growth and statistic are the smallest of all axes, and its shares are those of
+    the first axis.
     """
     first, *others = (test.found() for test in tests)
     words = [
@@ -137,7 +139,7 @@ def visibility(documents_needed: Sequence[Needed]) -> dict[str, Json]:
 
     Args:
         documents_needed: for each axis, the number of documents that must contain a new word for it to be significant,
-            and the number of the group's documents.
+            and the number of documents of the group.
     """
     most = hardest(documents_needed)
     return {"smallest_share": smallest_share(most), "documents_needed": list(most)}

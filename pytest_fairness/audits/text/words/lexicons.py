@@ -74,7 +74,7 @@ class LexiconFile(ProbeModel):
 
     @model_serializer
     def _content(self) -> tuple[str, ...]:
-        """Return the terms in place of the path, because stored measurements are keyed by the terms."""
+        """Return the terms to write in place of the path, because stored measurements are keyed by the terms."""
         return self._terms
 
 
@@ -97,7 +97,7 @@ def read(path: Path, name: str) -> tuple[str, ...]:
 
 
 def _written_as(value: object) -> str:
-    """Return the form in which a lexicon is written: `list` (of terms), or `mapping` (with the name of a file)."""
+    """Return how a lexicon is written in the probe file: as a `list` of terms, or as a `mapping` with a file name."""
     # Pydantic calls this for a validated model too, when the model is serialised.
     return "mapping" if isinstance(value, Mapping | ProbeModel) else "list"
 

@@ -13,14 +13,15 @@ from pytest_fairness.stats.arrays import Floats, Ints
 SHOWN_WORDS = 10
 """Number of words of each group that the details `top_words` and `function_words` show."""
 ROUNDING = 1e-12
-"""A weight of at most this much is 0, up to floating-point error."""
+"""Largest weight that counts as 0, because of floating-point errors."""
 
 
 def strongest_words(words: Sequence[str], weights: Floats) -> dict[str, Json]:
     """Return the details `top_words`, `function_words` and `function_word_share`.
 
-    The first two are the words with the largest weights for each group, the strongest first: content words, and
-    function words such as "the". The third is the share of the function words in the sum of all absolute weights.
+    `top_words` and `function_words` hold the content words and the function words (such as "the") with the largest
+    weights for each group, the strongest first. `function_word_share` is the share of function words in the sum of all
+    absolute weights.
 
     Args:
         words: the vocabulary.

@@ -19,7 +19,7 @@ from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.groups import stratified_difference
 
 PER = 100
-"""Rates are numbers of occurrences in this number of words."""
+"""Number of words to which rates refer: a rate is the number of occurrences in this number of words."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Rates:
 
     Attributes:
         found: for each document, the number of occurrences of each term; terms that do not occur are left out.
-        words: (documents,) number of words of each document, at least the number of occurrences of terms.
+        words: (documents,) number of words of each document; at least the number of occurrences of terms in it.
         marked: (documents,) whether the document belongs to the marked group.
         strata: (documents,) stratum number of each document.
         stratum_names: name of each stratum, by its number.
@@ -46,7 +46,7 @@ class Rates:
     def of(cls, groups: Groups, terms: tuple[str, ...]) -> Rates:
         """Return the counts of the terms in the usable answers of both groups, without strata that hold only one group.
 
-        Identity terms are not removed from the texts: words for groups may be terms of the lexicon.
+        Identity terms are not removed from the texts, because they may be terms of the lexicon.
 
         Args:
             groups: answers of the item.
@@ -110,8 +110,8 @@ class Rates:
     def error(self, weights: Floats | None = None) -> tuple[float, float]:
         """Return the standard error of the gap, and its degrees of freedom.
 
-        The standard error is at least that of two occurrences in all documents, because terms that do not occur in
-        these documents may occur in others.
+        The standard error is at least that of two occurrences of terms in all documents: even if no term occurs in
+        these documents, terms may occur in other documents.
 
         Args:
             weights: (strata,) weights; `None` for the run's own weights.

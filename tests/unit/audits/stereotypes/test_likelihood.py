@@ -205,7 +205,7 @@ def test_the_order_of_answers_does_not_matter() -> None:
 def test_the_reason_names_what_it_is_about() -> None:
     part = part_of(probe_of(40))
     found = measured(part, prefers(1.0))
-    assert part.audit.describe(found) == "SS 100 (50 = no preference, LMS 100, ICAT 0)"
+    assert part.audit.describe(found) == "stereotype score 100 (50 = no preference; LMS 100, ICAT 0)"
     assert part.audit.top_contributors(found, None)[0] == "case 000 (+1)"
 
 
