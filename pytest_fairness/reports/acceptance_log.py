@@ -1,4 +1,4 @@
-"""Acceptances of baselines over time as terminal text and as Markdown."""
+"""Output of the command `diff --log`: acceptances of baselines over time, as terminal text and as Markdown."""
 
 from __future__ import annotations
 

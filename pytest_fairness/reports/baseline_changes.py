@@ -18,7 +18,7 @@ from pytest_fairness.reports.text_layout import cut, table, wrap
 
 HEADINGS = ("change", "old", "new", "worse by", "allowed", "item")
 WORDS = {"rules": "other limits", "reason": "other reason"}
-"""Words for the states whose names alone are not clear."""
+"""Phrases for states of `ItemChange` whose names alone would be unclear."""
 SHOWN_ROWS = 50
 SHOWN_DETAILS = 10
 SHOWN_CONTRIBUTIONS = 6
@@ -27,7 +27,13 @@ LONGEST_EXAMPLE = 300
 
 
 def headline(found: Sequence[ItemChange], old: str, new: str, unchanged: int) -> str:
-    """Return sentences with the number of changed items, by kind of change, and the number of unchanged items."""
+    """Return sentences with the numbers of changed items, by state, and of unchanged items.
+
+    Args:
+        found: the changes.
+        old, new: names of the compared revisions.
+        unchanged: number of unchanged items.
+    """
     if not found:
         return f"No baseline changed from {old} to {new}: {counted(unchanged, 'item')}."
     counts = [(sum(change.state == state for change in found), WORDS.get(state, state)) for state in ORDER]
@@ -101,7 +107,7 @@ def _worse_by(change: ItemChange) -> str:
 
 
 def _details(change: ItemChange) -> Iterator[str]:
-    """Yield lines with the finding, the changed contributions, the acceptance of the new value, and other changes."""
+    """Yield lines about a change: its finding, contributions and words, the acceptance, and other changed fields."""
     entry = change.new or change.old
     if entry is None:
         return
@@ -126,7 +132,7 @@ def _details(change: ItemChange) -> Iterator[str]:
 
 
 def _words(change: ItemChange) -> Iterator[str]:
-    """Yield which words changed, for an audit that counts words."""
+    """Yield lines with the words that became significant, or no longer are, for an audit that counts words."""
     old, new = change.old, change.new
     if old is None or new is None or old.value == new.value or change.info is None or change.info.tolerance_of_value:
         return
@@ -143,13 +149,13 @@ def _words(change: ItemChange) -> Iterator[str]:
         yield f"{'' if few else 'of the strongest words, '}{'; '.join(parts)}"
     if change.comparison is None:
         yield (
-            "the change is that of the number of significant words; a run counts the words that grew, for which the "
-            "unchanged probe and the answers of both baselines are needed"
+            "the change shown is the difference between two numbers of significant words. A run instead counts words "
+            "that became more typical of a group; for that, diff needs the unchanged probe and both baselines' answers"
         )
 
 
 def _finding(change: ItemChange, entry: Entry) -> str:
-    """Return the finding as one line, with the same words as in other reports."""
+    """Return the finding of a changed item as one line, worded as in other reports; see `findings.finding`."""
     shown = change.new is not None and change.state not in ("renamed", "rules", "reason")
     item = {
         "id": change.id,
@@ -178,7 +184,7 @@ def _other_changes(old: Entry, new: Entry) -> Iterator[str]:
         yield f"served model {', '.join(old.served)} → {', '.join(new.served)}"
     if old.fingerprint != new.fingerprint:
         parts = [set(entry.fingerprint.items()) for entry in (old, new)]
-        yield f"another {', '.join(sorted({name for name, _ in parts[0] ^ parts[1]}))}"
+        yield f"made from another {', '.join(sorted({name for name, _ in parts[0] ^ parts[1]}))}"
     if sampling := changed_sampling(old, new.sampling):
         yield f"sampling: {', '.join(sampling)}"
     if (answers := sum(old.n.values())) != (now := sum(new.n.values())):
@@ -194,7 +200,10 @@ def _has_sides(change: ItemChange) -> bool:
 
 
 def _moved(change: ItemChange, name: str, was: float | None, now: float | None) -> str:
-    """Return a phrase with a contribution's old and new number; `None` if the baseline does not hold the number."""
+    """Return a phrase with the name of a contribution and its old and new number.
+
+    A number (`was` or `now`) is `None` if that baseline does not hold it.
+    """
     if was is None:
         return f"{name} {number(now)}{' (new)' if change.old and change.old.contributions else ''}"
     return f"{name} (was {number(was)})" if now is None else f"{name} {_from_to(was, now)}"

@@ -22,7 +22,7 @@ from pytest_fairness.reports.report_items import (
 )
 
 MAX_ANNOTATIONS = 10
-"""Maximum number of errors that GitHub shows as annotations for one step, and maximum number of notices."""
+"""Maximum number of errors, and of notices, that GitHub shows as annotations for one step."""
 
 FAILING = ("failed", "error")
 """Outcomes of items that fail the run."""

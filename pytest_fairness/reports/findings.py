@@ -15,7 +15,7 @@ SHOWN_CONTRIBUTORS = 3
 def finding(item: Item, method: Mapping[str, Json]) -> str:
     """Return the finding of an item: the compared groups, the change, the allowed change, contributors and remarks.
 
-    For an item that is measured without a verdict, the text has the size of the effect in place of the allowed change.
+    For an item that is measured without a verdict, the text has the value and the size of the effect instead.
     The text contains words of models and probes unchanged, so that a report must escape it.
 
     Args:
@@ -28,7 +28,7 @@ def finding(item: Item, method: Mapping[str, Json]) -> str:
 
 
 def expectation(item: Item) -> Iterator[str]:
-    """Yield a remark on the item's mark `xfail`, if there is one: the reason or, if the item passes, what to do."""
+    """Yield a remark on the item's mark `xfail`, if any: its reason, or the advice to remove it if the item passes."""
     mark = item.get("expected_failure")
     if mark and outcome(item) == "known":
         yield f"known: {mark['reason']}"
@@ -77,7 +77,7 @@ def _compared(item: Item, method: Mapping[str, Json]) -> str:
 
 
 def _amount(item: Item, unit: str) -> str:
-    """Return the change and tolerance as text; if the limit is exceeded or nothing changed, the value and limit."""
+    """Return the change and tolerance as text; if the limit is exceeded or there is no change, the value and limit."""
     change, limit, tolerance = item["change"], item["limit"], item["tolerance"]
     if change and item["verdict"] != VerdictName.OVER_LIMIT:
         allowed = "" if tolerance is None else f" (allowed {number(tolerance)})"

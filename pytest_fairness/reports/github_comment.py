@@ -33,7 +33,7 @@ LINE_WIDTH = 100
 _SENTENCES: Mapping[str, str] = {
     VerdictName.REGRESSION: "got worse",
     VerdictName.OVER_LIMIT: "over the limit",
-    VerdictName.STALE_BASELINE: "with a baseline of another probe",
+    VerdictName.STALE_BASELINE: "with a stale baseline",
     VerdictName.NO_BASELINE: "without a baseline",
     VerdictName.ERROR: "without a result",
     VerdictName.NOT_MEASURABLE: "not measurable",

@@ -34,7 +34,8 @@ class ItemChange:
         state: how the item changed.
         old, new: the item in the old and the new report document; `None` if it is absent there.
         difference: new value minus old value; `None` if a value is missing.
-        interval: 95 % confidence interval of the difference, for independent runs; `None` without standard errors.
+        interval: 95 % confidence interval of the difference, as if the runs were independent; `None` without standard
+            errors.
     """
 
     probe: str

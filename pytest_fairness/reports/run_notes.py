@@ -64,10 +64,10 @@ def on_number_of_audits(
     elif ended_early:
         why = "pytest stopped before the first audit"
     else:
-        why = f"none was selected; the folders with probes are {folders} (ini option `fairness_probes`)"
+        why = f"no probe was selected; the folders with probes are {folders} (ini option `fairness_probes`)"
     cure = (
-        f" The run fails because at least {min_audits:,} must run: ini option `fairness_min_audits`, by default 1 in "
-        "CI and in projects with a probe folder. To run no audits, run pytest without --fairness."
+        f" The run fails because the ini option `fairness_min_audits` requires {min_audits:,} (default: 1 in CI and in "
+        "projects with a probe folder). To run no audits, run pytest without --fairness."
     )
     return RunNote(
         "no-audit", f"no audit ran: {why}.{cure if min_audits and not ended_early else ''}", fails=min_audits > 0
@@ -78,8 +78,8 @@ def on_shard(shard: str) -> RunNote:
     """Return the note on a run that sent one part of the requests, such as `2/5`."""
     return RunNote(
         "shard",
-        f"shard {shard}: this run sent its part of the requests and judged nothing. After the last part, put the "
-        "stores together with `python -m pytest_fairness merge`, and judge with `pytest --fairness --fairness-replay`.",
+        f"shard {shard}: this run sent its part of the requests and gave no verdicts. After the last part, merge the "
+        "stores with `python -m pytest_fairness merge`, then get verdicts with `pytest --fairness --fairness-replay`.",
     )
 
 
@@ -92,10 +92,10 @@ ON_BATCHES = RunNote(
 
 
 def on_inconclusive_runs(results: Sequence[ItemResult], runs: int, *, fails: bool) -> list[RunNote]:
-    """Return a note for each item that was inconclusive in several runs, with the advice of its verdict.
+    """Return a note for each item that was inconclusive in the last runs, with the advice from its verdict's reason.
 
     Args:
-        results: results of these items.
+        results: results of the items that were inconclusive in each of these runs.
         runs: number of runs, including this one.
         fails: whether the notes make the run fail.
     """

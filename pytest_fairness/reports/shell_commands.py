@@ -13,10 +13,10 @@ from pytest_fairness.reports.report_items import KNOWN, Item, status
 from pytest_fairness.reports.text_layout import width_of, wrap
 
 WHOLE_FILE_FROM = 9
-"""Number of items from which a command names their file instead of the items."""
+"""Minimum number of items of one file for which a command names the file instead of the items."""
 
 ACCEPTABLE = {VerdictName.REGRESSION, VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE}
-"""Verdicts of failed items that a new baseline solves."""
+"""Verdicts of failed items that would pass with the current values as the new baseline."""
 
 PLACEHOLDER = "..."
 """Placeholder for the reason in a printed command; if the user does not replace it, no reason is stored."""
@@ -39,7 +39,7 @@ def accept_command(
         options, root, all_items: see `rebaseline_command`.
 
     Returns:
-        The unquoted words of the command; `None` if a new baseline solves no failure.
+        The unquoted words of the command; `None` if no failed item would pass with a new baseline.
     """
     items = list(items)
     found = [item for item in items if status(item) in ACCEPTABLE]
@@ -72,7 +72,7 @@ def rebaseline_command(
         options: options that select the same requests as this run (`["--fairness-target", "openai:gpt-5"]`).
         root: path from the user's working directory to pytest's rootdir, as `..`.
         all_items: node ids of all items of each file, by file; files may be missing.
-        partly: files whose items are named even if there are many.
+        partly: files whose items are named one by one even if there are many, because not all of them are given.
 
     Returns:
         The unquoted words of the command; `None` if no items are given.

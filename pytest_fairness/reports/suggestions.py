@@ -1,6 +1,6 @@
 """Suggestions of what to try next for a failed item, with YAML, words or a command to copy.
 
-A suggestion may not help: the next run measures its effect. Variants measure whether a system prompt lowers bias.
+Only a measurement shows whether a suggestion helps. A suggested system prompt can be measured as a variant.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _suggestions(item: Item, finding: Finding, system: str | None) -> Iterable[S
         yield Suggestion(
             "adopt",
             f"The variant {best} reduces bias. Use its prompt in the application and as the probe's own prompt, then "
-            "measure again with --fairness-fresh: the best of several variants looks better than it is.",
+            "measure again with --fairness-fresh, because the best of several variants looks better than it is.",
         )
     elif finding.instruction and in_test:
         yield Suggestion(
@@ -69,7 +69,7 @@ def _suggestions(item: Item, finding: Finding, system: str | None) -> Iterable[S
         )
     elif finding.instruction:
         name = next(name for name in _names() if name not in measured)
-        known = " in addition to the variants without a significant change" if measured else ""
+        known = ", because no present variant reduces bias significantly" if measured else ""
         yield Suggestion(
             "variant",
             f"Try another system prompt as a variant{known}. The next run shows whether it reduces bias, by how much, "

@@ -13,7 +13,7 @@ Cells = Mapping[str, Item]
 
 
 def items_by_target(document: Mapping[str, Json]) -> tuple[list[str], list[tuple[str, Cells]]]:
-    """Return the names of the targets, and a row for each audit item; two empty lists if the target has no name.
+    """Return the names of the targets, and a row for each audit item; two empty lists if the run's target has no name.
 
     A row has a name and the item's results by target. The name is the item's id without the target's name; in a report
     with several probes, the name begins with the probe's name.

@@ -108,7 +108,7 @@ def _terms(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]
     if isinstance(odds, Mapping) and odds.get("value") is not None:
         ends = odds.get("interval")
         span = f" [{number(ends[0])}, {number(ends[1])}]" if isinstance(ends, list | tuple) and len(ends) == 2 else ""
-        found.append(f"odds ratio {number(odds['value'])}{span}, p {number(odds.get('p_value'))} by document")
+        found.append(f"odds ratio {number(odds['value'])}{span}, p {number(odds.get('p_value'))}, tested by document")
     return found
 
 

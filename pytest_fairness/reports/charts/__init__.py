@@ -33,7 +33,7 @@ CHARTS: dict[str, Callable[[Item, Json], Chart | None]] = {
     "stereotype_ratios": rates.by_case,
     "shares": rates.by_group,
 }
-"""Function of each chart that `AuditInfo.charts` may name; a function returns `None` if it cannot draw a detail."""
+"""Function of each chart, by its name in `AuditInfo.charts`; the result is `None` if a detail cannot be drawn."""
 
 CHARTS_OF_OLD_REPORTS = {
     "words": "marked_words",
@@ -48,7 +48,7 @@ CHARTS_OF_OLD_REPORTS = {
     "shares": "shares",
     "groups": "shares",
 }
-"""Charts by the name of a detail, for report documents of earlier versions, in which audits name no charts."""
+"""Names of charts by the name of a detail, for report documents of earlier versions, whose audits name no charts."""
 
 SHOWN_ELSEWHERE = ("examples", "suggestions")
 """Details that reports show elsewhere."""
@@ -57,7 +57,7 @@ SHOWN_ELSEWHERE = ("examples", "suggestions")
 def detail_charts(item: Item, method: Mapping[str, Json]) -> tuple[list[Chart], dict[str, Json]]:
     """Return the charts of an item's details, and the details that no chart shows.
 
-    If the audit names no chart for a detail, and the detail maps names to means, the means are drawn.
+    A detail that maps names to means gets a chart of the means, even if the audit names no chart for the detail.
 
     Args:
         item: item of the report document.

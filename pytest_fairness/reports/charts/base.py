@@ -126,7 +126,7 @@ def interval_plot(rows: Sequence[Mapping[str, Json]], axis: str, *, domain: Sequ
 
 
 def names_axis(rows: Sequence[Mapping[str, Json]]) -> Spec:
-    """Return a vertical axis with the names of all rows in the given order, even if a layer omits rows."""
+    """Return a vertical axis with the names of all rows in the given order, even if a layer of the chart omits rows."""
     order = list(dict.fromkeys(row["name"] for row in rows))
     axis = {"title": None, "ticks": False, "domain": False}
     return {"field": "name", "type": "nominal", "sort": order, "axis": axis}

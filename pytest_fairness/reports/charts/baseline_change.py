@@ -71,7 +71,10 @@ def _title(baseline: float | None, allowed: object) -> str:
 def _allowed(
     item: Item, method: Mapping[str, Json] | None, baseline: float
 ) -> tuple[float | None, float | None] | None:
-    """Return the range of values within the tolerance; `None` if the tolerance is not a distance between values."""
+    """Return the lowest and the highest value within the tolerance, each `None` if there is no bound on its side.
+
+    The result is `None` if there is no tolerance, or if the audit's change is not the difference of two values.
+    """
     tolerance = as_float(item["tolerance"])
     if not method or not method.get("tolerance_of_value") or tolerance is None:
         return None

@@ -16,7 +16,7 @@ def trend(points: Sequence[Mapping[str, Json]]) -> Chart | None:
     """Return the chart of an item's values; `None` for fewer than `MIN_RUNS` runs with a value.
 
     Args:
-        points: `started`, `tool`, `value`, `interval` and `verdict` of each run, the oldest first.
+        points: a mapping for each run with `started`, `tool`, `value`, `interval` and `verdict`, the oldest run first.
     """
     measured = [point for point in points if as_float(point["value"]) is not None]
     if len(measured) < MIN_RUNS:
@@ -78,7 +78,7 @@ def trend(points: Sequence[Mapping[str, Json]]) -> Chart | None:
     return Chart(
         f"Value in the last {len(measured)} runs with new answers",
         f"From {number(first['value'])} on {str(first['started'])[:10]} to {number(last['value'])} "
-        f"on {str(last['started'])[:10]}; a cross marks a failure, a diamond an open verdict.",
+        f"on {str(last['started'])[:10]}; a cross marks a failure, a diamond an inconclusive verdict.",
         Table(
             ("run", "value", "from", "to", "verdict", "tool"),
             [

@@ -26,7 +26,10 @@ def marked(item: Item, detail: Json) -> Chart | None:
 
 
 def grown(item: Item, detail: Json) -> Chart | None:
-    """Return a table of the words whose shares in the two groups' texts differ more than in the baseline."""
+    """Return a table of the words by which the groups differ more than in the baseline.
+
+    The difference is between the shares of the two groups' texts that contain the word.
+    """
     found = mappings_in(detail)
     if not found:
         return None
@@ -57,7 +60,7 @@ def _two(shares: Json) -> list[float | None]:
 
 
 def contributions(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of the words' contributions to the divergence, on the side of the group that uses a word more."""
+    """Return a chart of the words' contributions to the divergence; a bar is on the side of the group that uses it more."""
     found = [word for word in mappings_in(detail) if as_float(word.get("bits")) is not None]
     if not found:
         return None
@@ -112,7 +115,7 @@ def distinguishing(item: Item, detail: Json, title: str = "Words that distinguis
 
 
 def terms(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of the differences between the groups' rates of the terms of a lexicon."""
+    """Return a chart of a lexicon's terms, with the difference between the groups' rates of each term."""
     found = [term for term in mappings_in(detail) if as_float(term.get("gap")) is not None]
     columns = ("term", "marked", "unmarked", "gap", "documents")
     heads = ("term", *(f"per 100 words in {name}" for name in group_names(item)), "difference", "documents")

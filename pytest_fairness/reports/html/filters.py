@@ -44,7 +44,7 @@ def cell(value: Json) -> str:
 
 
 def plain(name: str) -> str:
-    """Return the name of a detail in words, without underscores."""
+    """Return the name of a detail with spaces in place of underscores."""
     return name.replace("_", " ")
 
 

@@ -51,8 +51,8 @@ class Finding:
     Attributes:
         anchor, probe: HTML anchor of the item, and name of its probe.
         sentence: the finding, in which the contributing words are marked.
-        size: phrase with the largest change among the group's items, as a multiple of the allowed change; empty if no
-            item has a tolerance.
+        size: phrase with the largest change of the group's items, as a multiple of the tolerance (`Up to 3 times what
+            is allowed`); empty if no item has a tolerance.
     """
 
     anchor: str
@@ -74,28 +74,33 @@ def verdict(items: Sequence[Item]) -> str:
     if not found:
         return f"No check got worse: {'the only check' if passed == 1 else f'all {passed:,}'} passed"
     (first, said), *others = found
-    parts = [f"{first:,} of {total} {said}", *(f"{number:,} {phrase}" for number, phrase in others)]
+    start = "" if known or any(counts[name] for name in WORSE) else "No regression found, but "
+    parts = [f"{start}{first:,} of {total} {said}", *(f"{number:,} {phrase}" for number, phrase in others)]
     if known:
         parts.append(known)
-    elif not any(counts[name] for name in WORSE):
-        parts.insert(0, "No check is known to be worse")
     return f"{', '.join(parts)}; {passed:,} passed"
 
 
 def tone(item: Item) -> str:
-    """Return the outcome that selects an item's colour and shape: `inconclusive` for failures without a worsening."""
+    """Return the outcome that selects an item's colour and shape.
+
+    The result is `inconclusive` for an item that failed but did not get worse, such as one without a baseline.
+    """
     name = outcome(item)
     return "inconclusive" if name == "failed" and status(item) not in (*WORSE, UNEXPECTED_PASS) else name
 
 
 def about(item: Item) -> str:
-    """Return the subject of an item: its case, or the values of its labels; an empty text for the whole probe."""
+    """Return the subject of an item: its case or the values of its labels; an empty text for an item without labels."""
     labels: Mapping[str, Json] = item["labels"]
     return str(labels.get("case") or ", ".join(map(str, labels.values())))
 
 
 def affected(items: Iterable[Item]) -> list[str]:
-    """Return the groups of the failed items with their number of failures, the largest first: `Kelly (2 checks)`."""
+    """Return the groups that got worse, each with the number of its failed items: `Kelly (2 checks)`.
+
+    The group with most failed items comes first.
+    """
     counts = Counter(name for item in items if status(item) in WORSE and (name := about(item)))
     return _first([f"{name} ({counted(number, 'check')})" for name, number in counts.most_common()])
 
@@ -107,10 +112,10 @@ def unaffected(items: Sequence[Item]) -> list[str]:
 
 
 def findings(items: Iterable[tuple[str, Item, str]]) -> list[Finding]:
-    """Return the finding of the first failed item about each group of each probe.
+    """Return a finding for each group of each probe that got significantly worse, from the group's worst item.
 
     Args:
-        items: anchor, item, and its finding as one line, for each item, the worst item first.
+        items: for each item, its HTML anchor, the item, and its finding as one line; the worst item comes first.
     """
     found: dict[tuple[str, str], list[tuple[str, Item, str]]] = {}
     for anchor, item, line in items:
@@ -124,7 +129,7 @@ def findings(items: Iterable[tuple[str, Item, str]]) -> list[Finding]:
 
 
 def _sentence(item: Item, line: str) -> list[text_diff.Piece]:
-    """Return the finding as a sentence, in which the contributing words are marked only in lists of words."""
+    """Return the finding as a sentence; words that contribute to the value are marked, but only in lists of words."""
     sentence = (item["details"].get("suggestions") or {}).get("found") or line
     words = frozenset().union(*text_diff.contributing_words(item).values())
     # The parts are alternately text and a list of words.

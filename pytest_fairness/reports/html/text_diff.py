@@ -80,8 +80,8 @@ def _joined(pieces: list[Piece]) -> list[Piece]:
 def contributing_words(item: Item) -> dict[str, frozenset[str]]:
     """Return the case-folded words that contribute most to an item's value, by the group that uses them more.
 
-    Words that belong to no single group are under an empty name. If the difference of some words grew since the
-    baseline, only these words are returned.
+    Words that belong to no single group are under an empty name. If the groups' use of some words differs more than in
+    the baseline, only these words are returned.
     """
     details: Mapping[str, Json] = item["details"]
     significant = [

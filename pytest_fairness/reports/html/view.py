@@ -89,7 +89,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Example:
-    """Answers that are shown side by side; `about` has their common labels, as `entity: baking; trial 1`."""
+    """Answers that are shown side by side; `about` is a text with their common labels: `entity: baking; trial 1`."""
 
     about: str
     sides: Sequence[Side]
@@ -112,7 +112,7 @@ class Strip:
 
     @classmethod
     def of(cls, item: Item) -> Self | None:
-        """Return the picture of an item's change and interval; `None` for an item without a change or a tolerance."""
+        """Return the picture of an item's change and interval; `None` if the item has no change or no tolerance."""
         tolerance, change = as_float(item["tolerance"]), item["change"] or {}
         moved = as_float(change.get("value"))
         if moved is None or not tolerance:
@@ -134,8 +134,8 @@ class ItemView:
         name: HTML anchor of the item.
         item: the item of the report document.
         outcome, tone: outcome of the item, and outcome that selects its colour and shape; see `headline.tone`.
-        verdict, title, line, reason: symbol and word of the verdict, title of the audit, finding, and reason of the
-            verdict.
+        verdict, title: symbol and word of the verdict, and title of the audit.
+        line, reason: finding as one line, and reason of the verdict.
         probe, audit, groups: positions of the item's probe, audit and groups in the lists of the page's filters.
         full: whether the item is shown with its examples, tables and charts.
         strip: picture of the change in the list of items; `None` without a picture.
@@ -224,7 +224,7 @@ class View:
 
     @property
     def findings(self) -> Sequence[headline.Finding]:
-        """Return a finding for each of the most affected groups."""
+        """Return the findings about the most affected groups, one for each group."""
         return headline.findings((one.name, one.item, one.line) for one in self.items)
 
     @property
@@ -392,7 +392,7 @@ def _moved(item: Item) -> bool:
 
 
 def _examples(item: Item, words: Words | None) -> list[Example]:
-    """Return the examples; examples with the same `set` are shown side by side."""
+    """Return the examples of an item; each example has the answers with the same `set`, to be shown side by side."""
     sets: dict[Any, list[Mapping[str, Json]]] = {}
     for place, example in enumerate(mappings_in(item["details"].get("examples"))):
         sets.setdefault(str(example.get("set", f"-{place}")), []).append(example)
@@ -414,9 +414,9 @@ def _side(own: Sequence[Mapping[str, Json]], place: int, words: Words | None) ->
     Args:
         own: the answers of the example.
         place: index of the answer in `own`.
-        words: words to mark, by group. If it is empty, differences are marked: an answer is compared with the first
-            answer (the first with the second), and a baseline's answer with the current answer. If it is `None`,
-            because the item has no significant change, nothing is marked.
+        words: words to mark, by group. `None` marks nothing, for an item without a significant change. An empty mapping
+            marks differences: between this answer and the example's first answer (the first is compared with the
+            second), and between the baseline's answer and the current answer.
     """
     one, other = own[place], own[1 if place == 0 and len(own) > 1 else 0]
     group, current = str(one.get("group", "example")), _text(one, "text")

@@ -11,7 +11,7 @@ from pytest_fairness.reports.text_layout import cut_middle, pad, table, width_of
 
 VALUES = "values, newest first"
 VALUES_WIDTH = 20
-"""Columns that are kept for the values."""
+"""Number of terminal columns that are reserved for the values."""
 LEAST_NAME = 20
 """Minimum width of an item's name in columns."""
 _GAP = "  "

@@ -80,11 +80,11 @@ def summary(
     Args:
         document: the report document.
         width: maximum width of a line; unbreakable commands and rows of a verbose summary may be longer.
-        options: options of the accept command, which select the same requests as this run
+        options: options of the suggested rebaseline command, which select the same requests as this run
             (`["--fairness-target", "openai:gpt-5"]`).
         root: path from the user's working directory to pytest's rootdir; empty if they are the same.
         all_items: node ids of all items of each probe file, by file; files may be missing.
-        sent_to_accept: sentence about the requests that the accept command sends; empty if it sends none.
+        sent_to_accept: sentence about the requests of the suggested rebaseline command; empty if it sends none.
         retried: number of retries.
         verbose: whether all rows, full names, full reasons and suggestions are shown.
     """
@@ -289,7 +289,7 @@ def _remainder(items: Sequence[Item], hidden: int, width: int) -> list[Line]:
 
 
 def _other_targets(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
-    """Return a note for each other target on which baselines were measured."""
+    """Return a note for each target other than this run's on which baselines were measured."""
     named = document["summary"].get("by_target", {})
     others = set()
     for item in items:
@@ -385,7 +385,7 @@ def _acceptances(items: Sequence[Item], width: int) -> list[Line]:
 
 
 def _counts(document: Mapping[str, Json], width: int, retried: float, above: Sequence[Line]) -> list[Line]:
-    """Return the counts of requests and tokens, and error messages of failed requests that are not in `above`."""
+    """Return the counts of requests and tokens, and the errors of failed requests that `above` does not show."""
     requests = document["requests"]
     failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
     tokens = ""
@@ -399,7 +399,7 @@ def _counts(document: Mapping[str, Json], width: int, retried: float, above: Seq
 
 
 def _failures(requests: Mapping[str, Json], width: int, above: Sequence[Line]) -> list[Line]:
-    """Return the error messages of failed requests that are not in `above`, the most frequent message first."""
+    """Return the error messages of failed requests that `above` does not show, the most frequent message first."""
     shown = " ".join(" ".join(line.text.split()) for line in above)
     found = [
         failure
@@ -431,7 +431,7 @@ def _notes(document: Mapping[str, Json], width: int) -> list[Line]:
 def _next_steps(
     items: Sequence[Item], accept: Callable[[Sequence[Item]], list[str] | None], sent_to_accept: str, width: int
 ) -> list[Line]:
-    """Return advice on missing baselines, on items over their limit, and on changes to accept."""
+    """Return advice on failed items: how to make a missing baseline, to accept a change, or to get below a limit."""
     lines: list[Line] = _paragraph(sent_to_accept, width) if sent_to_accept and accept(items) else []
     new = [item for item in items if item["verdict"] == VerdictName.NO_BASELINE]
     if command := accept(new):

@@ -12,9 +12,7 @@ from tests.support.projects import PROBE, Project, ini, says
 WORKER = ("-n", "1")
 PLAIN = "def test_plain():\n    pass\n"
 REPORTS = [word for name in ("r.json", "r.html", "r.md") for word in ("--fairness-report", name)]
-FAILS = (
-    "The run fails because at least 1 must run: ini option `fairness_min_audits`, by default 1 in CI and in projects"
-)
+FAILS = "The run fails because the ini option `fairness_min_audits` requires 1 (default: 1 in CI and in projects with a"
 
 
 def kinds(project: Project) -> list[str]:
@@ -33,12 +31,13 @@ def test_ordinary_tests_alone_are_no_audit(
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "fairness: no audit is selected" in result.outlines
     assert says(
-        result, "no audit ran: none was selected; the folders with probes are probes (ini option `fairness_probes`)."
+        result,
+        "no audit ran: no probe was selected; the folders with probes are probes (ini option `fairness_probes`).",
     )
     assert says(result, FAILS)
     assert kinds(project) == ["no-audit"]
     for name in ("r.html", "r.md", "step.md"):
-        assert "no audit ran: none was selected" in (project.path / name).read_text("utf-8"), name
+        assert "no audit ran: no probe was selected" in (project.path / name).read_text("utf-8"), name
 
 
 def test_a_project_without_probes_is_told_and_passes(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,7 +45,7 @@ def test_a_project_without_probes_is_told_and_passes(project: Project, monkeypat
     project.write("test_plain.py", PLAIN)
     result = project.run("--fairness")
     assert result.ret == pytest.ExitCode.OK
-    assert says(result, "no audit ran: none was selected")
+    assert says(result, "no audit ran: no probe was selected")
     assert not says(result, "The run fails")
     monkeypatch.setenv("CI", "true")
     result = project.run("--fairness")
