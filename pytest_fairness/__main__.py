@@ -31,7 +31,7 @@ COMMANDS = {
     "compare": (compare, "compare two JSON reports"),
     "diff": (diff, "show what changed in the baselines since a git revision"),
     "history": (history, "show the values of earlier runs"),
-    "merge": (merge, "put the stores of several jobs together"),
+    "merge": (merge, "merge the stores of several jobs into one"),
     "store": (store, "show the size of the store, delete old responses, copy the store"),
     "calibrate": (calibrate, "show the error rates of a probe's limits on labelled outputs"),
     "schema": (schema, "print the JSON Schema of probe files"),

@@ -1,4 +1,4 @@
-"""Table of the probe kinds; a new kind needs one entry in it."""
+"""Table of the probe kinds; each kind is one entry of `KINDS`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def kind_of(probe: ProbeT) -> Kind[ProbeT]:
 
 
 def schemas() -> dict[str, KindSchema]:
-    """Return for each kind the pydantic models that validate its probe files: of the probe and of audit settings."""
+    """Return, for each kind, the pydantic models that validate its probes and the settings of its audits."""
     return {name: KindSchema(kind.model, registry.SettingsModels(name)) for name, kind in KINDS.items()}
 
 

@@ -62,7 +62,7 @@ class DatabaseUrl:
         return self.address
 
     def exists(self) -> bool:
-        """Return true: unlike a file, the store of a database need not be created by a run before it can be read."""
+        """Return true, because the store of a database, unlike a file, can be read before a run has created it."""
         return True
 
 

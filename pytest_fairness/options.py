@@ -210,8 +210,8 @@ class RunSettings:
     )
     run_name: str | None = _option(
         None,
-        "Name of a run of several machines with one store: they share the budget of --fairness-max-requests and the "
-        "responses of this run. In CI, the number of the pipeline and of the attempt",
+        "Name of a run of several machines with one store: the machines share the limit of --fairness-max-requests and "
+        "the responses of this run. In CI, use the number of the pipeline and of the attempt",
         LINE,
         metavar="NAME",
         default="none: each machine has a run of its own",
@@ -219,11 +219,11 @@ class RunSettings:
     )
     shard: Shard | None = _option(  # noqa: RUF009 - returns a field
         None,
-        "Send part NUMBER of COUNT of the requests, and judge nothing: several jobs send one part each, "
-        "`python -m pytest_fairness merge` puts their stores together, and a run with --fairness-replay judges",
+        "Send part NUMBER of COUNT of the requests, and give no verdicts: several jobs send one part each, "
+        "`python -m pytest_fairness merge` merges their stores, and a run with --fairness-replay gives the verdicts",
         SHARD,
         metavar="NUMBER/COUNT",
-        default="none: send all requests and judge",
+        default="none: send all requests and give verdicts",
         in_ini=False,
     )
     batch: bool = _setting(

@@ -23,7 +23,7 @@ FileChange = tuple[str, Sequence[Entries | None], Entries | None]
 
 @dataclass(frozen=True)
 class AcceptedItem:
-    """Item of an acceptance: name of its baseline, id, old value and new value (`None` for a missing value)."""
+    """Item of an acceptance: name of its baseline, id, old value (`None` if new) and new value (`None` if removed)."""
 
     baseline: str
     id: str
@@ -51,7 +51,13 @@ class Acceptance:
 
 @dataclass(frozen=True)
 class AcceptanceLog:
-    """Acceptances, the latest first; a phrase with the revisions; and a sentence for each file that cannot be read."""
+    """Acceptances of a range of revisions.
+
+    Attributes:
+        acceptances: the acceptances, the latest first.
+        revisions: phrase with the range.
+        problems: a sentence for each file that cannot be read.
+    """
 
     acceptances: Sequence[Acceptance]
     revisions: str

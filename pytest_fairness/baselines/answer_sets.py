@@ -126,17 +126,17 @@ def write_answers(path: Path, answer_sets: Mapping[str, Sequence[Row]]) -> None:
 
 
 def answer_set_for(rows: Iterable[Row], answer_sets: Mapping[str, Sequence[Row]]) -> str | None:
-    """Return the id of the present answer set that holds the answers of an item, or the id of a new answer set.
+    """Return the id of the stored answer set that holds the answers of an item, or else the id of a new answer set.
 
-    A present answer set is used only if it holds all answers of the item and, with the same labels, no other answers.
-    Otherwise the item would later be compared with answers from which it was not measured.
+    A stored answer set is used only if it holds all answers of the item, and no other answers with the same labels.
+    Otherwise later runs would compare the item with answers from which it was not measured.
 
     Args:
         rows: the answers from which the item was measured.
-        answer_sets: the present answer sets, by id.
+        answer_sets: the stored answer sets, by id.
 
     Returns:
-        the id of the answer set, or `None` if there are no answers.
+        The id of the answer set; `None` if there are no answers.
     """
     wanted = sorted_rows(rows)
     if not wanted:

@@ -25,7 +25,7 @@ MISSING_P = 0.05
 NAMED_CONTRIBUTORS = 5
 """Maximum number of top contributors in a verdict's reason."""
 SHOWN_P = 0.001
-"""Minimum p-value in a reason. Smaller p-values are shown as `p < 0.001`, because they are extrapolated."""
+"""Minimum p-value that a reason shows. Smaller values are shown as `p < 0.001`, because they are extrapolated."""
 MOST_TIMES = 1000
 """Maximum factor by which the advice suggests increasing the number of answers."""
 
@@ -202,7 +202,7 @@ class _Text(NamedTuple):
 
 
 def _undecided(item: AnyItem, comparison: Comparison | None, change: Decision | None, value: Decision | None) -> _Text:
-    """Return the reason why no decision is possible; an undecided change is named before an undecided value."""
+    """Return the reason why no decision is possible: an unclear change or, if the change is clear, an unclear value."""
     if change is not None and comparison is not None and change.outcome == "unclear":
         if change.explanation is not None:
             return _Text(change.explanation, change.explanation)

@@ -1,4 +1,4 @@
-"""Writer of the baselines of a repository; it replaces whole files, and only if their content changes."""
+"""Writer of the baselines of a repository, which replaces a file only if its content changes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def update_baseline(
 
 
 def _dated(entry: Entry, old: Entry | None) -> Entry:
-    """Return the new entry, or the old entry if the measurement is the same and no other reason is given."""
+    """Return the new entry; return the old entry instead if nothing but the date and the person would change."""
     if old is not None and entry.reason in (None, old.reason) and entry.same_measurement(old):
         return old
     return entry

@@ -25,8 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ci",
         choices=(*SERVICES, "none"),
-        help="CI service that gets a workflow (default: found from the files and git remotes of the folder; if none is "
-        "found, both)",
+        help="write a workflow for this CI service (default: the service that the folder's files or git remotes show; "
+        "if they show none, both services)",
     )
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
 
@@ -56,8 +56,8 @@ def run(arguments: argparse.Namespace) -> None:
     if services and (metadata.distribution("pytest-fairness").read_text("direct_url.json") or "") != "":
         # pip writes this file if it installed from a folder, an archive or a repository.
         print(
-            "\nThis copy of pytest-fairness was not installed from a package index. Change the command in the workflow "
-            "that installs it."
+            "\nThis copy of pytest-fairness was not installed from a package index. In the workflow, change the "
+            "command that installs pytest-fairness."
         )
     _print_next_steps(root, [*written, *([GITLAB] if includes else [])])
 

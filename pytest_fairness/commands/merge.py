@@ -37,10 +37,10 @@ def run(arguments: argparse.Namespace) -> None:
     with Store(destination) as merged:
         for source in sources:
             if source == destination:
-                raise FairnessError(f"{source}: this is the store into which the others are copied. Leave it out.")
+                raise FairnessError(f"{source}: a store cannot be copied into itself. Name only the other stores.")
             with Store(source) as store:
                 copied, found = copy_responses(store, merged)
-            print(f"{source}: {counted(copied, 'response')} of {found:,} copied into {destination}")
+            print(f"{source}: copied {copied:,} of {counted(found, 'response')} into {destination}")
 
 
 def existing(address: StoreAddress) -> StoreAddress:

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store_argument(parser)
     actions = parser.add_mutually_exclusive_group()
     actions.add_argument("--prune", type=_days, metavar="DAYS", help="delete the responses that are older than DAYS")
-    actions.add_argument("--vacuum", action="store_true", help="give the space of deleted responses back to the disk")
+    actions.add_argument("--vacuum", action="store_true", help="shrink the file by the space of deleted responses")
     actions.add_argument(
         "--copy-to",
         type=store_argument,
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="copy the responses and the history of runs to another store: a file, or the address of a database",
     )
     parser.add_argument(
-        "--target", help="with --prune: delete only the responses of the target with this name in the command's table"
+        "--target", help="with --prune: delete only the responses of this target (as named in the command's table)"
     )
 
 
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
             with Store(in_folder(Path.cwd(), arguments.copy_to)) as destination:
                 copied, found = maintenance.copy_responses(store, destination)
                 runs = maintenance.copy_history(store, destination)
-            print(f"{address}: {counted(copied, 'response')} of {found:,} and {counted(runs, 'run')} copied")
+            print(f"{address}: copied {copied:,} of {counted(found, 'response')}, and {counted(runs, 'run')}")
         else:
             write(_table(maintenance.sizes(store)), None)
 

@@ -2,8 +2,8 @@
 
 GitHub's runner executes a line that begins with `::`, with or without blanks before it, and `##[` anywhere in a line.
 Azure Pipelines executes `##vso[`, and TeamCity executes `##teamcity[`. Texts of models, servers and probe files reach
-the log in many ways (reasons, node ids, assertions, wrapped lines). All of them are written to the terminal's file, so
-that is where they are checked.
+the log in many ways (reasons, node ids, assertions, wrapped lines). All of these texts are written to the terminal's
+file, so the file checks them.
 """
 
 from __future__ import annotations

@@ -271,7 +271,7 @@ class FairnessSession:
     def pytest_report_teststatus(
         self, report: pytest.TestReport
     ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
-        """Return the category of an item that is inconclusive, is not judged, or fails only for lack of a baseline."""
+        """Return the category of a report if a result is inconclusive or has no verdict, or only lacks a baseline."""
         if is_without_baseline(report):
             return "no-baseline", "n", ("NO-BASELINE", {"yellow": True})
         name = undecided(report) if report.when == "call" and report.passed else None

@@ -50,10 +50,10 @@ class AnswerFile:
         path: CSV or JSON Lines file with one answer per row.
         group: name of the column with the groups.
         unmarked: group with which the other groups are compared.
-        marked: groups to compare with the unmarked group; empty for all other groups.
+        marked: groups to compare with the unmarked group; if empty, all other groups are compared.
         text: name of the column with the answers.
         strata: columns such as the prompt; only answers with the same values in these columns are compared.
-        audits: names of the audits; empty for all audits that need no settings.
+        audits: names of the audits; if empty, all audits that need no settings are used.
     """
 
     path: Path

@@ -14,16 +14,16 @@ LONGEST = 4000
 
 
 def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict[str, Json]]:
-    """Return the answers that the item's audit selects as examples, set by set.
+    """Return the answers that the item's audit selects as examples, in sets that reports show side by side.
 
     Args:
         measured: measurement of the current run, with its answers.
         baseline: answers of the baseline.
 
     Returns:
-        A dictionary for each answer, with `set` (number of its set; reports show the answers of one set side by side),
-        `group`, `labels`, `trial`, `prompt` (`None` if the answers are in a file), `text` (`None` without a response),
-        `status`, and `before` (the baseline's answer to the same prompt, if there is one).
+        A dictionary for each answer, with `set` (number of its set), `group`, `labels`, `trial`, `prompt` (`None` if answers
+        are in a file), `text` (`None` without a response), `status`, and `before` (the baseline's answer to the same
+        prompt, if there is one).
     """
     item = measured.item
     chosen = item.audit.examples(item.probe, item, measured.measurement, measured.about)[:SHOWN]

@@ -30,7 +30,7 @@ CHARACTERS_PER_TOKEN = 4.0
 """Average number of characters per token in English text; used if no recorded answer allows an estimate."""
 
 Short: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
-"""First 64 bits of keys."""
+"""First 64 bits of the keys of several requests."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Forecast:
         file: path of the probe's file, as in node ids.
         requests: number of distinct requests that the selected items need.
         recorded: number of these requests with a recorded response that the run reuses.
-        shared: number of the other requests that an earlier probe also needs.
+        shared: number of requests without a recorded response that an earlier probe also needs.
         later: maximum number of further requests, which are sent only while a verdict is inconclusive.
         prompt_tokens: estimated number of prompt tokens in all requests to send; `None` if there are no requests.
         completion_tokens: estimated number of tokens in all responses; `None` if there are no requests, or if the
@@ -246,7 +246,7 @@ def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem
 
 
 def _distinct(slices: Sequence[Short]) -> int:
-    """Return the number of different keys; `np.unique` would import `numpy.ma`."""
+    """Return the number of different keys, without `np.unique`, which would import `numpy.ma`."""
     keys = np.sort(np.concatenate(slices))
     return int(np.count_nonzero(np.diff(keys))) + (len(keys) > 0)
 

@@ -1,6 +1,6 @@
 """History of runs in the store: value, interval and verdict of each item of each run.
 
-Each run is stored as a part of its report document. Replays are not stored, because they measure old answers again.
+The store holds a part of each run's report document. Replays are not stored, because they measure old answers again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Base class of measured items, which notebooks show as tables and plots.
 
-Tables and charts are imported by the methods that make them, because pytest runs measure items without showing them.
+The methods import the modules of tables and charts only when needed, because most pytest runs need neither.
 """
 
 from __future__ import annotations

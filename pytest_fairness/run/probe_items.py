@@ -22,7 +22,7 @@ from pytest_fairness.scorers.registry import Scorer
 from pytest_fairness.stats import interim_analyses
 
 EVERYTHING = Stage()
-"""Stage at which all prompts are sent."""
+"""Stage of an item at its final analysis, when all prompts have been sent."""
 
 MAX_ALPHA = 0.01
 """Maximum one-sided significance level of an item, even if few items share the probe's `alpha`."""
@@ -33,7 +33,7 @@ KEPT_PROMPTS = 2_000
 
 
 class RecentPrompts:
-    """Prompts of the probes that were used last: each item of a probe selects its own from the same prompts."""
+    """Prompts of the probes that were used last; all items of a probe select their prompts from them."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[Probe, int, list[Prompt]]] = []

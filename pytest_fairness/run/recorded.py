@@ -54,8 +54,8 @@ def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
 def _of_name(run: Run, name: str, recorded_of: Collection[str]) -> set[str]:
     """Return the identities of the recorded targets to which a name refers.
 
-    The first of these rules that finds a target applies: the name is an identity; the name is that of the target in the
-    settings, of any version; the name is that of targets at any address.
+    A name can be, in this order of priority: the identity of a recorded target; the name of the target in the settings,
+    which stands for all its versions; or a name without address, which stands for the targets at all addresses.
     """
     if name in recorded_of:
         return {name}

@@ -18,7 +18,7 @@ from pytest_fairness.run.probe_items import ProbeItem
 
 _FINGERPRINT = re.compile(r" \([^()]*\)$")
 SHOWN_MODELS = 3
-"""Maximum number of models that a text about a target names."""
+"""Maximum number of served models that a text names."""
 
 
 def judge(measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, accept: str) -> ItemResult:

@@ -75,7 +75,7 @@ class Run(Closing):
         await self.engines.send_in_batches(target, variants.requests(items, own_first=own_first), say)
 
     def ask_shard(self, target: Target, item: ProbeItem) -> None:
-        """Send the item's requests of the run's shard, and wait for the responses.
+        """Send those of the item's requests that belong to the run's shard, and wait for the responses.
 
         Raises:
             FairnessError: a request failed.

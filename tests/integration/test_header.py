@@ -111,7 +111,7 @@ def test_a_fixture_that_says_who_is_asked_is_named(project: Project) -> None:
     result = project.run("--fairness-rebaseline", target=None)
     who = "1 probe, 2 items, 1 Python test"
     assert lines(result) == [
-        f"fairness: conftest.py::fairness_target · {who} · at most 30 requests to send, plus the requests of the tests"
+        f"fairness: conftest.py::fairness_target · {who} · at most 30 requests to send, plus those of the Python tests"
     ]
     assert result.ret == pytest.ExitCode.OK
     assert "demonstration" not in result.stdout.str()

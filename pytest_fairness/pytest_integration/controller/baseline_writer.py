@@ -53,7 +53,7 @@ def write_baseline(
         run: the run.
         name: name of the baseline.
         records: records of the baseline's items, at least one.
-        rebaseline_command: function that returns the command that makes a new baseline of a file.
+        rebaseline_command: function from the path of a probe file to the command that makes its new baseline.
         rebaseline: whether the run makes new baselines (`--fairness-rebaseline`).
 
     Raises:
@@ -109,7 +109,7 @@ def accepted_by(settings: RunSettings, environment: Mapping[str, str] = os.envir
 
 
 def _is_of(file: str, entry: Entry, run: Run) -> bool:
-    """Return whether an entry belongs to this file, rather than to another file that still exists."""
+    """Return whether an entry belongs to this file; `False` if it belongs to another file that still exists."""
     return entry.file in (None, file) or not (run.settings.root / entry.file).is_file()
 
 
@@ -176,7 +176,7 @@ def _spread(record: Record) -> str:
 
 
 def _without_item(name: str, entries: Sequence[str], command: Sequence[str] | None) -> list[Line]:
-    """Return lines about entries whose item no longer exists.
+    """Return lines about a baseline's entries whose items no longer exist.
 
     Args:
         name: name of the baseline.

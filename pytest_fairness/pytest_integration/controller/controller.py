@@ -143,7 +143,7 @@ class Controller:
         self._config.hook.pytest_fairness_report(report=self._document, config=self._config)
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
-        """Show the tables, the top contributors to failures, and the command that accepts the changes."""
+        """Show the tables, the top contributors to failures, and the suggested rebaseline command."""
         lines = [*self._lines, summary.Line("")] if self._lines else []
         if self._document is not None:
             lines += summary.summary(
@@ -293,15 +293,16 @@ class Controller:
         )
 
     def _accept_needs_replay(self) -> bool:
-        """Return whether the command that accepts the failures needs `--fairness-replay`.
+        """Return whether the suggested rebaseline command needs `--fairness-replay`.
 
-        The option is needed if this run has all answers for new baselines, but another run would not reuse the answers.
+        The option is needed if this run has all answers for new baselines, but a later run would reuse them only with
+        the option.
         """
         records = self._records_to_accept()
         return _are_complete(records) and any(record.get("needs_replay") for record in records)
 
     def _sent_to_accept(self) -> str:
-        """Return which requests the command that accepts the failures sends; empty if it sends none."""
+        """Return a sentence about the requests that the suggested rebaseline command would send; empty if none."""
         records = self._records_to_accept()
         if _are_complete(records):
             return ""
@@ -312,7 +313,7 @@ class Controller:
         )
 
     def _records_to_accept(self) -> list[Record]:
-        """Return the records of the items that the command names; a file's name stands for all of its items."""
+        """Return the records of the items that the suggested rebaseline command would measure."""
         failed = [nodeid for (nodeid, _, _), record in self._records.items() if _is_acceptable(record)]
         named = rebaseline_command(failed, all_items=self._all_items()) or ()
         return [

@@ -120,7 +120,7 @@ def _line(
     parts = [printable(name), ", ".join(selected)]
     if sends and own:
         analyses = list(analyses_of(own, last_only=without_interim_analyses(config) or run.settings.in_batches))
-        parts.append(_requests(run, target, analyses) + (", plus the requests of the tests" if tests else ""))
+        parts.append(_requests(run, target, analyses) + (", plus those of the Python tests" if tests else ""))
     return " · ".join(parts)
 
 

@@ -24,7 +24,7 @@ class RequestTotals:
         """Add planned requests.
 
         Args:
-            planned: whether a response was already recorded, by the key of the request.
+            planned: for each planned request, by its key, whether a response was already recorded.
         """
         for key, recorded in planned.items():
             # A response that one worker records during the run looks recorded to workers that plan later. It was

@@ -1,4 +1,4 @@
-"""Service that measures, compares and judges items and checks in the run of this process."""
+"""Service that measures and compares probe items and measurements of Python tests, and decides their verdicts."""
 
 from __future__ import annotations
 

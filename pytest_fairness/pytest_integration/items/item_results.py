@@ -54,7 +54,7 @@ class Unfair(Failed):
 class Biased(Unfair):
     """Exception for a verdict that shows bias; the mark `xfail` of an audit expects this exception.
 
-    A missing or stale baseline does not raise it, because nothing was compared.
+    A missing or stale baseline raises only `Unfair`, because nothing was compared.
     """
 
 
@@ -90,7 +90,7 @@ def records_on(report: pytest.TestReport) -> Iterator[Record]:
 
 
 def undecided(report: pytest.TestReport) -> VerdictName | None:
-    """Return `inconclusive` if a result on the report has this verdict, else `measured` if one has it, else `None`."""
+    """Return the first of the verdicts `inconclusive` and `measured` that a result on the report has, else `None`."""
     verdicts = {record["result"]["verdict"]["name"] for record in records_on(report)}
     return next((name for name in (VerdictName.INCONCLUSIVE, VerdictName.MEASURED) if name in verdicts), None)
 
@@ -111,9 +111,10 @@ def undo_xfail(report: pytest.TestReport) -> None:
 
 
 def record_expected_failures(report: pytest.TestReport, records: Iterable[dict[str, Json]]) -> None:
-    """Record on the results of a test marked `xfail` what pytest made of the mark; see `ItemResult.expected_failure`.
+    """Set `ItemResult.expected_failure` of the results of a test marked `xfail`: the reason and pytest's outcome.
 
-    A Python test may have several checks: if the test failed as expected, only the checks that did not pass are known.
+    A Python test may have several results. If the test failed as expected, only results that did not pass are changed,
+    otherwise only results that passed.
     """
     shown = report.longrepr if isinstance(report.longrepr, str) else ""
     if hasattr(report, "wasxfail"):

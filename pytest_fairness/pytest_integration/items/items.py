@@ -167,4 +167,4 @@ class FairnessItem(pytest.Item):
 
 
 def _asks(fairness_target: object) -> None:
-    """Declare by its parameter the fixture that an item with requests needs; the function is never called."""
+    """Declare, by the parameter's name, the fixture that an item with requests needs; never called."""

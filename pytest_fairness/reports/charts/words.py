@@ -60,7 +60,7 @@ def _two(shares: Json) -> list[float | None]:
 
 
 def contributions(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of the words' contributions to the divergence; a bar is on the side of the group that uses it more."""
+    """Return a chart of the words' contributions to the divergence; each bar points to the group that uses it more."""
     found = [word for word in mappings_in(detail) if as_float(word.get("bits")) is not None]
     if not found:
         return None

@@ -27,7 +27,7 @@ from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.batch_client import BatchTarget
 
 KEYS_AT_ONCE = 4_000
-"""Number of keys that are looked up in one query."""
+"""Maximum number of requests' keys that are looked up in one query."""
 
 
 class Engines(Closing):
@@ -75,11 +75,17 @@ class Engines(Closing):
         return self._settings.replay or self._settings.fresh or not all(target.reusable for target in targets)
 
     def recorded(self, target: Target, keys: Sequence[str]) -> set[str]:
-        """Return the keys for which this run reuses a recorded response; a missing store is not created."""
+        """Return those of the requests' keys for which this run reuses a recorded response.
+
+        A missing store is not created.
+        """
         return self.store.recorded(keys, self.freshness(target)) if self._settings.store.exists() else set()
 
     def oldest_of(self, keys: Iterable[str]) -> float | None:
-        """Return the date of the oldest recorded response (seconds since the epoch); `None` if there is no response."""
+        """Return the date of the oldest recorded response to the requests with these keys, in seconds since the epoch.
+
+        The result is `None` if there is no response.
+        """
         rest, found = iter(keys), []
         while self._settings.store.exists() and (some := list(islice(rest, KEYS_AT_ONCE))):
             found.append(self.store.oldest_of(some))
@@ -91,7 +97,7 @@ class Engines(Closing):
         self.engine(target).plan(self.own_part(target, answerable))
 
     def own_part(self, target: Target, requests: Iterable[Request]) -> Iterator[Request]:
-        """Yield the requests that this run sends: all of them, or those of its shard."""
+        """Yield the requests that this run sends: all of them, or only those that belong to the run's shard."""
         shard = self._settings.shard
         return (each for each in requests if shard is None or shard.holds(response_key(target.identity, each)))
 
@@ -128,7 +134,7 @@ class Engines(Closing):
         await sender.send(self.own_part(target, requests))
 
     def newly_planned(self) -> dict[str, bool]:
-        """Return the requests planned since the last call: whether a response was recorded, by the request's key."""
+        """Return the keys of the requests planned since the last call, each with whether a response was recorded."""
         found: dict[str, bool] = {}
         for _, engine in self._engines.values():
             for key, recorded in engine.newly_planned().items():

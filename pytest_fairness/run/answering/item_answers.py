@@ -21,7 +21,7 @@ from pytest_fairness.run.probe_items import RECENT, ProbeItem
 from pytest_fairness.targets.base import Target
 
 READ_AT_ONCE = 4_000
-"""Number of responses that are parsed at a time; larger slices would fragment the memory when they are freed."""
+"""Number of responses that are parsed at a time; freeing larger slices would fragment the memory."""
 
 
 class ItemAnswers:

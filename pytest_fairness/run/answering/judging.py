@@ -1,4 +1,4 @@
-"""Judge model, which classifies free-text answers: its target, and its votes on answers."""
+"""Judge model, which classifies free-text answers: the target that serves it, and its votes on answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def open_judge(settings: RunSettings, addresses: Mapping[str, str] | None = None
 
 
 def judged(answers: Sequence[Answer], judging: Judging, judge: Target, engines: Engines) -> list[Answer]:
-    """Return the answers with the choices that the judge model found; votes that are not recorded are requested.
+    """Return the answers with the choices that the judge model's votes name; votes that are not recorded are requested.
 
     Raises:
         FairnessError: no vote is available, because no response is recorded for a replay, the run gave up on the judge

@@ -40,7 +40,7 @@ def _numbers(kept: Json) -> dict[str, float]:
 
 
 def _scores(model: Scorer, texts: Collection[str], store: Store | None) -> dict[str, Json]:
-    """Return the scores of each text; compute the scores that are not in the store, and add them to it."""
+    """Return the scores of each text; compute the scores that are not in the store, and add them to the store."""
     keys = {text: sha256(json.dumps(["scores", model.identity, text]).encode()).hexdigest() for text in texts}
     scores = {text: store.cache.get(key, _numbers) if store else None for text, key in keys.items()}
     new = sorted(text for text, kept in scores.items() if kept is None)

@@ -52,7 +52,8 @@ class BaselineComparer:
         settings: the run's settings; the folder of the baselines and the root are used.
         started: start of the run, in seconds since the epoch; it becomes the date of new baselines.
         measurer: measurer that measures the answers of baselines.
-        most_kept: maximum number of answers in a baseline that is kept in memory for the next item of its probe.
+        most_kept: maximum number of answers of a baseline that stays in memory for the next item of its probe; a larger
+            baseline is read again.
     """
 
     def __init__(self, settings: RunSettings, started: float, measurer: Measurer, most_kept: int = 100_000) -> None:
@@ -126,7 +127,7 @@ class BaselineComparer:
         self._kept = None
 
     def _read(self, item: ProbeItem) -> Baseline | None:
-        """Return the item's baseline: the baseline in memory, unless its files have changed."""
+        """Return the item's baseline; the baseline in memory is used if its files are unchanged."""
         baseline = read_baseline(self._folder, item.baseline_name, self._kept)
         require_own(baseline, item.id, item.file, self._root)
         return baseline
@@ -152,7 +153,7 @@ class BaselineComparer:
         return stored_values.checked(item, baseline, entry, own)
 
     def _change(self, measured: ItemMeasurement, entry: Entry, answers: Sequence[Answer]) -> Comparison:
-        """Return the change since the baseline; only values are compared if the baseline has too few answers."""
+        """Return the change since the baseline; if the baseline has too few answers, only the values are compared."""
         item = measured.item
         # The value is rounded as in the baseline; otherwise a run would differ from its own baseline.
         measurement = replace(measured.measurement, value=rounded(measured.value))

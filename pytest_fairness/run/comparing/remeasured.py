@@ -16,9 +16,10 @@ from pytest_fairness.run.probe_items import ProbeItem, items_of
 
 
 def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root: Path) -> list[ItemChange]:
-    """Return the changes; those of audits such as `marked_words` have the change that a run measures.
+    """Return the changes; compare the answer sets where the audit's change is not the difference of two values.
 
-    Such a change stays as it is if an answer set is missing, or if the probe file is missing or has changed since.
+    An example is the audit `marked_words`. The answer sets are compared as in a run. If an answer set or the probe file
+    is missing, or the probe has changed, the change is returned unaltered.
 
     Args:
         changes: the changes.
@@ -48,7 +49,7 @@ def _needs_answers(change: ItemChange) -> bool:
 
 
 def _items(path: Path, root: Path) -> Mapping[str, ProbeItem]:
-    """Return the items of a probe file by id; none if there is no such file, or if it has errors."""
+    """Return the items of a probe file by id; an empty mapping if the file is missing or has errors."""
     try:
         return {item.id: item.for_baseline for item in items_of(probes.load(path, kinds.schemas(), root=root))}
     except FairnessError:
@@ -56,7 +57,7 @@ def _items(path: Path, root: Path) -> Mapping[str, ProbeItem]:
 
 
 def _compared(change: ItemChange, item: ProbeItem, old: Snapshot, new: Snapshot) -> ItemChange:
-    """Return the change with the comparison of both answer sets, if both belong to the present probe."""
+    """Return the change with the comparison of both answer sets; without it if one belongs to another probe."""
     runs = []
     for entry, side, name in (
         (change.new, new, change.baseline),

@@ -12,7 +12,7 @@ from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.version import __version__
 
 ALLOWED_ERRORS = 0.1
-"""Accepted difference, in standard errors: different versions of numerical libraries may cause such a difference."""
+"""Accepted difference between a stored and a measured value, in standard errors: numerical libraries may cause it."""
 
 
 def measured_by(item: ProbeItem) -> MeasuredBy:
@@ -60,8 +60,8 @@ def checked(item: ProbeItem, baseline: Baseline, entry: Entry, own: float) -> tu
             fixed_by_rebaseline=True,
         )
     return current, (
-        f"The baseline's stored value {entry.value:g} was measured by another version or with another alpha; measured "
-        f"again from the baseline's answers, the value is {own:.3g}, with which this run is compared"
+        f"The baseline's stored value {entry.value:g} was measured by another version or with another alpha. This run "
+        f"is compared with {own:.3g}, the value measured again from the baseline's answers"
     )
 
 

@@ -52,7 +52,7 @@ class ItemMeasurement(ItemView):
 
     @cached_property
     def about(self) -> Sequence[Answer]:
-        """Return the answers that the value describes, without the answers for comparison; see `Audit.about`."""
+        """Return the answers that are counted, checked and shown; see `Audit.about`."""
         return self.item.audit.about(self.item.probe, self.item, self.answers)
 
 
@@ -89,9 +89,9 @@ def digest(answers: Iterable[Answer]) -> str:
 
 
 def _truncations_and_errors(answers: Sequence[Answer]) -> list[Json]:
-    """Return the number of truncated answers, and the count of each error message.
+    """Return the number of truncated answers, and the number of answers with each error message.
 
-    Both are inputs of the answer checks.
+    Answer checks depend on these numbers.
     """
     errors = Counter(answer.error for answer in answers if answer.error is not None)
     return [sum(answer.truncated for answer in answers), sorted(errors.items())]

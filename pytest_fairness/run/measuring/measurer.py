@@ -1,4 +1,4 @@
-"""Measurer of items; results that the store holds from earlier runs are not computed again."""
+"""Measurer of items; a measurement that the store holds from an earlier run is not computed again."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Measurer:
 def _with_rows_without_group(measured: ItemMeasurement, left_out: RowsWithoutGroup) -> ItemMeasurement:
     """Return the measurement with the rows without a group in its details, and with a concern if there are many.
 
-    The stored measurement contains neither of the two, because it depends only on the answers.
+    The stored measurement has neither the rows nor the concern, because it depends only on the answers.
     """
     found, concern = measured.measurement, answer_checks.rows_without_group(left_out)
     details = {**found.details, "rows_without_group": {**asdict(left_out), "columns": list(left_out.columns)}}

@@ -18,9 +18,9 @@ def paraphrases(item: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] |
     Returns:
         A dictionary with `values` (value by number of the prompt), `sd` (standard deviation of the values), `noise`
         (sampling error of the values: root mean square of their standard errors, `None` if unknown) and `floor`
-        (standard deviation without the sampling error: sqrt(sd² - noise²)). With a tolerance below `floor`, another
-        wording of a prompt can look like a change of the model. The result is `None` if fewer than two prompts can be
-        measured separately.
+        (standard deviation without the sampling error: sqrt(sd² - noise²)). If the tolerance is below `floor`, another
+        wording of a prompt can look like a change of the model. The function returns `None` if fewer than two prompts
+        can be measured separately.
     """
     names = sorted({answer.labels.get("prompt", "") for answer in answers} - {""})
     found = {

@@ -35,7 +35,7 @@ Effect = Literal["lower", "higher", "unclear"]
 
 
 def variants_of(item: ProbeItem) -> dict[str, ProbeItem]:
-    """Return the item with the wording of each variant of its probe, by the variant's name.
+    """Return, for each variant of the item's probe, the item with the variant's prompts, by the variant's name.
 
     Variants that do not change the requests of the item are left out.
     """
@@ -196,7 +196,14 @@ def _with_common_labels(own: Sequence[Answer], other: Sequence[Answer]) -> tuple
 
 
 def _unusable(own: Sequence[Answer], other: Sequence[Answer]) -> dict[str, Json]:
-    """Return both shares of unusable answers, and their difference with its confidence interval (Newcombe 1998)."""
+    """Return the shares of unusable answers of a variant and of the probe's own wording, and their difference.
+
+    The confidence interval of the difference is Newcombe's (1998).
+
+    Args:
+        own: answers to the probe's own wording.
+        other: answers to the variant.
+    """
     counts = [(sum(not answer.usable for answer in run), len(run)) for run in (other, own)]
     shares = [lost / asked if asked else 0.0 for lost, asked in counts]
     return {
@@ -208,7 +215,10 @@ def _unusable(own: Sequence[Answer], other: Sequence[Answer]) -> dict[str, Json]
 
 
 def _quality(own: ItemMeasurement, other: ItemMeasurement) -> dict[str, Json] | None:
-    """Return the quality of both runs' answers, over the units in both runs; `None` without a definition of quality."""
+    """Return the quality of the answers to both wordings, over the units that have answers to both.
+
+    The result is `None` if the probe has no right answers, or if there is no such unit.
+    """
     probe = own.item.probe
     ours, theirs = kinds.quality(probe, own.answers), kinds.quality(probe, other.answers)
     shared = sorted({*ours.scores} & {*theirs.scores}) if ours and theirs else []

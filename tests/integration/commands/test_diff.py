@@ -301,4 +301,4 @@ def test_a_change_of_marked_words_is_that_of_the_run_and_names_the_words(
     text = " ".join(diff().split())
     assert "no longer significant: " in text
     project.probe(text=probe.replace("What would", "Which present would"))
-    assert "a run counts the words that grew, for which the unchanged probe" in " ".join(diff().split())
+    assert "for that, diff needs the unchanged probe" in " ".join(diff().split())

@@ -39,9 +39,9 @@ def test_of_two_responses_to_a_request_the_newer_is_kept(tmp_path: Path, capsys:
     fill(merged, {"c": 1})
     assert main(["merge", str(one), str(two), "--store", str(merged)]) == 0
     assert texts(merged) == {"a": "a, 1 days old", "b": "b, 2 days old", "c": "c, 1 days old"}
-    assert f"{two}: 1 response of 2 copied into {merged}" in capsys.readouterr().out
+    assert f"{two}: copied 1 of 2 responses into {merged}" in capsys.readouterr().out
     assert main(["merge", str(one), str(two), "--store", str(merged)]) == 0
-    assert "0 responses of 2 copied" in capsys.readouterr().out
+    assert "copied 0 of 2 responses" in capsys.readouterr().out
 
 
 def test_thousands_of_responses_are_merged(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_store_moves_to_a_database_and_back(
     with Store(one) as store:
         store.database.execute("INSERT INTO history (run) VALUES ('{}')")
     assert main(["store", "--store", str(one), "--copy-to", str(database_url)]) == 0
-    assert "2 responses of 2 and 1 run copied" in capsys.readouterr().out
+    assert "copied 2 of 2 responses, and 1 run" in capsys.readouterr().out
     assert main(["store", "--store", str(database_url), "--copy-to", str(back)]) == 0
     assert texts(back) == texts(one)
     assert main(["store", "--store", str(database_url), "--vacuum"]) == 0

@@ -45,7 +45,7 @@ def test_shards_send_each_request_once_and_the_last_job_judges(
         assert len(server.questions) == 3
         assert min(sent) > 0
         assert main(["merge", *(str(project.path / f".fairness-{number}") for number in (1, 2, 3))]) == 0
-        assert f"{sent[0]} responses of {sent[0]} copied into" in capsys.readouterr().out
+        assert f"copied {sent[0]} of {sent[0]} responses into" in capsys.readouterr().out
         replayed = project.report("--fairness-replay", "--fairness-base-url", server.url, target="openai:tiny")
         assert [item["verdict"] for item in replayed["items"]] == ["pass", "pass"]
         assert server.count == REQUESTS
@@ -90,7 +90,7 @@ def test_the_output_says_what_was_sent_and_what_follows(project: Project) -> Non
             "--fairness", "--fairness-base-url", server.url, "--fairness-shard", "2/3", "-rs", target="openai:tiny"
         )
     assert says(result, f"{server.count} requests to send (shard 2/3)")
-    assert shows(result, "SKIPPED [2] probes/gifts.yaml", "not judged: this run sends the requests of shard 2/3")
+    assert shows(result, "SKIPPED [2] probes/gifts.yaml", "no verdict: this run only sends the requests of shard 2/3")
     assert says(result, "shard 2/3: this run sent its part of the requests and gave no verdicts.")
     assert not says(result, "no audit ran")
 
