@@ -31,7 +31,7 @@ from pytest_fairness.baselines.verdicts import tolerance_of
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Measurement, VerdictName
 from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem, items_of
-from pytest_fairness.run.results import decided, settled
+from pytest_fairness.run.results import settled, verdict_on
 from pytest_fairness.stats.intervals.proportions import wilson
 
 COUNTS = Path(__file__).with_suffix(".jsonl")
@@ -122,7 +122,7 @@ def looked_at(part: ProbeItem, current: Sequence[Answer], baseline: Sequence[Ans
         return Judged(VerdictName.NOT_MEASURABLE, float("nan"), {}, asked, decides=False)
     measured, before = ItemMeasurement(part, "", runs[0], present), BaselineComparison(_entry(earlier), (), comparison)
     return Judged(
-        decided(measured, before).name,
+        verdict_on(measured, before).name,
         comparison.value / (tolerance_of(part.audit, part) or 1.0),
         naive(part, present, earlier),
         asked,

@@ -58,7 +58,10 @@ def update_baseline(
     answer_set = answer_set_for(new_rows, answer_sets)
     if answer_set is not None:
         answer_sets.setdefault(answer_set, new_rows)
-    new = {item: _dated(replace(entry, answer_set=answer_set), old_items.get(item)) for item, entry in entries.items()}
+    new = {
+        item: _unless_unchanged(replace(entry, answer_set=answer_set), old_items.get(item))
+        for item, entry in entries.items()
+    }
     summary = {
         "schema": SCHEMA_VERSION,
         "probe": name,
@@ -82,7 +85,7 @@ def update_baseline(
         raise BaselineError(f"{error.filename or summary_path}: cannot be written ({error.strerror}).") from error
 
 
-def _dated(entry: Entry, old: Entry | None) -> Entry:
+def _unless_unchanged(entry: Entry, old: Entry | None) -> Entry:
     """Return the new entry; return the old entry instead if nothing but the date and the person would change."""
     if old is not None and entry.reason in (None, old.reason) and entry.same_measurement(old):
         return old

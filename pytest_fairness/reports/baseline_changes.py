@@ -117,7 +117,7 @@ def _details(change: ItemChange) -> Iterator[str]:
     if change.changed_contributions:
         below = " (below 0: more for the unmarked group)" if _has_sides(change) else ""
         shown = change.changed_contributions[:SHOWN_CONTRIBUTIONS]
-        yield f"contributions{below}: {', '.join(_moved(change, *part) for part in shown)}"
+        yield f"contributions{below}: {', '.join(_contribution(change, *part) for part in shown)}"
     yield from _words(change)
     if change.new is not None:
         by = f"accepted by {entry.accepted_by}" if entry.accepted_by else "accepted"
@@ -199,7 +199,7 @@ def _has_sides(change: ItemChange) -> bool:
     return min(numbers, default=0.0) < 0 and bool(change.info and change.info.name in registry.AUDITS["generation"])
 
 
-def _moved(change: ItemChange, name: str, was: float | None, now: float | None) -> str:
+def _contribution(change: ItemChange, name: str, was: float | None, now: float | None) -> str:
     """Return a phrase with the name of a contribution and its old and new number.
 
     A number (`was` or `now`) is `None` if that baseline does not hold it.

@@ -61,7 +61,7 @@ def _headline(comparison: RunComparison) -> str:
     return (
         f"{counted(len(comparison.items), 'item')}: {', '.join(counts)}"
         if comparison.items
-        else "Neither run has items."
+        else "Neither run has items"
     )
 
 

@@ -38,8 +38,8 @@ _SENTENCES: Mapping[str, str] = {
     VerdictName.ERROR: "without a result",
     VerdictName.NOT_MEASURABLE: "not measurable",
     UNEXPECTED_PASS: "no longer failing as expected",
-    VerdictName.INCONCLUSIVE: "undecided",
-    KNOWN: "known",
+    VerdictName.INCONCLUSIVE: "inconclusive",
+    KNOWN: "failing as expected",
     NO_LONGER_FAILS: "no longer failing as expected",
     VerdictName.PASS: "passed",
 }
@@ -80,8 +80,8 @@ def _headline(items: Sequence[Item]) -> str:
         return f"{SIGNS['error']} Fairness: {_of(errors, items)} without a result{known}"
     if new := counts[VerdictName.NO_BASELINE]:
         return f"{SIGNS['failed']} Fairness: {_of(new, items)} without a baseline{known}"
-    if undecided := counts[VerdictName.INCONCLUSIVE]:
-        return f"{SIGNS['inconclusive']} Fairness: {nothing}; {undecided} undecided{known}"
+    if inconclusive := counts[VerdictName.INCONCLUSIVE]:
+        return f"{SIGNS['inconclusive']} Fairness: {nothing}; {inconclusive} inconclusive{known}"
     return f"{SIGNS['passed']} Fairness: {nothing}{known}"
 
 

@@ -121,10 +121,10 @@ def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:
     if not isinstance(found, Mapping) or not isinstance(counts, Mapping):
         return []
     return [
-        f"{case}, in {counts[case]['responses']} answers: "
-        + "; against ".join(
-            _listed(f"{marker} {count}" for marker, count in markers[side].items()) or "none"
-            for side in ("stereotype", "anti_stereotype")
+        f"{case}, markers in {counts[case]['responses']} answers: "
+        + "; ".join(
+            f"{title} {_listed(f'{marker} {count}' for marker, count in markers[side].items()) or 'none'}"
+            for side, title in (("stereotype", "stereotype"), ("anti_stereotype", "opposite"))
         )
         for case, markers in found.items()
     ]

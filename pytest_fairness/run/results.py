@@ -30,7 +30,7 @@ def judge(measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, 
         nodeid: the item's id in pytest.
         accept: command that makes the current run the baseline, for the verdict's reason.
     """
-    entry, verdict = compared.entry, decided(measured, compared, accept)
+    entry, verdict = compared.entry, verdict_on(measured, compared, accept)
     change = served_change(measured.served, (entry and entry.served) or ())
     # The reasons of the two excluded verdicts end in a command.
     if change and verdict.name not in (VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE):
@@ -103,7 +103,7 @@ def _joined(models: Sequence[str]) -> str:
     return ", ".join(models[:SHOWN_MODELS]) + more
 
 
-def decided(measured: ItemMeasurement, compared: BaselineComparison, accept: str = "") -> Verdict:
+def verdict_on(measured: ItemMeasurement, compared: BaselineComparison, accept: str = "") -> Verdict:
     """Return the verdict on an item; see `judge` for the arguments."""
     item, entry = measured.item, compared.entry
     return decide(
@@ -121,7 +121,7 @@ def decided(measured: ItemMeasurement, compared: BaselineComparison, accept: str
 
 def settled(measured: ItemMeasurement, compared: BaselineComparison) -> bool:
     """Return whether an interim analysis decides the item, so that no more answers are needed."""
-    return decided(measured, compared).name is not VerdictName.INCONCLUSIVE
+    return verdict_on(measured, compared).name is not VerdictName.INCONCLUSIVE
 
 
 def _size(measured: ItemMeasurement) -> int | None:

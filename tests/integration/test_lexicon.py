@@ -194,4 +194,4 @@ audits: {markers: {limit: 0.6, min_markers: 1}}
 """,
     )
     result = project.run("--fairness", "-v", target="python:app:answer")
-    assert shows(result, "chief, in 20 answers: lead* 20; against none")
+    assert shows(result, "chief, markers in 20 answers: stereotype lead* 20; opposite none")

@@ -73,7 +73,7 @@ def test_a_planted_preference_is_beyond_a_limit_without_a_baseline(project: Proj
     project.probe("probes/work.yaml", SAMPLED)
     with ChatServer(speaker(planted=True)) as server:
         result = project.run("--fairness", "-v", "--fairness-base-url", server.url, target="openai:fake")
-        assert shows(result, "nurse, in 20 answers: She 20; against none".lower())
+        assert shows(result, "nurse, markers in 20 answers: stereotype she 20; opposite none")
         verdicts = project.verdicts("--fairness-base-url", server.url, target="openai:fake")
         assert set(verdicts.values()) == {"over-limit"}
         server.answer = speaker(planted=False)

@@ -152,7 +152,7 @@ class Controller:
                 options=self._accept_options(replay=self._accept_needs_replay()),
                 root=root_from_here(self._config),
                 all_items=self._all_items(),
-                sent_to_accept=self._sent_to_accept(),
+                rebaseline_requests=self._rebaseline_requests(),
                 retried=self._retried,
                 verbose=self._config.get_verbosity() > 0,
             )
@@ -301,7 +301,7 @@ class Controller:
         records = self._records_to_accept()
         return _are_complete(records) and any(record.get("needs_replay") for record in records)
 
-    def _sent_to_accept(self) -> str:
+    def _rebaseline_requests(self) -> str:
         """Return a sentence about the requests that the suggested rebaseline command would send; empty if none."""
         records = self._records_to_accept()
         if _are_complete(records):

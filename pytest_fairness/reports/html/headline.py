@@ -90,7 +90,7 @@ def tone(item: Item) -> str:
     return "inconclusive" if name == "failed" and status(item) not in (*WORSE, UNEXPECTED_PASS) else name
 
 
-def about(item: Item) -> str:
+def subject(item: Item) -> str:
     """Return the subject of an item: its case or the values of its labels; an empty text for an item without labels."""
     labels: Mapping[str, Json] = item["labels"]
     return str(labels.get("case") or ", ".join(map(str, labels.values())))
@@ -101,14 +101,14 @@ def affected(items: Iterable[Item]) -> list[str]:
 
     The group with most failed items comes first.
     """
-    counts = Counter(name for item in items if status(item) in WORSE and (name := about(item)))
+    counts = Counter(name for item in items if status(item) in WORSE and (name := subject(item)))
     return _first([f"{name} ({counted(number, 'check')})" for name, number in counts.most_common()])
 
 
 def unaffected(items: Sequence[Item]) -> list[str]:
     """Return the groups of which every item passed without a significant change."""
-    changed = {about(item) for item in items if item["verdict"] != VerdictName.PASS or is_significant(item)}
-    return _first(sorted({about(item) for item in items} - changed - {""}))
+    changed = {subject(item) for item in items if item["verdict"] != VerdictName.PASS or is_significant(item)}
+    return _first(sorted({subject(item) for item in items} - changed - {""}))
 
 
 def findings(items: Iterable[tuple[str, Item, str]]) -> list[Finding]:
@@ -120,7 +120,7 @@ def findings(items: Iterable[tuple[str, Item, str]]) -> list[Finding]:
     found: dict[tuple[str, str], list[tuple[str, Item, str]]] = {}
     for anchor, item, line in items:
         if status(item) in WORSE and is_significant(item):
-            found.setdefault((item["probe"], about(item)), []).append((anchor, item, line))
+            found.setdefault((item["probe"], subject(item)), []).append((anchor, item, line))
     return [
         Finding(anchor, item["probe"], _sentence(item, line), _size([each for _, each, _ in own]))
         for own in list(found.values())[:MAX_FINDINGS]

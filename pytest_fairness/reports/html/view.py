@@ -315,7 +315,7 @@ class View:
         if not view.full:
             return view
         self._full += 1
-        drawn = view.outcome != "passed" or _moved(item)
+        drawn = view.outcome != "passed" or _has_changed(item)
         significant = headline.is_significant(item)
         charts_of_details, rest = charts.detail_charts(item, method)
         suggested = item["details"].get("suggestions") or {}
@@ -384,7 +384,7 @@ def _sheet(title: str, table: Table) -> Sheet:
     return Sheet(title, Table(columns, table.rows[:MAX_ROWS]), left_out)
 
 
-def _moved(item: Item) -> bool:
+def _has_changed(item: Item) -> bool:
     """Return whether the 95 % confidence interval of the change excludes 0, or the change is significant."""
     change = item["change"] or {}
     low, high = interval_of(change.get("interval")) or (0.0, 0.0)

@@ -71,7 +71,7 @@ def summary(
     options: Sequence[str] = (),
     root: str = "",
     all_items: Mapping[str, Collection[str]] | None = None,
-    sent_to_accept: str = "",
+    rebaseline_requests: str = "",
     retried: float = 0,
     verbose: bool = False,
 ) -> list[Line]:
@@ -84,7 +84,7 @@ def summary(
             (`["--fairness-target", "openai:gpt-5"]`).
         root: path from the user's working directory to pytest's rootdir; empty if they are the same.
         all_items: node ids of all items of each probe file, by file; files may be missing.
-        sent_to_accept: sentence about the requests of the suggested rebaseline command; empty if it sends none.
+        rebaseline_requests: sentence about the requests of the suggested rebaseline command; empty if it sends none.
         retried: number of retries.
         verbose: whether all rows, full names, full reasons and suggestions are shown.
     """
@@ -112,7 +112,7 @@ def summary(
     lines += _counts(document, width, retried, lines)
     lines += _notes(document, width)
     accept = partial(accept_command, options=options, root=root, all_items=all_items)
-    return lines + _next_steps(items, accept, sent_to_accept, width)
+    return lines + _next_steps(items, accept, rebaseline_requests, width)
 
 
 def measured_summary(document: Mapping[str, Json], width: int, *, retried: float = 0) -> list[Line]:
@@ -429,10 +429,10 @@ def _notes(document: Mapping[str, Json], width: int) -> list[Line]:
 
 
 def _next_steps(
-    items: Sequence[Item], accept: Callable[[Sequence[Item]], list[str] | None], sent_to_accept: str, width: int
+    items: Sequence[Item], accept: Callable[[Sequence[Item]], list[str] | None], rebaseline_requests: str, width: int
 ) -> list[Line]:
     """Return advice on failed items: how to make a missing baseline, to accept a change, or to get below a limit."""
-    lines: list[Line] = _paragraph(sent_to_accept, width) if sent_to_accept and accept(items) else []
+    lines: list[Line] = _paragraph(rebaseline_requests, width) if rebaseline_requests and accept(items) else []
     new = [item for item in items if item["verdict"] == VerdictName.NO_BASELINE]
     if command := accept(new):
         has = "has" if len(new) == 1 else "have"
