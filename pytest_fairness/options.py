@@ -235,11 +235,11 @@ class RunSettings:
         on_command_line=True,
     )
     batch_submit: bool = _flag(
-        "Send the requests in batches, and end without waiting and judging; a later run with --fairness-batch-collect "
-        "judges"
+        "Send the requests in batches, and end without answers and verdicts; a later run with --fairness-batch-collect "
+        "gives the verdicts"
     )
     batch_collect: bool = _flag(
-        "Record the answers of the batches that have ended, and judge the items whose answers are all recorded"
+        "Record the answers of the batches that have ended, and give verdicts on items whose answers are all recorded"
     )
     keep_days: float | None = _setting(
         None,

@@ -164,13 +164,13 @@ class FairnessSession:
         settings = self._run.settings
         if settings.shard is not None or settings.batch_submit:
             what = (
-                "submits requests in batches"
+                "submits the requests of probes in batches"
                 if settings.batch_submit
-                else f"sends the requests of shard {settings.shard}"
+                else f"sends the requests of probes that belong to shard {settings.shard}"
             )
             for item in items:
                 if item.get_closest_marker("fairness") and not isinstance(item, FairnessItem):
-                    item.add_marker(pytest.mark.skip(reason=f"not run: this run {what}"))
+                    item.add_marker(pytest.mark.skip(reason=f"not run: this run only {what}"))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:

@@ -103,10 +103,10 @@ class FairnessItem(pytest.Item):
         if settings.shard is None and not settings.batch_submit:
             self._measured = self._service.measure(self, self._probe_item)
             return
-        reason = f"not judged: this run sends the requests of shard {settings.shard}"
+        reason = f"no verdict: this run only sends the requests of shard {settings.shard}"
         if settings.batch_submit:
             self._service.planner.target_of(self)
-            reason = "not judged: this run submits the requests in batches"
+            reason = "no verdict: this run only submits requests in batches"
         else:
             self._service.ask_shard(self, self._probe_item)
         raise pytest.skip.Exception(reason, _use_item_location=True)

@@ -86,7 +86,7 @@ def test_submit_and_collect(project: Project, server: BatchServer, monkeypatch: 
     assert submitted.ret == 0
     submitted.assert_outcomes(skipped=2)
     assert says(submitted, "30 requests submitted")
-    assert says(submitted, "batches: this run submitted its requests and judged nothing.")
+    assert says(submitted, "batches: this run submitted its requests and gave no verdicts.")
     assert says(submitted, "30 requests to send by batch")
     again = run(project, server, "--fairness-batch-submit")
     assert again.ret == 0
