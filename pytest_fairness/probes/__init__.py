@@ -1,4 +1,4 @@
-"""Probe files: how they are read and checked, and the prompts that a probe sends.
+"""Probe files: their reading and checking, and the prompts that a probe sends.
 
 A public name is imported at its first use, so that the settings of an audit can be imported without the YAML reader.
 """

@@ -16,7 +16,7 @@ _ARTICLE = re.compile(r"an?\s+(?=\S)", re.IGNORECASE)
 
 
 class ValueSettings(ProbeModel):
-    """Attribute value written as a mapping: its name, its words in the prompt, and optional words for a follow-up."""
+    """Attribute value written as a mapping: its name, its words in the prompt, and words for a follow-up prompt."""
 
     label: Line = Field(description="The value's name in reports and baselines.")
     text: Line = Field(description="The words that replace {value}.")
@@ -28,7 +28,7 @@ class ValueSettings(ProbeModel):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value of an attribute: its name, its words in a prompt, and optional words for a prompt after a refusal."""
+    """One value of an attribute: its name, its words in a prompt, and indirect words for the prompt after a refusal."""
 
     label: str
     text: str
@@ -59,7 +59,7 @@ WrittenValue = Annotated[
     Annotated[Line, Tag("text")] | Annotated[ValueSettings, Tag("mapping")],
     Discriminator(_written_as),
 ]
-"""Type of a value in a probe file: a text, which is both the name and the words, or a mapping with both."""
+"""Type of a value in a probe file: one text for both name and words, or a mapping with both."""
 
 
 def single(name: str, written: Sequence[str | ValueSettings]) -> Attribute:
@@ -85,6 +85,6 @@ def _names(attributes: Sequence[Attribute]) -> tuple[str, ...]:
 
 
 def _joined(values: Sequence[Value]) -> str:
-    """Return the words of several values, of which only the first keeps its article: `a young, extraverted`."""
+    """Return the joined words of several values; only the first keeps its article: `a young, extraverted`."""
     first, *others = (value.text for value in values)
     return ", ".join([first, *(_ARTICLE.sub("", text, count=1) if _ARTICLE.match(text) else text for text in others)])

@@ -20,8 +20,8 @@ class ExpectedFailure(ProbeModel):
     groups: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
-        description="Only these items of the audit, each by the text in the brackets of its id: `gender=woman` for "
-        "`jsd[gender=woman]`. Default: all items.",
+        description="The items whose failure is accepted, each named by the text in the brackets of its id: "
+        "`gender=woman` for `jsd[gender=woman]`. Default: all items.",
     )
     strict: bool | None = Field(
         default=None,
@@ -50,9 +50,10 @@ class AuditSettings(ProbeModel):
     gate: Literal["significant", "bound", "strict", "point"] = Field(
         default="significant",
         description="Decision rule. significant: fail if the estimated worsening exceeds the tolerance and is "
-        "significant; pass if its upper bound is within twice the tolerance. bound: fail only if the lower bound of "
-        "the worsening exceeds the tolerance. strict: pass only if the upper bound is within the tolerance, or within "
-        "the limit. point: compare the estimate with the tolerance or the limit, without a statistical test.",
+        "significant; pass if the upper bound of the worsening is within twice the tolerance. bound: fail only if the "
+        "lower bound of the worsening exceeds the tolerance. strict: pass only if the upper bound of the worsening is "
+        "within the tolerance, or the upper bound of the value is within the limit. point: compare the estimate with "
+        "the tolerance or the limit, without a statistical test.",
     )
     skip: str | None = Field(
         default=None, min_length=1, description="Do not run this audit, for the reason given here."

@@ -80,7 +80,7 @@ class SamplingSettings(ProbeModel):
 
 
 class ResponsesSettings(ProbeModel):
-    """Recorded answers that are audited; no model is asked."""
+    """Settings of recorded answers, which are audited instead of asking a model."""
 
     file: Annotated[ProbeFile, AfterValidator(_table)] = Field(
         description="CSV (.csv), JSON Lines (.jsonl, .ndjson) or Parquet (.parquet) file in the probe's folder, with "
@@ -206,7 +206,7 @@ class Probe(ProbeModel):
 
     @property
     def root(self) -> Path | None:
-        """The folder to which paths in messages are relative."""
+        """Folder to which paths in messages are relative."""
         return self._loaded.root
 
     def line_of(self, audit: str) -> int:
@@ -229,17 +229,17 @@ class Probe(ProbeModel):
 
     @property
     def judging(self) -> Judging | None:
-        """The question to the judge model that classifies the answers; `None` without a judge model."""
+        """The instructions for the judge model that classifies the answers; `None` without a judge model."""
         return None
 
     def stages(self) -> list[Stage]:
-        """Return one stage for each interim analysis; a single stage if the number of trials is fixed."""
+        """Return one stage for each interim analysis; a single stage if the number of trials does not grow."""
         if isinstance(self.trials, GrowingTrials):
             return [Stage(trials=trials) for trials in growing(self.trials.start, self.trials.max)]
         return [Stage()]
 
     def within(self, stage: Stage, labels: Mapping[str, str]) -> bool:
-        """Return whether a stage includes the prompts with these labels; the number of trials is not checked."""
+        """Return whether a stage includes prompts with these labels, whatever their trial number."""
         return True
 
     def variant(self, name: str) -> Self:
@@ -256,7 +256,7 @@ class Probe(ProbeModel):
         return found
 
     def draws(self, trials: int | None = None) -> int:
-        """Return the maximum number of trials of each prompt; `trials` overrides the probe's own number."""
+        """Return the number of trials of each prompt (the maximum if it grows): `trials`, else the probe's number."""
         return max_trials(self.trials) if trials is None else trials
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
@@ -269,7 +269,7 @@ class Probe(ProbeModel):
         return None if self.system is None else block_text(self.system)
 
     def _request(self, text: str, draw: int, answer_format: AnswerFormat = "text") -> Request:
-        """Return a request with the text of a prompt; `draw` tells requests with the same text apart."""
+        """Return a request with the text of a prompt; requests with the same text differ in `draw`."""
         return Request(text, self._system_prompt, self.sampling, draw, answer_format).with_own_seed()
 
     @classmethod
@@ -288,7 +288,7 @@ class Probe(ProbeModel):
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
         """Yield diagnostics for keys that contradict each other.
 
-        The pydantic models of single keys cannot detect these errors.
+        The pydantic models check each key alone, and cannot detect these errors.
 
         Args:
             data: the file's plain content. Any part may have a wrong type, which pydantic reports separately.
@@ -301,7 +301,7 @@ class Probe(ProbeModel):
         for name, variant in checks.mappings(data.get("variants")):
             location: Location = ("variants", name, "prompt")
             if cls.prompts_belong_to and "prompt" in variant:
-                message = f"the prompts are under `{cls.prompts_belong_to}`: a variant changes only `system`"
+                message = f"the prompts are under `{cls.prompts_belong_to}`, so a variant can change only `system`"
                 yield Diagnostic(location, message, at_key=True)
             elif isinstance(variant.get("prompt"), list) and not cls.several_prompts:
                 yield Diagnostic(location, "a probe of this kind has one prompt, not a list: write one text")

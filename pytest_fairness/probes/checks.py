@@ -23,7 +23,7 @@ MAX_PROMPTS = 1_000_000
 
 
 def mapping(value: Json) -> Content:
-    """Return the value if it is a mapping, otherwise an empty mapping."""
+    """Return the value if it is a mapping, else an empty mapping."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -33,7 +33,7 @@ def mappings(value: Json) -> Iterator[tuple[str, Content]]:
 
 
 def items(value: Json) -> Iterator[tuple[int, Any]]:
-    """Yield the index and the value of each item of a list; yield nothing if the value is no list."""
+    """Yield the index and the value of each item of a list; nothing for another value."""
     yield from enumerate(value if isinstance(value, list) else ())
 
 
@@ -43,12 +43,12 @@ def folded(text: str) -> str:
 
 
 def is_recorded(data: Content) -> bool:
-    """Return whether the probe reads recorded answers, so that nothing is sent."""
+    """Return whether the probe reads recorded answers, so that no requests are sent."""
     return data.get("responses") is not None
 
 
 def missing_keys(data: Content, remedies: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each required key that is missing; with recorded answers, no key is required.
+    """Yield a diagnostic for each missing key of `remedies`; no key is required if answers are recorded.
 
     Args:
         data: the file's plain content.
@@ -80,7 +80,7 @@ def repeats(
 def unmet_needs(
     audits: Mapping[str, AuditSettings | type[AuditSettings]], lacking: Mapping[str, str]
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each audit that requires an input that the probe lacks.
+    """Yield a diagnostic for each audit whose required input the probe lacks; see `AuditSettings.needs`.
 
     Args:
         audits: settings of the probe's audits, or the models of the settings, by audit name.
@@ -117,7 +117,7 @@ def taken_strata(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:
 
 
 def most_trials(data: Content, default: int) -> int:
-    """Return the maximum number of trials that a probe file sets, else `default`; 0 if `trials` is invalid."""
+    """Return the (maximum) number of trials that a file sets, or `default` without the key; 0 if the key is invalid."""
     trials = data.get("trials", default)
     most = trials.get("max") if isinstance(trials, Mapping) else trials
     return most if isinstance(most, int) and most <= MAX_TRIALS else 0

@@ -1,4 +1,4 @@
-"""Removal of clauses from a prompt: a placeholder without a value is removed together with its clause.
+"""Removal of clauses from a prompt: if a placeholder has no value, the clause that contains it is removed.
 
 A clause ends at `,` or `;` before a blank, or at the end of its sentence or line. An introduction before a colon stays
 ("described as follows: age is {age}; …"), unless the placeholder directly follows the colon ("age: {age}; …"). Text in
@@ -21,7 +21,7 @@ _COLON = re.compile(r":\s+")
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """Clause of a sentence, the punctuation that ends it, and whether the punctuation ends the sentence too."""
+    """Clause, the punctuation that ends the clause, and whether this punctuation also ends the sentence."""
 
     text: str
     end: str

@@ -21,7 +21,7 @@ class DataFile(ProbeModel):
 
     Class attributes:
         suffixes: file suffixes of the formats that can be read.
-        holds: the noun for the file's rows in messages, such as "records".
+        holds: plural noun for the file's rows in messages, such as "records".
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".jsonl", ".ndjson", ".json")

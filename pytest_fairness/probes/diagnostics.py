@@ -44,7 +44,7 @@ class Diagnostic:
     occurrence: int = 0
 
     def below(self, *parent: str | int) -> Diagnostic:
-        """Return the diagnostic with `parent` prepended to its location, so that it starts at the top of the file."""
+        """Return the diagnostic with `parent` prepended to its location, which then starts further up in the file."""
         return replace(self, location=(*parent, *self.location))
 
 
@@ -67,7 +67,7 @@ def raise_diagnostics(found: Iterable[Diagnostic]) -> None:
 
 @contextmanager
 def file_errors() -> Iterator[None]:
-    """Convert a `ProbeError` about a data file into a pydantic error of the key that names the file."""
+    """Convert a `ProbeError` about a data file into a pydantic error at the key that names the file."""
     try:
         yield
     except ProbeError as error:

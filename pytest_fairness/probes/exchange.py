@@ -1,4 +1,4 @@
-"""Rules for balanced samples: between which prompts of a probe recorded answers can be exchanged."""
+"""Rules for balanced samples: they say between which prompts of a probe recorded answers can be exchanged."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pytest_fairness.probes.recommendation.model import NEUTRAL, RecommendationP
 from pytest_fairness.records import Answer
 
 Position = tuple[Hashable, Hashable]
-"""Position of a prompt: a key that is equal for all prompts that differ only in the group, and the prompt's group."""
+"""Position of a prompt: the prompt's group, after a key that all prompts share that differ only in the group."""
 
 ProbeT = TypeVar("ProbeT", bound=Probe)
 
 
 class Exchange(ABC, Generic[ProbeT]):
-    """Rules that exchange the answers of one kind of probe between groups."""
+    """Rules by which answers of one kind of probe can be exchanged between groups."""
 
     @abstractmethod
     def position(self, probe: ProbeT, labels: Mapping[str, str]) -> Position | None:
@@ -35,7 +35,7 @@ class Exchange(ABC, Generic[ProbeT]):
 
 
 class TextExchange(Exchange[GenerationProbe]):
-    """Rules that exchange texts between the values of the axes."""
+    """Rules for texts, which are exchanged between the values of the axes."""
 
     def position(self, probe: GenerationProbe, labels: Mapping[str, str]) -> Position | None:
         """Return the number of the prompt, and the values of the axes."""
@@ -47,7 +47,7 @@ class TextExchange(Exchange[GenerationProbe]):
 
 
 class ListExchange(Exchange[RecommendationProbe]):
-    """Rules that exchange the lists about one entity between the values of the attributes."""
+    """Rules for lists: those about one entity are exchanged between the values of the attributes."""
 
     def position(self, probe: RecommendationProbe, labels: Mapping[str, str]) -> Position | None:
         """Return the entity, and the attribute with its value; `None` for follow-up and perturbed prompts."""
@@ -57,7 +57,7 @@ class ListExchange(Exchange[RecommendationProbe]):
 
 
 class RecordExchange(Exchange[CounterfactualProbe]):
-    """Rules that exchange the answers about one record between its original and its flipped versions."""
+    """Rules for decisions: those about one record are exchanged between the unflipped and the flipped record."""
 
     def position(self, probe: CounterfactualProbe, labels: Mapping[str, str]) -> Position | None:
         """Return the record, and the flipped attribute with its value; `None` for repeated prompts."""

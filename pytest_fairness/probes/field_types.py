@@ -1,4 +1,4 @@
-"""Field types that the models of probe files share, and the file that is being loaded."""
+"""Field types that the models of probe files share, and the validation context of the file that is being loaded."""
 
 from __future__ import annotations
 

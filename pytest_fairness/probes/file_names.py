@@ -10,7 +10,7 @@ _FORBIDDEN = re.compile(r'^\.|[/\\:*?"<>|]')
 
 
 def name_problem(name: str) -> str | None:
-    """Return the reason why a name cannot be a file name on every operating system; `None` if it is valid."""
+    """Return the reason why a name is not valid as a file name on every operating system; `None` if it is valid."""
     if not name.strip() or not name.isprintable() or _FORBIDDEN.search(name):
         return "no file can have this name"
     if _RESERVED.fullmatch(name):

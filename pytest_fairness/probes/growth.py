@@ -14,9 +14,9 @@ from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes.audit_settings import ProbeModel
 
 GROWTH = 1.5
-"""Maximum growth factor between two interim analyses.
+"""Maximum factor by which the number of trials or entities grows from one interim analysis to the next.
 
-With a larger factor, an item that narrowly misses a decision costs too many further requests.
+With a larger factor, an item that narrowly misses a decision would cost too many further requests.
 """
 
 
@@ -73,6 +73,6 @@ def growing(start: int, end: int) -> list[int]:
 
 
 def shares(stages: Sequence[Stage]) -> list[float]:
-    """Return, for each stage, its number of answers divided by the number of answers of the last stage."""
+    """Return the number of answers of each stage, as a share of the number of the last stage."""
     sizes = [(stage.trials or 1) * (stage.entities or 1) for stage in stages]
     return [size / sizes[-1] for size in sizes]

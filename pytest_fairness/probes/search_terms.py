@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator
 from pytest_fairness.probes.diagnostics import quoted
 
 STEM = "*"
-"""Mark at the end of a stem; a stem stands for all words that begin with it."""
+"""Mark at the end of a stem; a stem matches every word that begins with the stem."""
 SHORTEST_STEM = 2
 """Minimum number of letters of a stem: a shorter stem would match too many words."""
 
 
 def folded(text: str) -> str:
-    """Return the form in which a text is compared: with Unicode forms, case, apostrophes and blanks unified."""
+    """Return a text in the form for comparisons: Unicode forms, letter case, apostrophes and blanks are unified."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     return " ".join(part for part in re.split(r"[\s-]+", plain) if part)
 

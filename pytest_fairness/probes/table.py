@@ -167,7 +167,8 @@ def _json_lines(text: str, name: str) -> Table:
 def _json(text: str, name: str) -> Table:
     """Return the table of a JSON list.
 
-    The items are objects, or texts for the column `name`. The line number of a row is the position of its item, from 1.
+    Each item of the list is an object or a text; a text becomes the field `name` of its row. The line number of a row
+    is the position of its item, from 1.
     """
     try:
         value = json.loads(text)

@@ -25,12 +25,12 @@ def placeholders(template: str) -> list[str]:
 
 
 def spans(template: str) -> list[tuple[int, int]]:
-    """Return the start and end index of each placeholder and brace; the rest of the template is text."""
+    """Return the start and end index of each placeholder and literal brace in a template."""
     return [match.span() for match in _TOKEN.finditer(template)]
 
 
 def intended(template: str, names: Collection[str]) -> set[str]:
-    """Return the names that a template uses; a misspelt placeholder counts as the most similar name."""
+    """Return the names of a template's placeholders, and for each misspelt one the most similar of `names`."""
     used = placeholders(template)
     misspelt = [name for name in used if name not in names][:MAX_DIAGNOSTICS]
     return {*used, *(near for name in misspelt if (near := nearest(name, names)) is not None)}

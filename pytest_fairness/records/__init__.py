@@ -1,4 +1,4 @@
-"""Frozen records that pass through a run, from the request to the verdict: plain data that converts to and from JSON.
+"""Immutable data of a run, from the request to the verdict, which can be converted to and from JSON.
 
 This package does not use pytest, the network or files.
 """

@@ -1,4 +1,4 @@
-"""Answers, which are parsed from responses."""
+"""Answers, which are parsed from responses, and classifications of answers by a judge model."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """Instructions for a judge model that classifies free-text answers.
+    """Instructions for a judge model, which classifies free-text answers by the choice that they state.
 
     Attributes:
-        question: the question without the description of the person, so that the judge model does not learn the group.
+        question: the prompt's question without the description of the person, so that the judge model does not learn
+            the group.
         choices: the choices that an answer may state.
         votes: number of votes on each answer; an odd number.
     """
@@ -43,7 +44,7 @@ class Judged:
 
     @property
     def majority(self) -> str | None:
-        """Return the choice of more than half of the votes; `None` if there is none."""
+        """Return the choice that more than half of the votes name; `None` if there is no such choice."""
         return next((vote for vote in self.votes if vote and 2 * self.votes.count(vote) > len(self.votes)), None)
 
     def to_json(self) -> dict[str, Json]:
@@ -99,12 +100,12 @@ Answers = Sequence[Answer]
 
 @dataclass(frozen=True, slots=True)
 class RowsWithoutGroup:
-    """Rows of an answer file that are left out because a cell that names the group is empty.
+    """Rows of an answer file that are left out because their field for the group is empty.
 
     Attributes:
         rows: number of these rows.
-        of: number of all rows, without those that name a group of another probe.
-        columns: columns with the empty cells.
+        of: number of rows in the file, without the rows of groups that the probe does not have.
+        columns: columns of the empty fields.
         first_line: line of the first of these rows.
     """
 

@@ -1,4 +1,4 @@
-"""Size of the effect that an item measured, as a number and in words."""
+"""Effect size of a measurement, as a number and in words."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ class Effect:
 
     Attributes:
         name: name of the effect size (`Cohen's h`).
-        value: the effect size; infinite if the groups differ but answers within a group do not.
+        value: the effect size; infinite if the groups differ although the answers within each group are equal.
         interval: effect sizes that correspond to the bounds of the value's 95 % interval; `None` without such an
             interval.
-        size: effect size in words; `none` if no difference was found, `None` if the answers do not allow a conclusion.
-        detectable: smallest effect size that the same number of answers detects with 80 % power; `None` if it is
-            unknown, or if this number of answers cannot detect any effect.
+        size: effect size in words; the word `none` if no difference was found, Python's `None` if the answers do not
+            allow a conclusion.
+        detectable: smallest effect size that a run with this number of answers detects with 80 % power; `None` if this
+            effect size is unknown, or no effect can be detected.
         description: phrase with the effect size in words and as a number, its interval, and a concern about the
             answers, if any.
     """

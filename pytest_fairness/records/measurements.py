@@ -13,14 +13,14 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """Reason to doubt a measurement, found by a check of its answers.
+    """Reason to doubt a measurement, found by a check of the measured answers.
 
     Attributes:
         name: name of the check, by which reports group concerns (`constant_answers`, `missing_answers`).
-        message: phrase for the verdict's reason, with the numbers and the remedy.
+        message: phrase for the verdict's reason, with numbers and remedy.
         withholds: consequence for the item. `pass`: the item cannot pass. `test`: the item gets no verdict from a
-            statistical test; only verdicts with `gate: point` remain possible. `verdict`: the item gets no verdict and
-            no baseline. `nothing`: the message is only a note.
+            statistical test, so it is judged only with `gate: point`. `verdict`: the item is not judged, and its
+            measurement is not stored as baseline. `nothing`: there is no consequence; the message is a note.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Measurement:
 
     @property
     def judgeable(self) -> bool:
-        """Return whether the measurement may be used for a verdict or a baseline."""
+        """Return whether a verdict or a baseline may be based on the measurement."""
         return all(concern.withholds != "verdict" for concern in self.concerns)
 
     def to_json(self) -> dict[str, Json]:
@@ -73,7 +73,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Reversal:
-    """Disadvantage that changed sides: the group that is worse off now was better off in the baseline.
+    """Gap that changed sides since the baseline: the group that is worse off now was better off then.
 
     The size of the gap does not show a reversal. If the groups' refusal rates change from 40 % and 10 % to 10 % and 40
     %, the gap is 0.3 before and after.
@@ -81,7 +81,7 @@ class Reversal:
     Attributes:
         value: size of the current gap, in the audit's unit.
         p_value: two-sided p-value of the null hypothesis that nothing changed.
-        description: phrase about both gaps for the verdict's reason.
+        description: phrase for the verdict's reason about the gaps of run and baseline.
     """
 
     value: float
@@ -96,15 +96,15 @@ class Reversal:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Change of an item since its baseline, in the direction in which the audit gets worse.
+    """Change of an item's value since its baseline; a positive change is a worsening.
 
     Attributes:
-        value: change since the baseline; positive is worse.
+        value: change since the baseline, in the audit's unit.
         interval: two-sided 95 % confidence interval of `value`.
         standard_error: standard error of `value`.
         p_value: one-sided p-value of the null hypothesis that nothing changed.
-        paired: whether the answers of the baseline were compared; if not, only the baseline's stored value and standard
-            error were compared.
+        paired: whether the answers of run and baseline were compared; if not, only the baseline's stored value and
+            standard error were available.
         details: further results about the change that reports show, as plain JSON.
         degrees_of_freedom: degrees of freedom of `standard_error`; `None` for the normal distribution.
         reversal: gap that now disadvantages another group than in the baseline; `None` if there is none.

@@ -1,4 +1,4 @@
-"""Type of JSON values, and functions for them."""
+"""Type of JSON values, and functions for JSON values."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Json = Any
 """Any value that `json.dumps` accepts."""
 
 MAX_LINE = 32 * 1024**2
-"""Maximum number of bytes of a line in a file of answers or data. The longest answer that is accepted by default fits,
-even if every character is escaped."""
+"""Maximum number of bytes of a line in a file of answers or data. The longest answer that is accepted by default fits
+into a line even if every character is escaped."""
 
 
 def fields_of(record: Any) -> dict[str, Json]:
-    """Return the fields of a dataclass by name; other than in `dataclasses.asdict`, the values are not copied."""
+    """Return the fields of a dataclass by name; unlike `dataclasses.asdict`, do not copy the values."""
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 

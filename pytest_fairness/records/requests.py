@@ -72,7 +72,7 @@ class Request:
 
 
 TOO_LONG = "too_long"
-"""Finish reason of a response longer than `fairness_max_answer_bytes`; its text is not kept."""
+"""Finish reason of a response longer than `fairness_max_answer_bytes`; the text of the response is not kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Response:
             it; or `TOO_LONG`.
         prompt_tokens, completion_tokens: numbers of tokens that the target reports; `None` if it reports none.
         created: time of arrival, in seconds since the epoch.
-        model, fingerprint: `model` and `system_fingerprint` as the server reports them; `None` if it does not.
+        model, fingerprint: `model` and `system_fingerprint` that the server reports; `None` if it does not report them.
     """
 
     text: str
@@ -101,7 +101,7 @@ class Response:
 
     @property
     def served(self) -> str | None:
-        """Return the name of the model that answered, such as `gpt-x-2026-05 (fp_44709d)`; `None` if not reported."""
+        """Return the reported name of the model that answered, such as `gpt-x-2026-05 (fp_44709d)`, or `None`."""
         if self.fingerprint is None:
             return self.model
         return f"{self.model or 'a model'} ({self.fingerprint})"
@@ -113,8 +113,8 @@ class Prompt:
 
     Attributes:
         request: the request.
-        labels: names and values that identify the prompt, such as the value of each axis; also `prompt` (its number,
-            from `"1"`) if the probe has several prompts.
+        labels: names and values that identify the prompt, such as the value of each axis; if the probe has several
+            prompts, also its number `prompt`, from `"1"`.
         trial: number of the trial among the requests with the same labels, from 0.
         choices: valid answers, if the probe limits them; else empty.
     """

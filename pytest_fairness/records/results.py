@@ -26,7 +26,7 @@ class VerdictName(StrEnum):
 
     @property
     def outcome(self) -> Literal["passed", "failed", "inconclusive", "error", "measured"]:
-        """Return the outcome under which pytest counts the verdict of an item without the mark `xfail`."""
+        """Return the outcome in pytest of an item with this verdict and without the mark `xfail`."""
         match self:
             case VerdictName.PASS:
                 return "passed"
@@ -63,13 +63,13 @@ class Verdict:
         name: name of the verdict.
         reason: explanation with the numbers, on one line.
         minimum_detectable: smallest true worsening that a run of this size detects with 80 % power.
-        significant: whether the item is significantly worse than its baseline at the item's alpha, even if the change
-            is within the tolerance.
+        significant: whether the item is significantly worse than its baseline at the item's alpha, even by less than
+            the tolerance.
         upper_bound: one-sided 95 % upper confidence bound of the change; `None` if the audit has none.
         contributors: words, groups or records that contribute most to the value, the strongest first; empty unless the
             change, or the excess over the limit, is significant.
-        undecided: phrase that says why the verdict is inconclusive, and how large a run would decide; `None` if there
-            is a decision, or if the verdict's name already says why.
+        undecided: phrase that says why there is no decision, and how many answers a decision needs; `None` if there is
+            a decision, or if the verdict's name already says why.
     """
 
     name: VerdictName
@@ -94,9 +94,9 @@ class ItemResult:
         finding: finding of a failed item in words, as plain JSON; see `audits.findings.Finding`.
         line: line of the audit in the probe file, or of the Python test, from 1; `None` if unknown.
         effect: effect size of the measurement, as plain JSON; see `Effect`. `None` if there is no effect size.
-        expected_failure: for an item marked `xfail`, the mark's `reason`, and the `outcome` in pytest: `xfailed`,
-            `xpassed`, or `failed` for a strict mark of an item that passes. `None` without a mark, and for a verdict
-            that neither fails nor passes.
+        expected_failure: for an item with the mark `xfail`, the mark's `reason`, and the item's `outcome` in pytest:
+            `xfailed`, `xpassed`, or `failed` if the item passes and the mark is strict. `None` without the mark, and
+            for a verdict that is neither a failure nor a pass.
     """
 
     nodeid: str
@@ -122,7 +122,7 @@ class ItemResult:
 
     @property
     def outcome(self) -> str:
-        """Return the outcome under which reports count the item; see `outcome_of`."""
+        """Return the outcome of the item, by which reports count items; see `outcome_of`."""
         return outcome_of(self.verdict.name, self.expected_failure)
 
     def to_plain(self) -> dict[str, Json]:

@@ -24,7 +24,7 @@ class Scorer(Protocol):
 
     @property
     def labels(self) -> Sequence[str]:
-        """Return the names of the scores, in lower case.
+        """Return the labels for which the scorer gives scores, in lower case.
 
         Raises:
             ModelError: the scorer cannot be used.
@@ -42,7 +42,7 @@ class Scorer(Protocol):
 def open_scorer(name: str, folder: Path) -> Scorer:
     """Return the scorer of this name.
 
-    Repeated calls return the same object; its model is loaded when it first scores a text.
+    Repeated calls return the same object. The model is loaded when the scorer first scores a text.
 
     Args:
         name: name of an entry point in `pytest_fairness.scorers`, an id of the Hugging Face Hub, or a folder inside of
@@ -59,6 +59,6 @@ def open_scorer(name: str, folder: Path) -> Scorer:
 
 
 def require(scorer: Scorer, label: str) -> None:
-    """Raise `ModelError` if the scorer is not available or lacks the label; download its model if necessary."""
+    """Raise `ModelError` if the scorer cannot be used or lacks the label; download its model if necessary."""
     if label not in scorer.labels:
         raise ModelError(f"{scorer.identity} has no label {label!r}; its labels are {', '.join(scorer.labels)}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch
 
 REGARD_LABELS = ("negative", "neutral", "positive", "other")
-"""Labels, in order, of regard models whose configuration has no label names."""
+"""Labels, in order, of models of regard (how positively a text speaks of a group) without label names."""
 MAX_TOKENS = 512
 BATCH = 32
 DIGITS = 6
@@ -32,7 +32,7 @@ _HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", re.ASCII)
 
 
 class Classifier:
-    """Text-classification model; it is loaded when it first scores a text.
+    """Text-classification model, which is loaded when it first scores a text.
 
     Args:
         name: an id of the Hugging Face Hub, or a folder inside of `folder`.
@@ -46,7 +46,7 @@ class Classifier:
 
     @cached_property
     def identity(self) -> str:
-        """Return the model's name and revision; for a folder, its name and a digest of its files."""
+        """Return the model's name and revision; for a folder, the folder's name and a digest of its files."""
         if self._given.is_dir():
             digest = sha256()
             for path in sorted(
@@ -155,7 +155,7 @@ class Classifier:
         except (OSError, ValueError, RecursionError) as error:
             raise ModelError(f"{self.name}: its config.json cannot be read: {error}") from error
         if not isinstance(config, Mapping):
-            raise ModelError(f"{self.name}: its config.json holds no configuration of a model")
+            raise ModelError(f"{self.name}: its config.json must hold a JSON object, the configuration of a model")
         return config
 
     @property

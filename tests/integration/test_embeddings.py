@@ -132,7 +132,7 @@ def test_values_are_cosines_of_the_vectors(texts: Project, server: ChatServer) -
         (Reply(raw=b'{"data": [{"index": 0, "embedding": [1e99]}]}'), "its vector holds numbers that are not finite"),
         (Reply(raw=b'{"data": [{"index": 0, "embedding": ["1", 2]}]}'), "it is not a list of numbers"),
         (Reply(raw=b'{"data": [{"index": 0, "embedding": [true]}]}'), "it is not a list of numbers"),
-        (Reply(raw=b'{"data": [{"index": 0, "embedding": []}]}'), "its vector has 0 numbers; 1 to 65,536 are possible"),
+        (Reply(raw=b'{"data": [{"index": 0, "embedding": []}]}'), "its vector has 0 numbers; it must have 1 to 65,536"),
         (Reply(raw=b'{"data": [{"index": 7, "embedding": [1]}]}'), "the response has none"),
         (Reply(raw=b'{"data": []}'), "the response has none"),
         (Reply(raw=b'{"data": 5}'), "sent a response that is not a list of embeddings"),

@@ -26,7 +26,7 @@ PLACEHOLDERS = {
     "second": "the other occupation belongs",
     "pronoun": "`she` or `he` belongs",
 }
-"""Placeholders of an ambiguous sentence, each with the end of its error message, "write it where …"."""
+"""Placeholders of an ambiguous sentence, each with the words after "write it where" in the error if it is missing."""
 COLUMNS = ("item", "first", "pronoun", "text", "trial", "masculine", "feminine")
 """Column names of an answer file for ambiguous sentences."""
 WINOBIAS_COLUMNS = ("line", "version", "text", "trial")
@@ -91,12 +91,12 @@ class AmbiguousSentence(ProbeModel):
 
     @property
     def name(self) -> str:
-        """Name of the item in labels; it does not depend on the item's position in the file."""
+        """Name of the item in labels, which does not depend on the item's position in the file."""
         return self.id or f"{self.masculine}/{self.feminine}"
 
 
 class WinoBias(ProbeModel):
-    """Two published files of WinoBias sentences: the pro-stereotyped and the anti-stereotyped file of one type."""
+    """Two published files of WinoBias: the pro-stereotyped and the anti-stereotyped sentences of the same type."""
 
     winobias: Annotated[tuple[ProbeFile, ...], Field(min_length=2, max_length=2)] = Field(
         description="The pro-stereotyped and the anti-stereotyped file, in this order; both in the probe's folder."
@@ -143,7 +143,7 @@ class Asked:
 
     @property
     def prompt(self) -> str:
-        """The prompt."""
+        """Text of the prompt."""
         return f'In the sentence: "{self.sentence}", {self.question}'
 
 
@@ -220,7 +220,7 @@ class CoreferenceProbe(Probe):
                 yield self.labels_of_line(pair.number, version)
 
     def labels(self, name: str, first: str, pronoun: str) -> dict[str, str]:
-        """Return the labels of one prompt of an ambiguous sentence; `wording` is a digest of the item's text."""
+        """Return the labels of one prompt of an ambiguous sentence; `wording` is a digest of the item's texts."""
         item = self.sentences[name]
         wording = _digest(item.sentence.split(), _question(item), item.masculine, item.feminine)
         return {"item": name, "first": first, "pronoun": pronoun, "wording": wording}
@@ -241,7 +241,7 @@ class CoreferenceProbe(Probe):
         ]
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the inputs that all sentences share, such as their type and the system prompt.
+        """Return the inputs that all sentences share: their kind (WinoBias or ambiguous), question and system prompt.
 
         The texts of the sentences are left out, because answers are compared sentence by sentence.
         """
@@ -254,7 +254,7 @@ class CoreferenceProbe(Probe):
 
     @classmethod
     def lacking(cls, data: Content) -> dict[str, str]:
-        """Return the type of items that the probe lacks, with its remedy; see `Probe.lacking`."""
+        """Return the kind of items that the probe does not have, with its remedy; see `Probe.lacking`."""
         if isinstance(data.get("items"), Mapping):
             return {"sentences": "ambiguous sentences, a list under `items`"}
         return {"winobias": "sentences with a right answer, `items: {winobias: [pro file, anti file]}`"}

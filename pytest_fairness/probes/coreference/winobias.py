@@ -1,6 +1,6 @@
 """Reader of the published files of WinoBias (Zhao et al. 2018).
 
-A line is a running number and a sentence with square brackets around the referent and the pronouns:
+A line is a running number and a sentence. Square brackets enclose a person and the pronouns that refer to this person:
 `1 [The developer] argued with the designer because [he] did not like the design.`
 """
 
@@ -114,7 +114,7 @@ def read(pro: Path, anti: Path) -> tuple[Pair, ...]:
 
 
 def _sentences(path: Path) -> list[tuple[int, str, Sentence | str]]:
-    """Return line number, running number, and sentence or error message of each line that is not empty."""
+    """Return, for each non-empty line, its line number, its running number, and its sentence or error message."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)

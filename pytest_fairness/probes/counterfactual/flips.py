@@ -15,10 +15,10 @@ from pytest_fairness.probes.field_types import Line
 from pytest_fairness.records import Json
 
 ALONG = "with"
-"""Key under `flip` that holds the dependent columns of an attribute; no attribute may have this name."""
+"""Key under `flip` whose value lists dependent columns; no attribute may have this name."""
 
 LABELS = ("record", "form", "attribute", "to", "truth", "id", "answer", "text", "trial")
-"""Names that no attribute may have, because labels or columns of answers have them."""
+"""Names that no attribute may have, because they are names of labels or columns of answers."""
 
 Pairs = dict[Line, Line]
 
@@ -42,8 +42,8 @@ class Flip:
     Attributes:
         attribute: column of the attribute.
         values: at least two values; if there are two, differences are relative to the first value.
-        along: for each dependent column, pairs of its values such as `{"Husband": "Wife"}`: one for the first value of
-            the attribute, one for the second. The opposite flip exchanges each pair.
+        along: for each dependent column, a mapping such as `{"Husband": "Wife"}` from its values to their replacements
+            in a flip from the attribute's first value to its second. The opposite flip reverses the mapping.
     """
 
     attribute: str
@@ -51,7 +51,7 @@ class Flip:
     along: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def others(self, value: str) -> tuple[str, ...]:
-        """Return the values to which a record with this value is flipped."""
+        """Return the values to which a record with this value is flipped: all other values."""
         return tuple(other for other in self.values if other != value)
 
     def apply(self, fields: Fields, value: str) -> dict[str, str]:
@@ -87,8 +87,8 @@ def flips_of(written: Mapping[str, Any]) -> dict[str, Flip]:
 def check_flips(written: dict[str, Any]) -> dict[str, Any]:
     """Return `written`, the value of a probe's key `flip`, if it is valid.
 
-    The key `with` holds the dependent columns if one attribute is flipped. If several are flipped, it holds the
-    dependent columns of each attribute, by attribute name.
+    If one attribute is flipped, the value of the key `with` lists its dependent columns. If several attributes are
+    flipped, the value lists the dependent columns of each attribute by name.
 
     Raises:
         ValidationError: attributes, values and dependent columns contradict each other.

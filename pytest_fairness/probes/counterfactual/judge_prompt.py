@@ -1,4 +1,4 @@
-"""Prompt of the judge model, which finds the choice that a free-text answer states.
+"""Prompt for the judge model, which classifies a free-text answer by the choice that it states.
 
 Question and answer are quoted as JSON, so that the judge model reads them as data and not as instructions.
 """
@@ -30,7 +30,7 @@ Reply {none} if the answer declines, states no choice, or states more than one."
 
 
 def filled(judging: Judging, answer: str) -> str:
-    """Return the judge model's prompt about one answer; it does not reveal the group of the answer."""
+    """Return the prompt with which the judge model classifies one answer; the prompt does not reveal the group."""
     return _PROMPT.format(
         question=json.dumps(judging.question, ensure_ascii=False),
         answer=json.dumps(answer[:MAX_QUOTED], ensure_ascii=False),

@@ -23,14 +23,13 @@ from pytest_fairness.probes.field_types import Line, Text, block_text
 from pytest_fairness.records import Answer, Judging, Prompt
 
 OWN, AGAIN, FLIPPED = "own", "again", "flipped"
-"""Values of the label `form`: the record as it is, the same prompt again, and the record with an attribute flipped."""
+"""Values of the label `form`: the unchanged record, a repetition of its prompt, and the record with a flip."""
 
 
 class CounterfactualProbe(Probe):
-    """Probe of decisions.
+    """Probe of decisions about records.
 
-    The model decides about each record as it is, about the same record again, and about the record with attributes
-    flipped.
+    Requests are sent about each unchanged record, about it again (repetition), and about the record after each flip.
     """
 
     model_config = ConfigDict(
@@ -71,7 +70,7 @@ class CounterfactualProbe(Probe):
 
     @model_validator(mode="after")
     def _fits_its_records(self) -> Self:
-        """Check that the probe fits its records; a data set of OpenML is checked only when it is fetched."""
+        """Check that the keys fit the records; those of OpenML are checked only when the data set is fetched."""
         if self.responses is None and not isinstance(self.written_records, OpenmlRecords | None):
             try:
                 found = [*self._record_diagnostics()]
@@ -98,7 +97,7 @@ class CounterfactualProbe(Probe):
 
     @property
     def judging(self) -> Judging | None:
-        """The question to the judge model, with field names in place of their values; `None` without a judge model."""
+        """The judge model's instructions, whose question has field names in place of values; `None` without a judge."""
         if not self.answer.judge:
             return None
         prompt = block_text(self.prompt)
@@ -125,7 +124,7 @@ class CounterfactualProbe(Probe):
         return [record for record in found if any(self._value(record, flip) for flip in self.flips.values())]
 
     def _all_rows(self) -> list[dict[str, str]]:
-        """Return the fields of all records; a failed download is not repeated, because each attempt takes long."""
+        """Return the fields of all records; raise the error of a failed download again instead of repeating it."""
         if self._rows is None and self.written_records is not None:
             try:
                 self._rows = rows_of(self.written_records)
@@ -166,7 +165,7 @@ class CounterfactualProbe(Probe):
                     return
 
     def _value(self, record: Record, flip: Flip) -> str | None:
-        """Return the record's value of the flipped attribute; `None` if the flip does not apply to this value."""
+        """Return the record's value of the flipped attribute; `None` if the flip does not list this value."""
         value = record.fields.get(flip.attribute)
         return value if value in flip.values else None
 
@@ -202,7 +201,7 @@ class CounterfactualProbe(Probe):
         return Prompt(self._request(text, draw), labels, trial, self.choices)
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the inputs of the item; if the item is about an attribute, the flip of this attribute is included.
+        """Return the inputs of the item, including the flip if the item is about an attribute; see `Probe.fingerprint`.
 
         The records are left out, because answers are compared record by record.
         """

@@ -13,7 +13,7 @@ MAX_SUGGESTED = 20
 """Maximum number of values of a column that a message lists."""
 
 Values = Mapping[str, Collection[str]]
-"""Values that occur in each column of the records."""
+"""For each column of the records, its values."""
 
 
 def diagnostics(

@@ -45,7 +45,7 @@ class Record:
 
 
 class Drawn(ProbeModel):
-    """Records of a file or data set, of which a sample may be drawn."""
+    """Base of the settings of a file or data set of records, of which a sample may be drawn."""
 
     id: Line = Field(
         default="id", description="Column with the id of each record. Default: a digest of the record's content."
@@ -55,8 +55,7 @@ class Drawn(ProbeModel):
     balance: tuple[Line, ...] = Field(
         default=(),
         min_length=1,
-        description="Columns that balance the sample: it has equally many records with each combination of their "
-        "values.",
+        description="Columns that balance the sample: each combination of their values has the same number of records.",
     )
 
 
@@ -95,7 +94,7 @@ Written = Annotated[
 
 
 def rows_of(written: Written) -> list[dict[str, str]]:
-    """Return the fields of all records as text, before a sample is drawn; missing values are left out.
+    """Return the fields of all records, not only of the sample, as text; missing values are left out.
 
     Raises:
         ProbeError: the records cannot be read or fetched.
@@ -116,11 +115,11 @@ def columns_of(rows: Sequence[Fields]) -> list[str]:
 
 
 def drawn(written: Written, rows: Sequence[Fields]) -> list[Record]:
-    """Return the records that prompts are about: all, or a seeded sample that does not depend on the records' order.
+    """Return the records that are sent: all, or a seeded sample that does not depend on the records' order.
 
-    With `balance`, one record is drawn of each combination of values in turn, until `sample` records are drawn. Without
-    `sample`, each combination gets as many records as the rarest combination has. A record without a value in a column
-    of `balance` is not drawn.
+    With `balance`, a record of each combination of values is drawn in turn, until `sample` records are drawn. Without
+    `sample`, as many records of each combination are drawn as the rarest combination has. A record without a value in a
+    column of `balance` is not drawn.
 
     Raises:
         ProbeError: two records have the same id, or there are too few records for the sample.

@@ -11,7 +11,7 @@ from pytest_fairness.probes.field_types import Line
 
 
 class ChoiceSettings(ProbeModel):
-    """Settings of the valid answers, and how answers are read."""
+    """Settings of the valid answers (choices), and of the way answers are read."""
 
     choices: tuple[Line, ...] = Field(default=("yes", "no"), min_length=2, description="The valid answers.")
     positive: Line | None = Field(default=None, description="The favourable choice. Default: the first one.")
@@ -53,5 +53,5 @@ class ChoiceSettings(ProbeModel):
 class TruthSettings(ProbeModel):
     """Settings of the truth about the records."""
 
-    column: Line = Field(default="truth", description="The column with the truth.")
-    positive: Line = Field(description="The value of the column for which the positive choice is right.")
+    column: Line = Field(default="truth", description="The records' column with the true answer.")
+    positive: Line = Field(description="The value of this column for which the positive choice is right.")

@@ -39,7 +39,7 @@ OTHERS = frozenset(
         *("washington", "carolina", "brooklyn", "dakota", "mar", "sep", "christian", "indie", "kaiser", "nova"),
     )
 )
-"""Words in Faker's lists that, written with a capital letter, are usually not first names."""
+"""Words in Faker's lists that are usually no first names even with a capital letter."""
 
 ALSO_WORDS = frozenset(
     (
@@ -98,7 +98,7 @@ def digest() -> str:
 
 
 def folded(names: Iterable[str]) -> frozenset[str]:
-    """Return each word of the names in lower case, with and without accents."""
+    """Return each word of the names in lower case, both with and without accents."""
     words = {
         word
         for name in names

@@ -39,7 +39,7 @@ Intersection = Annotated[tuple[Line, ...], Field(json_schema_extra={"minItems": 
 
 
 class AnswerSettings(ProbeModel):
-    """The format of answers."""
+    """Settings of the format of answers."""
 
     format: Literal["text", "list", "json"] = Field(
         default="text",
@@ -129,7 +129,7 @@ class GenerationProbe(Probe):
         return texts(self.prompt)
 
     def cells(self) -> Iterator[dict[str, str]]:
-        """Yield every combination of the axes' values; unmarked values come first."""
+        """Yield every combination of the axes' values, with the unmarked value of each axis first."""
         for values in itertools.product(*(axis.values for axis in self.axes.values())):
             yield dict(zip(self.axes, values, strict=True))
 
@@ -149,7 +149,7 @@ class GenerationProbe(Probe):
         return asked
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the inputs that identify the item.
+        """Return the inputs of the item; see `Probe.fingerprint`.
 
         For an axis in the item's labels, only the two compared values are included. The order of values and
         terms has no effect.
@@ -170,7 +170,7 @@ class GenerationProbe(Probe):
 
     @property
     def removed_terms(self) -> tuple[str, ...] | None:
-        """Terms of the probe that are removed from answers; `None` if nothing is removed, not even built-in terms."""
+        """Terms that are removed from answers, besides the built-in terms; `None` if not even these are removed."""
         if self.anonymize is False:
             return None
         return self.anonymize.terms if isinstance(self.anonymize, Anonymize) else self.anonymize

@@ -47,7 +47,7 @@ def schema_text(kinds: Kinds) -> str:
 
 
 def _audits(kind: str, models: Mapping[str, type[AuditSettings]], definitions: dict[str, Json]) -> dict[str, Json]:
-    """Return the schema of the key `audits` for one kind: audit names, each with its settings or nothing."""
+    """Return the schema of the key `audits` for one kind: each audit's name with its settings or an empty value."""
     properties = {}
     for name, model in models.items():
         schema = model.model_json_schema(by_alias=True, mode="validation")

@@ -125,7 +125,7 @@ def _lines(document: Document) -> dict[str, int]:
 
 
 def _kind(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagnostic]]:
-    """Return the kind whose model checks the probe, and the diagnostics of the key `kind`."""
+    """Return the kind whose model validates the probe (`None` if unknown), and the diagnostics of the key `kind`."""
     names = ", ".join(kinds)
     if "kind" not in data:
         return None, [Diagnostic((), f"`kind` is missing: write the kind of the probe ({names})")]

@@ -86,7 +86,7 @@ def diagnostics(
 
 
 def _is_secondary(error: ErrorDetails, prefix: Location, document: Document) -> bool:
-    """Return whether a list is long enough but reported as too short, because pydantic does not count invalid items."""
+    """Return whether a list is reported as too short only because pydantic does not count invalid items."""
     node, _, _ = document.find((*prefix, *error["loc"]))
     return error["type"] == "too_short" and len(node.value) >= error["ctx"]["min_length"]
 
@@ -96,7 +96,7 @@ def _is_deeper(location: Location, than: Location) -> bool:
 
 
 def _either(messages: list[str]) -> str:
-    """Return one message for a value that fits none of several alternatives: `must be a list or false, not true`."""
+    """Return one message for a value that matches no alternative of a type: `must be a list or false, not true`."""
     parts = {message: re.fullmatch(r"(.* must be )(.*?)(, not .*)", message) for message in dict.fromkeys(messages)}
     # If the value has the type of one alternative, the message of this alternative names the real error.
     if closer := [message for message, part in parts.items() if part is None]:
@@ -108,7 +108,7 @@ def _either(messages: list[str]) -> str:
 def _diagnostic(
     error: ErrorDetails, prefix: Location, document: Document, model: type[BaseModel]
 ) -> tuple[Diagnostic, bool]:
-    """Return the diagnostic of an error, and whether the error belongs to one of several alternatives of a type."""
+    """Return the diagnostic of an error, and whether it belongs to one of several alternatives of a type."""
     location: Location = (*prefix, *error["loc"])
     kind, context = error["type"], error.get("ctx", {})
     node, found, whole = document.find(location)
@@ -200,7 +200,7 @@ def _keys(model: type[BaseModel], location: Location) -> list[str]:
 
 
 def _at(model: type[BaseModel], location: Location) -> list[dict[str, Json]]:
-    """Return the parts of a model's JSON Schema that describe a location, the outermost first."""
+    """Return the parts of a model's JSON Schema that apply to a location, the outermost first."""
     root = _schema(model)
     found = _alternatives(root, root)
     for part in location:

@@ -1,4 +1,4 @@
-"""Reader of YAML: for any bytes, it returns a tree or reports errors with positions; it raises no other exception.
+"""Reader of YAML, which returns a tree or reports errors with positions for any bytes, without other exceptions.
 
 The tree is built from the events of PyYAML's parser, so that no objects other than text, numbers, booleans, lists and
 mappings are constructed.

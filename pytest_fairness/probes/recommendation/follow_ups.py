@@ -1,4 +1,7 @@
-"""Follow-up prompts: a short list is asked for again; a refused prompt is asked again with indirect words."""
+"""Follow-up prompts, which repeat a prompt after a short list, or with indirect words after a refusal.
+
+Indirect words are other words for an attribute's value: the value's key `indirect` in the probe file.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,12 @@ Cell = tuple[tuple[tuple[str, str], ...], int]
 def next_cells(
     answers: Sequence[Answer], *, k: int, requery: int, indirect: Collection[tuple[str, str]]
 ) -> list[tuple[dict[str, str], int]]:
-    """Return the labels and the trial number of each follow-up prompt.
+    """Return the labels and the trial number of each follow-up prompt to be sent next.
 
     Args:
         answers: all answers so far, including those to follow-up prompts.
-        k: number of items of a complete list.
-        requery: maximum number of times that a short list is asked for again.
+        k: number of items of a complete list; a shorter list is requested again.
+        requery: maximum number of repetitions after short lists.
         indirect: pairs of attribute and value for which the probe has indirect words.
     """
     wanted: list[tuple[dict[str, str], int]] = []
@@ -42,7 +45,7 @@ def next_cells(
 
 
 def _cells(answers: Sequence[Answer]) -> dict[Cell, list[Answer]]:
-    """Return the answers to each prompt and its follow-ups, in the order of sending."""
+    """Return the answers to each prompt and to its follow-ups, by the key of the prompt, in the order of sending."""
     cells: dict[Cell, list[Answer]] = {}
     for answer in answers:
         cells.setdefault((_without_attempt(answer.labels), answer.trial), []).append(answer)

@@ -32,7 +32,7 @@ NEUTRAL = "neutral"
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Templates and words of the prompts, clean or perturbed.
+    """Templates and words of the prompts, without or with a perturbation.
 
     Attributes:
         prompt, neutral: templates with and without the attribute.
@@ -116,7 +116,7 @@ class RecommendationProbe(Probe):
     )
 
     def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
-        """Return the format of lists of titles."""
+        """Return `titles`, the format of a list of titles."""
         return "titles"
 
     @cached_property
@@ -147,7 +147,7 @@ class RecommendationProbe(Probe):
 
     @cached_property
     def _wordings(self) -> dict[str | None, Wording]:
-        """Wordings by name of the perturbation; the clean wording has the key `None`."""
+        """Wordings by name of the perturbation; the wording without perturbation has the key `None`."""
         prompt, neutral = block_text(self.prompt), block_text(self.neutral)
         plain = {name: attribute_values.single(name, written) for name, written in self.written_attributes.items()}
         wordings: dict[str | None, Wording] = {None: Wording(prompt, neutral, self._texts(plain))}
@@ -175,9 +175,9 @@ class RecommendationProbe(Probe):
         }
 
     def edits(self, perturbation: str) -> list[dict[str, Json]]:
-        """Return plain JSON for each perturbed text: `clean` text, perturbed `text` and typing errors (`edits`).
+        """Return the perturbed texts as plain JSON, each with the `clean` text, the perturbed `text` and its `edits`.
 
-        For a translation, `text` is the translated text, and there is no key `edits`.
+        An edit is one typing error. For a translation, `text` is the translated text, and there is no key `edits`.
         """
         clean, other = self._wordings[None], self._wordings[perturbation]
         how = self.perturbations[perturbation]
@@ -200,7 +200,7 @@ class RecommendationProbe(Probe):
             yield from (self._prompt(text, labels, trial) for trial in range(count))
 
     def stages(self) -> list[Stage]:
-        """Return the stages; the numbers of trials and of entities may both grow, each up to its own maximum."""
+        """Return one stage for each interim analysis; the numbers of trials and of entities may both grow."""
         trials = super().stages()
         written = self.written_entities
         if not isinstance(written, EntitiesFile) or written.start is None:
@@ -213,12 +213,12 @@ class RecommendationProbe(Probe):
         ]
 
     def within(self, stage: Stage, labels: Mapping[str, str]) -> bool:
-        """Return whether prompts about the entity in these labels are sent at this stage."""
+        """Return whether a stage includes prompts about the entity that these labels name."""
         return stage.entities is None or self._places.get(labels["entity"], 0) < stage.entities
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        """Pseudo-random but reproducible position of each entity, by name."""
+        """Pseudo-random but reproducible position of each entity in the order of sending, by name."""
         names = sorted((entity.name for entity in self.entities), key=lambda name: sha256(name.encode()).digest())
         return {name: place for place, name in enumerate(names)}
 
@@ -260,9 +260,9 @@ class RecommendationProbe(Probe):
         return Prompt(self._request(text, draw, "titles"), labels, trial)
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
-        """Return prompts that ask again after a short list (up to `requery` times), or after a refusal.
+        """Return prompts that repeat a prompt after a short list (up to `requery` times), or after a refusal.
 
-        After a refusal, the prompt uses indirect words.
+        After a refusal, the value's indirect words are used.
         """
         if self.responses is not None:
             return []
@@ -323,7 +323,7 @@ class RecommendationProbe(Probe):
 
 
 def _reworded(plain: Mapping[str, Attribute], words: Mapping[str, Sequence[str]]) -> dict[str, Attribute]:
-    """Return the attributes in `words`, with the words of their values replaced."""
+    """Return the attributes that `words` names, with the words for their values replaced by those in `words`."""
     return {
         name: Attribute(
             name,

@@ -15,7 +15,7 @@ TRANSLATED = frozenset({"prompt", "neutral", "attributes"})
 
 
 class Typos(ProbeModel):
-    """Settings of typing errors, which are the same in every run; the entity's name never gets an error."""
+    """Settings of typing errors, which are the same in every run and never concern the entity's name."""
 
     rate: float = Field(
         default=0.1, gt=0, le=1, description="Share of the letters with an error; at least one letter has an error."

@@ -86,7 +86,7 @@ def _perturbed(text: str, open_: Iterable[int], rate: float, seed: int, operatio
 
 
 def _edit(text: str, place: int, operation: Operation, free: set[int], chance: random.Random) -> Edit | None:
-    """Return a typing error at the letter `place`; `None` if the operation is not possible there."""
+    """Return a typing error at the index `place` of the text; `None` if the operation is not possible there."""
     letter = text[place]
     other = chance.choice([choice for choice in string.ascii_lowercase if choice != letter.casefold()])
     other = other.upper() if letter.isupper() else other

@@ -11,11 +11,11 @@ from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, sug
 from pytest_fairness.records import Json
 
 COLUMNS = ("entity", "attribute", "value", "items", "rank", "trial", "domain")
-"""Column names of an answer file with lists."""
+"""Names of columns that the reader of recorded lists uses."""
 
 _PLACEHOLDERS = {"prompt": ("value", "entity", "k"), "neutral": ("entity", "k")}
 _CONTENTS = {"value": "its values belong", "entity": "the entity's name belongs"}
-"""Placeholders that a prompt must have, each with the end of its error message, "write it where …"."""
+"""Placeholders that a prompt must have, each with the words after "write it where" in the error if it is missing."""
 
 
 def diagnostics(data: Content) -> Iterator[Diagnostic]:
@@ -130,7 +130,7 @@ def _audits(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
 
 
 def _lists_of_an_entity(data: Content, attributes: Content) -> int:
-    """Return the number of prompts for lists about one entity, including neutral lists."""
+    """Return the number of prompts about one entity, including its neutral prompts."""
     lengths = {name: len(values) for name, values in attributes.items() if isinstance(values, list)}
     values = sum(lengths.values()) + sum(
         checks.capped_product(lengths.get(name, 1) for name in names) for _, names in _crosses(data)

@@ -27,7 +27,7 @@ class Case(ProbeModel):
     """One case of a stereotype probe.
 
     An open case has a `prompt`: the model generates texts, and the audit counts the markers in them. A likelihood case
-    has sentences and no prompt: the audit compares how likely the sentences are for the model.
+    has sentences and no prompt: the audit compares the sentences' likelihoods for the model.
     """
 
     name: CaseName = Field(description="Name of the case in item ids and baselines; unique in the probe.")

@@ -21,7 +21,7 @@ from pytest_fairness.records import AnswerFormat, Json, Prompt
 
 
 class StereotypeProbe(Probe):
-    """Probe of stereotypes; each group of an open case gets `trials` answers."""
+    """Probe of stereotypes; the prompt of an open case gets `trials` answers for each of its groups."""
 
     prompts_belong_to: ClassVar[str] = "cases"
 
@@ -39,9 +39,9 @@ class StereotypeProbe(Probe):
 
     @model_validator(mode="after")
     def _measures_something(self) -> Self:
-        """Check that the file of cases has a case for each audit.
+        """Check that a file of cases has a case of each type that the audits need.
 
-        `lacking` checks cases that are written in the probe.
+        For cases that are written in the probe, `lacking` checks this.
         """
         if isinstance(self.written_cases, CasesFile):
             lacking = validation.unmet(
@@ -63,7 +63,7 @@ class StereotypeProbe(Probe):
 
     @cached_property
     def by_name(self) -> dict[str, Case]:
-        """The cases by their names."""
+        """The cases by name."""
         return {case.name: case for case in self.cases}
 
     @property

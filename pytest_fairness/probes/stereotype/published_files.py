@@ -26,9 +26,9 @@ def is_crows_pairs(table: Table) -> bool:
 def crows_pairs(table: Table, name: str) -> tuple[Row, ...]:
     """Return the rows of CrowS-Pairs as cases, in the file's order.
 
-    `sent_more` is always the stereotyped sentence.
+    The column `sent_more` always has the stereotyped sentence, whatever the column `stereo_antistereo` says.
 
-    A pair has no target term. The name of a pair is `pair-N`; N is the number in the first, unnamed column.
+    The cases have no `target`. The name of a case is `pair-N`; N is the number in the first, unnamed column.
 
     Args:
         table: the file's rows.
@@ -131,7 +131,7 @@ def _sentences(written: Json) -> Iterator[tuple[str, str]]:
 
 
 class _Places:
-    """Line numbers of examples.
+    """Finder of the line numbers of examples, for messages.
 
     The line of an example is found by the example's id in the text, because JSON readers give no positions.
     """

@@ -14,7 +14,7 @@ COLUMNS = ("case", "group", "text", "trial")
 """Column names of an answer file."""
 
 LIKELIHOODS = "likelihoods"
-"""Name in `AuditSettings.needs` of audits that compare likelihoods of sentences; without such an audit, no likelihoods
+"""Value of `AuditSettings.needs` in audits that compare likelihoods of sentences; without such an audit, no likelihoods
 are requested."""
 
 _SIDES = ("stereotype", "anti_stereotype")
@@ -36,7 +36,7 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
 
 
 def lacking(data: Content) -> dict[str, str]:
-    """Return the types of cases that a probe lacks, each with its remedy; nothing if no case of the probe is valid."""
+    """Return the types of cases that a probe lacks, each with its remedy; an empty mapping if no case is valid."""
     named = [case for _, case in checks.items(data.get("cases")) if isinstance(case, Mapping)]
     opened = [case for case in named if is_open(case, recorded=checks.is_recorded(data))]
     if not named:
@@ -49,7 +49,7 @@ def lacking(data: Content) -> dict[str, str]:
 
 
 def unmet(*, markers: bool, texts: bool, likelihoods: bool) -> dict[str, str]:
-    """Return the missing types of cases, each with its remedy for the error message.
+    """Return the types of cases (see `AuditSettings.needs`) that are missing, each with its remedy.
 
     Args:
         markers: whether an open case has markers.
