@@ -9,7 +9,7 @@ from collections.abc import Sequence
 def cohens_h(first: float, second: float) -> float:
     """Return Cohen's h of two shares: the difference of their arcsine transforms, above 0 if the first is larger.
 
-    A share below 0 counts as 0, and a share above 1 counts as 1; the bounds of an interval may lie outside 0..1.
+    A share below 0 counts as 0, and a share above 1 counts as 1, because the bounds of an interval may be outside 0..1.
     """
     angles = [2 * math.asin(math.sqrt(min(1.0, max(0.0, share)))) for share in (first, second)]
     return angles[0] - angles[1]

@@ -12,7 +12,7 @@ from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import normal
 
 EXPONENT = 2.0
-"""Exponent of the spending function; 2 keeps most of alpha for the last analyses."""
+"""Exponent of the spending function; with 2, most of alpha remains for the last analyses."""
 _DEVIATIONS = 8.0
 _POINTS = 801
 
@@ -20,13 +20,15 @@ _POINTS = 801
 def alphas(shares: Sequence[float], alpha: float) -> list[float]:
     """Return the one-sided alpha of each interim analysis; all analyses together have the error rate `alpha`.
 
-    After a share of the data, the analyses so far may have spent `alpha × share ** 2`: a spending function (Lan and
-    DeMets 1983) of the power family (Kim and DeMets 1987). Each analysis adds independent data. The probabilities are
-    computed by numerical integration (Armitage, McPherson and Rowe 1969).
+    When a share of the data has been collected, the probability of a false rejection in the analyses up to then is
+    `alpha × share ** 2`.
+     This is a spending function (Lan and DeMets 1983) of the power family (Kim and DeMets 1987). The data that each
+     analysis adds are independent of earlier data. The probabilities are computed by numerical integration (Armitage,
+     McPherson and Rowe 1969).
 
     Args:
         shares: share of all planned data at each analysis, in rising order; the last share is 1.
-        alpha: chance, 0..0.5, that any of the analyses rejects a true null hypothesis.
+        alpha: probability, 0..0.5, that any of the analyses rejects a true null hypothesis.
 
     Returns:
         one alpha for each share; `alpha` itself if there is a single share.

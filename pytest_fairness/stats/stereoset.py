@@ -1,7 +1,7 @@
 """Scores of a language model's preference for stereotypes, as in StereoSet (Nadeem, Bethke and Reddy 2021).
 
-The StereoSet scores compare sentence scores. A sentence score is any number that grows with the sentence's likelihood
-under the model.
+The StereoSet scores are computed from sentence scores. A sentence score is any number that is larger for a sentence
+that the model finds more likely.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Ties = Literal["anti", "left out"]
 WHOLE = 100.0
 """Largest possible value of each score."""
 FAIR = 50.0
-"""Stereotype score of a model without preference."""
+"""Stereotype score (ss) of a model without preference."""
 
 
 @dataclass(frozen=True)

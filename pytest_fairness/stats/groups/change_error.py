@@ -8,22 +8,22 @@ from pytest_fairness.stats.arrays import Bools, Floats, Ints
 
 
 def change_error(values: Floats, current: Bools, cells: Ints, coefficients: Floats) -> tuple[float, float | None]:
-    """Return the standard error of sum(coefficients × values), where values vary by chance within cells.
+    """Return the standard error of sum(coefficients × values), for values that vary by chance within cells.
 
     Differences between cells, such as a question that is always refused, do not add to the error. The variance of a
-    cell is pooled over both runs. If a cell has one value in each run, half the squared difference of the two values is
-    used: an unbiased estimate of the variance if nothing changed.
+    cell is pooled over both runs. If a cell has only one value in each run, the variance is half the squared difference
+    of the two values: an unbiased estimate if nothing changed.
 
     Args:
         values: (n,) value of each answer, of both runs.
         current: (n,) whether the answer belongs to the current run.
         cells: (n,) cell number of each answer, from 0.
-        coefficients: (n,) factor of each value. Within a cell, the factors of one run are positive and those of the
-            other run negative; answers that are left out have the factor 0.
+        coefficients: (n,) factor of each value. Within a cell, the factors of one run are positive, and the factors of
+            the other run are negative. Answers that are left out have the factor 0.
 
     Returns:
-        the standard error, and its degrees of freedom (Satterthwaite 1946); 0 and `None` if all values of the same cell
-        and run are equal.
+        the standard error, and its degrees of freedom (Satterthwaite 1946). The result is 0 and `None` if, in each cell
+        and run, all values are equal.
     """
     groups = cells * 2 + current
     sizes = np.bincount(groups, minlength=2 * (int(cells.max()) + 1)).astype(np.float64)

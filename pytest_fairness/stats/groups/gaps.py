@@ -1,4 +1,4 @@
-"""Gaps between the rates of groups; confidence bounds of gaps, and of the standard deviation of several means.
+"""Gaps between the rates of groups, confidence bounds of gaps, and confidence bounds of a standard deviation of means.
 
 A rate is hits divided by size. The rate of a group of size 0 is NaN, and the group is left out. A gap is defined if at
 least two groups have a rate.
@@ -61,15 +61,15 @@ def largest_bounds(
 ) -> tuple[float, float]:
     """Return one-sided bounds of the largest of several absolute differences, from the bounds of each difference.
 
-    Chance may have made one of the differences the largest. For the lower bound, all differences therefore share
-    `alpha` (Bonferroni). For the upper bound no sharing is needed: the truly largest difference exceeds its own bound
-    with probability `beta` at most.
+    The observed largest difference may be the largest by chance only. For the lower bound, all differences therefore
+    share `alpha` (Bonferroni). For the upper bound, each difference has the whole of `beta`: the difference that is
+    truly the largest exceeds its own bound with probability `beta` at most.
 
     Args:
         differences: (pairs,) estimated differences; NaN for an undefined difference.
         errors: (pairs,) standard error of each difference.
-        alpha: probability that the lower bound is above the true value; twice that if the true difference is 0, because
-            chance may produce a difference in either direction.
+        alpha: probability that the lower bound is above the true value. The probability is 2 × `alpha` if the true
+            difference is 0, because chance may produce a difference in either direction.
         beta: probability that the upper bound is below the true value.
         degrees_of_freedom: degrees of freedom of the standard errors.
     """
@@ -87,9 +87,9 @@ def spread_bounds(
 
     The sum of squared deviations from the mean has approximately a scaled noncentral chi-square distribution, with the
     degrees of freedom of Satterthwaite (1946). For the lower bound, the noncentrality is chosen so that the observed
-    sum is the quantile 1 − `alpha` of this distribution; for the upper bound, so that it is the quantile `beta`. If
-    `covariance` has few degrees of freedom, the scale is multiplied by the squared ratio of Student's quantile to the
-    normal quantile.
+    sum is the quantile 1 − `alpha` of this distribution. For the upper bound, it is chosen so that the observed sum is
+    the quantile `beta`. If `covariance` has few degrees of freedom, the scale is multiplied by the squared ratio of
+    Student's quantile to the normal quantile.
 
     Args:
         means: (values,) estimated means.

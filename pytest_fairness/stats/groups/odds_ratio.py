@@ -43,6 +43,6 @@ def odds_ratio(
 
 
 def _log_ratio(first: Floats, second: Floats) -> Floats:
-    """Return the log odds ratio of each draw, from the two groups' (draws, 2) sums; not finite if a sum is 0."""
+    """Return the log odds ratio of each draw, from the (draws, 2) sums of the two groups; not finite if a sum is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.log(first[:, 0] / first[:, 1]) - np.log(second[:, 0] / second[:, 1]))

@@ -10,15 +10,15 @@ from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.groups.change_error import change_error
 
 FEW = 5
-"""A group is extreme if it has fewer hits, or fewer misses, than this number in both runs together."""
+"""A group with fewer hits, or fewer misses, than this number in both runs together counts as extreme."""
 
 
 @dataclass(frozen=True)
 class ShareChange:
     """Hits and misses of two groups in two runs, and the change of the gap between the groups.
 
-    The gap is the larger minus the smaller of the groups' shares of hits. Which group has the larger share is decided
-    from both runs together. Both runs have the same cells.
+    The gap is a difference between the two groups' shares of hits: the group whose share is larger in both runs
+    together, minus the other group. Both runs have the same cells.
 
     Attributes:
         hits: (answers,) 1 for a hit, else 0.

@@ -1,12 +1,13 @@
-"""Distances among several numbers, such as the means of groups, and the growth of a distance between two runs.
+"""Distances among several numbers, such as the means of groups, and the growth of a distance from one run to another.
 
 The largest gap, the standard deviation and the mean absolute deviation are never negative. They are above 0 by chance
 alone even if all groups are truly equal. In a baseline with equal groups, the distance is therefore too large, and its
 growth up to the current run is underestimated.
 
-A signed distance removes this bias. For two groups, subtract the same group's mean in both runs: the group with the
-lower mean in both runs together. `Spread.signed` generalises the signed distance to more groups: the groups' means,
-averaged over both runs, define the positive direction.
+A signed distance removes this bias. For two groups, the signed distance is the mean of one group minus the mean of the
+other, in the same order in both runs: first the group with the higher mean in both runs together. `Spread.signed`
+generalises the signed distance to more groups: the groups' means, averaged over both runs, define the positive
+direction.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ Pairs = Sequence[tuple[int, int]]
 DRAWS = 4000
 """Number of random draws from which `growth_error` computes a standard error."""
 CLEAR_ERRORS = 3.0
-"""If the sum of both runs' gaps is at least this many standard errors of the change, the direction of the gap counts as
-known."""
+"""The direction of a gap counts as known if the sum of both runs' gaps is at least this number of standard errors of
+the change."""
 
 
 def value_range(means: Floats) -> Floats:
@@ -57,9 +58,10 @@ def evenness(means: Floats) -> Floats:
 
 
 def _centred(means: Floats) -> Floats:
-    """Return each mean minus the mean of all means, from which gradients are computed.
+    """Return each mean minus the mean of all means; gradients are computed from the result.
 
-    If all means are equal, the gradients are not defined; the result is then the one for a slightly larger first mean.
+    If all means are equal, the gradients are not defined; the result is then that for means of which the first is
+    slightly larger.
     """
     centred: Floats = means - means.mean()
     return centred if centred.any() else np.eye(len(means))[0] - 1 / len(means)
@@ -91,7 +93,7 @@ class Spread:
 
     Attributes:
         size: function that returns the distance for each row of (..., groups) numbers. The distance is 0 if all numbers
-            are equal, and |c| times as large if all numbers are multiplied by c.
+            are equal; if all numbers are multiplied by c, the distance is multiplied by |c|.
         gradient: function that returns the (groups,) gradient of the distance at (groups,) numbers.
     """
 
@@ -99,11 +101,11 @@ class Spread:
     gradient: Callable[[Floats], Floats]
 
     def signed(self, pattern: Floats) -> Callable[[Floats], Floats]:
-        """Return a signed version of `size`, which is negative for numbers opposite to the pattern.
+        """Return a signed version of `size`, which is negative for numbers whose pattern is opposite to `pattern`.
 
-        The numbers are split into two parts. The part that is a negative multiple of the pattern counts as negative;
-        the distance of the rest counts as positive. For two groups, the result is a plain difference: the number of the
-        group that is higher in the pattern minus the number of the other group.
+        The numbers are split into two parts: a negative multiple of the pattern, and the rest. The distance of the
+        first part is subtracted, and the distance of the rest is added. For two groups, the result is a plain
+        difference: the number of the group that is higher in the pattern minus the number of the other group.
 
         Args:
             pattern: (groups,) numbers that define the positive direction.

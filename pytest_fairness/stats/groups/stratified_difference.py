@@ -15,13 +15,15 @@ CHUNK = 2**22
 
 
 def precision(*counts: Ints | Floats) -> Floats:
-    """Return 1 / (sum of 1/n over the cells) of each stratum, where n is a cell's size; 0 if a cell is empty.
+    """Return the precision of each stratum: 1 / (sum of 1/n over its cells); 0 if a cell is empty.
 
-    The variance of a mean of n units is proportional to 1/n. These weights therefore minimise the variance of a
-    weighted mean of differences if all units vary equally.
+    n is the number of units in a cell.
+
+    The variance of a mean of n units is proportional to 1/n. With precisions as weights, a weighted mean of differences
+    therefore has the smallest variance if all units vary equally.
 
     Args:
-        counts: a (strata,) array for each cell: number of units that the cell has in each stratum.
+        counts: for each kind of cell, such as the marked group, the (strata,) numbers of units in the strata.
     """
     with np.errstate(divide="ignore"):
         return np.asarray(1 / sum(1 / np.asarray(count, dtype=np.float64) for count in counts))
@@ -61,7 +63,7 @@ def difference_error(values: Floats, marked: Bools, strata: Ints, weights: Float
 
     The standard error is Welch's within strata, with the degrees of freedom of Satterthwaite (1946). In a stratum in
     which a group has only one unit, the variance is unknown. The variance of all such strata is therefore estimated
-    from the variation of their differences, as for paired data.
+    from the variation of the strata's differences, as for paired data.
 
     Args:
         values: (units,) value of each unit.
@@ -116,7 +118,7 @@ def _single_unit_variance(
 def relabelled(
     columns: Floats, marked: Bools, strata: Ints, count: int, random: np.random.Generator
 ) -> tuple[Floats, bool]:
-    """Return the column sums over the marked units after each permutation of group labels within strata.
+    """Return, for each permutation of group labels within strata, the column sums over the marked units.
 
     Args:
         columns: (units, columns) numbers.
@@ -125,7 +127,7 @@ def relabelled(
         random: random generator.
 
     Returns:
-        (relabellings, columns) sums, and whether they are those of all possible relabellings (an exact test).
+        (relabellings, columns) sums, and whether these are the sums of all possible relabellings (an exact test).
     """
     labels, exact = relabelling.relabellings(marked, strata, count, random)
     rows = max(1, CHUNK // len(marked))
@@ -137,7 +139,7 @@ def resampled(columns: Floats, cells: Ints, count: int, random: np.random.Genera
 
     Args:
         columns: (units, columns) numbers.
-        cells: (units,) cell number of each unit; a sample has as many units of each cell as the data have.
+        cells: (units,) cell number of each unit. A bootstrap sample has as many units of each cell as the data have.
         count: number of bootstrap samples in all.
         random: random generator.
     """
@@ -154,7 +156,7 @@ def resampled(columns: Floats, cells: Ints, count: int, random: np.random.Genera
 def swapped(
     values: Floats, marked: Bools, strata: Ints, current: Bools, count: int, random: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Return the weighted mean differences of both runs after random exchange of units between the runs.
+    """Return the weighted mean difference of each run, after random exchange of units between the runs.
 
     The draws are the null distribution: they show which differences occur if the runs do not differ. Units are
     exchanged within cells (group within stratum); see `relabelling.run_swaps`.
@@ -198,7 +200,7 @@ def at_equal_size(
 
 
 def equal_size_weights(marked: Bools, strata: Ints, current: Bools) -> Floats:
-    """Return the weight of each stratum if both runs are cut to equal size; 0 if a run lacks a group in the stratum.
+    """Return the weight of each stratum in runs that are cut to equal size; 0 if a run lacks a group in the stratum.
 
     The arguments are those of `swapped`.
     """
@@ -206,7 +208,7 @@ def equal_size_weights(marked: Bools, strata: Ints, current: Bools) -> Floats:
 
 
 def _common_sizes(marked: Bools, strata: Ints, current: Bools) -> tuple[Ints, Ints]:
-    """Return the number of marked and of unmarked units in each stratum: the smaller number of the two runs."""
+    """Return the number of marked and of unmarked units in each stratum, in the run that has fewer of them."""
     number = int(strata.max()) + 1
     runs = [cell_sizes(marked[run], strata[run], number) for run in (current, ~current)]
     return np.minimum(runs[0][0], runs[1][0]), np.minimum(runs[0][1], runs[1][1])
@@ -223,7 +225,7 @@ def _equal_size_coefficients(marked: Bools, strata: Ints, current: Bools) -> Flo
 def permuted(
     values: Floats, marked: Bools, strata: Ints, weights: Floats, count: int, random: np.random.Generator
 ) -> tuple[Floats, bool]:
-    """Return the weighted mean difference after each permutation of group labels within strata: the null distribution.
+    """Return the null distribution: the weighted mean difference for each permutation of group labels within strata.
 
     Args:
         values: (units,) value of each unit.
@@ -231,7 +233,7 @@ def permuted(
         count, random: as in `relabelled`.
 
     Returns:
-        (relabellings,) differences, and whether they are those of all possible relabellings (an exact test).
+        (relabellings,) differences, and whether these are the differences of all possible relabellings (an exact test).
     """
     first, second = cell_sizes(marked, strata, len(weights))
     share = weights / weights.sum()

@@ -1,4 +1,4 @@
-"""Balanced accuracies of a classifier of two groups: standard errors, log-odds, and the change between two runs."""
+"""Balanced accuracy of a classifier of two groups: standard error, log-odds, and change between two runs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pytest_fairness.stats.intervals import normal
 
 SHRINKAGE = 0.4
-"""Number of standard errors by which log-odds are moved towards chance (0) before the standard error of
-`above_chance` is computed."""
+"""Number of standard errors by which log-odds are moved towards 0 (chance), to compute the standard error of
+`above_chance`."""
 INTERVAL_Z = normal.quantile(0.975)
 
 
@@ -31,7 +31,7 @@ class Accuracy:
     def of(cls, value: float, n: float, null_sd: float) -> Accuracy:
         """Return the accuracy with its estimated standard error.
 
-        The standard error is that of a binomial share to which one right and one wrong answer were added, times a
+        The standard error is that of a binomial share after adding one right and one wrong answer, multiplied by a
         factor. The factor is above 1 because each run trains another classifier. For an accuracy of 0.5 the factor
         follows from `null_sd`; for larger accuracies the factor is smaller, and for an accuracy of 1 it is 1, because
         the few wrong answers of a good classifier are independent.
@@ -55,7 +55,7 @@ class Accuracy:
 
     @property
     def log_odds(self) -> float:
-        """Return the log-odds of the accuracy, finite because half a right and half a wrong answer are added."""
+        """Return the log-odds of the accuracy; to make it finite, half a right and half a wrong answer are added."""
         return math.log((self.value * self.n + 0.5) / ((1 - self.value) * self.n + 0.5))
 
     @property
@@ -71,13 +71,13 @@ class Accuracy:
 
     @property
     def above_chance_error(self) -> float:
-        """Return the standard error of `above_chance`; near 0, it is smaller than `log_odds_error`."""
+        """Return the standard error of `above_chance`, which is smaller than `log_odds_error` near chance."""
         error = self.log_odds_error
         return error * _floored_sd(max(0.0, self.log_odds / error - SHRINKAGE))
 
 
 def effective_size(marked: int, unmarked: int) -> float:
-    """Return the number of answers of two equally large groups whose accuracy would have the same standard error."""
+    """Return the size of a sample with two equally large groups whose accuracy has the same standard error."""
     return 4 / (1 / marked + 1 / unmarked)
 
 
@@ -88,13 +88,13 @@ def logistic(log_odds: float) -> float:
 
 @dataclass(frozen=True)
 class Change:
-    """The change of an accuracy between two runs, computed on the log-odds scale, which has no ceiling.
+    """Change of an accuracy between two runs, computed from log-odds, which have no upper limit.
 
-    The result expresses the change in log-odds as the change of an accuracy that was 0.5 before.
+    The value is the change from an accuracy of 0.5 that has the same change of log-odds.
 
     Attributes:
-        value: change of the accuracy, −0.5..0.5; above 0 if the first run's accuracy is higher. An accuracy below
-            chance counts as 0.5.
+        value: the change, −0.5..0.5; above 0 if the first run's accuracy is higher. An accuracy below chance counts as
+            0.5.
         standard_error: standard error of `value`, by the delta method.
         interval: two-sided 95 % confidence interval, within −0.5..0.5.
     """

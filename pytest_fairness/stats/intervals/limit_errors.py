@@ -13,7 +13,7 @@ from pytest_fairness.stats.intervals.proportions import wilson
 
 FALSE_POSITIVES = 0.05
 MISSES = 0.10
-"""Rates that a good limit stays below: of false positives (`FALSE_POSITIVES`) and of misses (`MISSES`)."""
+"""Rates below which a limit is good: of false positives (`FALSE_POSITIVES`) and of misses (`MISSES`)."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def errors(scores: Floats, problematic: Bools, limit: float) -> Errors:
 
 
 def curve(scores: Floats, problematic: Bools) -> list[Errors]:
-    """Return the error rates of each limit half-way between two neighbouring scores; the lowest limit is first.
+    """Return the error rates of each limit that is half-way between two neighbouring scores, the lowest limit first.
 
     Every other limit between the lowest and the highest score has the error rates of one of these limits. The arguments
     are those of `errors`.
@@ -68,7 +68,8 @@ def curve(scores: Floats, problematic: Bools) -> list[Errors]:
 def best(candidates: Sequence[Errors]) -> Errors | None:
     """Return the best good limit (see `Errors.good`); `None` if no limit is good.
 
-    Each error rate is divided by the allowed rate. The best limit is the one whose larger quotient is smallest.
+    Each error rate is divided by the rate that is allowed (`FALSE_POSITIVES` or `MISSES`), which gives two quotients
+    for each limit. The best limit has the smallest value of the larger quotient.
     """
     good = [each for each in candidates if each.good]
     return min(good, key=lambda each: max(each.false_positive / FALSE_POSITIVES, each.missed / MISSES), default=None)

@@ -1,4 +1,4 @@
-"""Standard errors of means; those of scores in 0..1 are also valid for few scores and for equal scores."""
+"""Standard errors of means; for scores in 0..1, also from few scores or from equal scores."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def shrunken(scores: Floats, added: float = 1.0) -> tuple[float, float]:
 
 
 def bounded_error(scores: Floats, added: float = 1.0) -> float:
-    """Return the standard error of the mean of scores in 0..1; it is never below the error that `shrunken` returns.
+    """Return the standard error of the mean of scores in 0..1, but at least the one that `shrunken` returns.
 
     Args:
         scores: (n,) scores, 0..1.
@@ -36,5 +36,5 @@ def bounded_error(scores: Floats, added: float = 1.0) -> float:
 
 
 def effective_size(mean: float, error: float) -> float:
-    """Return the number of yes-or-no answers whose mean (above 0 and below 1) has this standard error."""
+    """Return the number of independent yes-or-no answers with which this mean (above 0 and below 1) has this error."""
     return mean * (1 - mean) / error**2

@@ -42,7 +42,7 @@ def minimum_detectable(
     tolerance: float = 0.0,
     degrees_of_freedom: float | None = None,
 ) -> float:
-    """Return the smallest true change that a run detects with this power.
+    """Return the smallest true change that a run detects with probability `power`.
 
     A change is detected if its estimate exceeds the tolerance and is significant in a one-sided test at `alpha`. The
     result is therefore max(q(1 − alpha) × standard error, tolerance) + q(power) × standard error, where q is the

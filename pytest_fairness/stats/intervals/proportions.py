@@ -16,7 +16,7 @@ def wilson(hits: float, n: float, z: float) -> tuple[float, float]:
     `scipy.stats.binomtest` gives the same interval, but only for whole numbers of hits.
 
     Args:
-        hits: number of hits, 0..n; not a whole number if answers were averaged.
+        hits: number of hits, 0..n; may be a fraction if answers were averaged.
         n: size of the sample; 0 gives the interval (0, 1).
         z: quantile of the standard normal distribution.
     """
@@ -49,7 +49,7 @@ def newcombe(hits: float, n: int, other_hits: float, other_n: int, z: float) -> 
 def difference_error(hits: float, n: int, other_hits: float, other_n: int) -> float:
     """Return the standard error of a difference between two shares, after adding one hit and one miss to each sample.
 
-    The standard error is above 0 even if both samples are without hits (Agresti and Caffo 2000).
+    The method is that of Agresti and Caffo (2000). The standard error is above 0 even if neither sample has a hit.
     """
 
     def variance(count: float, size: int) -> float:
@@ -60,7 +60,7 @@ def difference_error(hits: float, n: int, other_hits: float, other_n: int) -> fl
 
 
 def least_difference_error(n: int) -> float:
-    """Return the standard error of the difference between two shares of 0, each of a sample of `n` units."""
+    """Return `difference_error` for two samples of `n` units without any hit."""
     return difference_error(0, n, 0, n)
 
 
@@ -68,7 +68,7 @@ def paired_interval(differences: NDArray[np.float64], z: float) -> tuple[float, 
     """Return the interval of the difference between two shares of the same units, within −1..1 (Agresti and Min 2005).
 
     Each unit has a yes or a no for each of the two shares, which makes four possible pairs. Half a unit is added to the
-    count of each pair, so that the interval also holds if few units differ.
+    count of each possible pair, so that the interval is also valid if few units differ.
 
     Args:
         differences: (units,) for each unit, its number for the first share minus its number for the second; each number

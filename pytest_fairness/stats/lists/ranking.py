@@ -30,7 +30,7 @@ def quality(lists: Sequence[Sequence[str]], relevant: Sequence[Collection[str]],
     Args:
         lists: items of each list, best first, without repeated items; only the first `k` count.
         relevant: relevant items for each list.
-        k: length of a full list; the missing items of a shorter list lower its precision.
+        k: length of a full list; a shorter list has a lower precision, because its missing items count as not relevant.
     """
     wanted = [set(items) for items in relevant]
     hits = np.zeros((len(lists), k))
@@ -50,12 +50,12 @@ class Variation:
     """Variation among the lists that a model returns if the same question is repeated.
 
     Attributes:
-        entropy: entropy, in bits, of the distribution of all mentions over items. It is log2 k if all lists have the
-            same k items, and at most log2 of the number of mentions.
+        entropy: entropy, in bits, of the distribution of all mentions (entries of all lists) over items. The entropy is
+            log2 k if all lists have the same k items, and at most log2 of the number of mentions.
         instability: entropy above log2 k, as a share of the largest possible excess: 0 if all lists have the same
             items, 1 if no item occurs twice. The instability is exact for lists of equal length; for other lists it is
             clipped to 0..1.
-        item_entropy: entropy, in bits, of whether a list contains an item; mean over all items, 0..1.
+        item_entropy: mean over all items of the entropy, in bits, of whether a list contains the item; 0..1.
     """
 
     entropy: float

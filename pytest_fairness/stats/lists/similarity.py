@@ -47,7 +47,7 @@ def similarities(
 
     Returns:
         (pairs,) similarities, 0..1 if no list repeats an item. The similarity is 0 if one list is empty. It is NaN if
-        both lists are empty, because two refusals are no agreement.
+        both lists are empty, because two refusals do not agree in any item.
     """
     return Pairs(first, second, variant=variant, k=k).similarities(measure)
 
@@ -117,7 +117,7 @@ class Pairs:
         return score
 
     def _prag(self) -> Floats:
-        """Return the share of the first list's pairs of items that the second list has in the same order."""
+        """Return, of all pairs of items in the first list, the share that the second list has in the same order."""
         size, agree = self._size, np.zeros(len(self._first), dtype=np.int64)
         # An item that the second list lacks gets a place behind all items of this list; padding gets a place before
         # them.
@@ -134,7 +134,7 @@ class Pairs:
 
 
 def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: int, variant: Variant) -> Ints:
-    """Return each list as integer codes, shape (pairs, k): the same code for the same item, −1 after the last item."""
+    """Return each list as integer codes, shape (pairs, k): equal items have equal codes; −1 follows the last item."""
     # A list that occurs in many pairs is encoded once.
     different = {id(items): items for items in lists}
     places = {name: place for place, name in enumerate(different)}
@@ -143,7 +143,7 @@ def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: 
 
 
 def _numbered(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: int, variant: Variant) -> Ints:
-    """Return the codes of different lists; see `_encoded`."""
+    """Return the codes of lists that are all different; see `_encoded`."""
     if variant == "normalized":
         cut = [[*dict.fromkeys(items[:k])] for items in lists]
     else:

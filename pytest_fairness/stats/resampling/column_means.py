@@ -1,4 +1,4 @@
-"""Resampling of a table with a row for each entity: permutation, random signs, swapped runs and bootstrap.
+"""Resampling of a table with a row for each entity: permutations, random signs, swapped runs and bootstrap.
 
 The functions return the column means of each random draw, shape (draws, columns), so that the caller can compute any
 statistic of the means.
@@ -20,7 +20,7 @@ NUMBERS_AT_ONCE = 2**20
 def permuted_means(rows: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
     """Return column means after random permutation of each entity's columns (null hypothesis: equal groups).
 
-    If all groups are treated alike, the columns of an entity are exchangeable.
+    Under the null hypothesis, the columns of an entity are exchangeable.
 
     Args:
         rows: (entities, columns) numbers without NaN.
@@ -28,7 +28,7 @@ def permuted_means(rows: Floats, count: int, random: np.random.Generator) -> tup
         random: random generator.
 
     Returns:
-        (draws, columns) means, and whether they are those of all permutations (an exact test).
+        (draws, columns) means, and whether these are the means of all permutations (an exact test).
     """
     entities, values = rows.shape
     if math.factorial(values) ** entities <= count:
@@ -47,7 +47,7 @@ def swapped_means(
 ) -> tuple[Floats, Floats, bool]:
     """Return both runs' column means after random swaps of rows between the runs (null hypothesis: no change).
 
-    Each entity's rows of the current and of the baseline run change places with probability 0.5.
+    An entity's row of the current run and its row of the baseline change places with probability 0.5.
 
     Args:
         current, baseline: (entities, columns) numbers of the same entities, without NaN.
@@ -98,7 +98,7 @@ def bootstrap_means(rows: Floats, count: int, random: np.random.Generator) -> Fl
 def _chosen_sums(rows: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
     """Return the column sums of randomly chosen rows, each chosen with probability 0.5; shape (draws, columns).
 
-    The second result says whether each combination of rows was used once.
+    The second result is whether each combination of rows was used once (an exact test).
     """
     entities = len(rows)
     if 2**entities <= count:
@@ -110,6 +110,6 @@ def _chosen_sums(rows: Floats, count: int, random: np.random.Generator) -> tuple
 
 
 def _chunks(count: int, numbers: int) -> list[int]:
-    """Return the sizes of the batches in which `count` draws are computed; a draw has `numbers` numbers."""
+    """Return the sizes of the batches in which `count` draws are computed; each draw needs `numbers` table cells."""
     most = max(1, NUMBERS_AT_ONCE // max(1, numbers))
     return [min(most, count - start) for start in range(0, count, most)]

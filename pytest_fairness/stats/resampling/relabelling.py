@@ -22,7 +22,7 @@ def relabellings(labels: Bools, strata: Ints, count: int, random: np.random.Gene
         random: random generator.
 
     Returns:
-        (draws, units) labels, and whether they are all distinct relabellings (an exact test).
+        (draws, units) labels, and whether these are all distinct relabellings (an exact test).
     """
     members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
     distinct = math.prod(math.comb(len(indices), int(labels[indices].sum())) for indices in members)
@@ -50,7 +50,7 @@ def _all_choices(labels: Bools, members: list[Ints]) -> Iterator[Ints]:
 
 
 def run_swaps(current: Bools, cells: Ints, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
-    """Return which units each run holds after random exchange between the runs (null hypothesis: no change).
+    """Return which units belong to each run after random exchange between the runs (null hypothesis: no change).
 
     The units of both runs are in one array. Units are exchanged only within cells; a cell is a group within a stratum.
     In each cell, both runs get as many units as the run with fewer units has in this cell. A cell that is empty in one
@@ -63,7 +63,7 @@ def run_swaps(current: Bools, cells: Ints, count: int, random: np.random.Generat
         random: random generator.
 
     Returns:
-        two (count, units) masks: the units that a draw gives to the current run, and those that it gives to the
+        two (count, units) masks: the units that a draw assigns to the current run, and the units that it assigns to the
         baseline.
     """
     to_current = np.zeros((count, len(current)), dtype=np.bool_)
@@ -80,7 +80,7 @@ def run_swaps(current: Bools, cells: Ints, count: int, random: np.random.Generat
 
 
 def equal_size(current: Bools, cells: Ints, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
-    """Return random subsets of both runs that have equal size in every cell.
+    """Return random subsets of both runs, such that both have the same number of units in every cell.
 
     The arguments and the result are those of `run_swaps`. Each unit stays in its own run. If the runs already have
     equal size in every cell, each result has a single row.

@@ -22,9 +22,10 @@ def p_value(null: Floats, observed: float, *, exact: bool) -> float:
     Args:
         null: (draws,) statistic of each draw under the null hypothesis.
         observed: observed statistic.
-        exact: whether `null` holds each possible relabelling once, including the observed labels. If not, the observed
-            statistic is counted as one more draw, so that p is never 0 (Phipson and Smyth 2010). If not, and the
-            observed statistic exceeds all of at least `DRAWS_OF_A_TAIL` draws, p is extrapolated; see `tail_p_value`.
+        exact: whether `null` holds each possible relabelling once, including the observed labels. Otherwise, the
+            observed statistic counts as one more draw, so that p is never 0 (Phipson and Smyth 2010); if there are at
+            least `DRAWS_OF_A_TAIL` draws and the observed statistic exceeds them all, p is extrapolated (see
+            `tail_p_value`).
     """
     # Equal statistics of different relabellings may differ in the last bits.
     hits = int(np.count_nonzero(null >= observed - 1e-12 * max(1.0, abs(observed))))
@@ -39,7 +40,7 @@ def tail_p_value(null: Floats, observed: float) -> float:
 
     The gamma distribution has the first three moments of the draws. This is the Pearson type III approximation of
     permutation tests (Mielke and Berry 2007). A skewness below 0 counts as 0, which makes p too large rather than too
-    small. The result is at most 1 / (draws + 1), and at least a twentieth of this limit.
+    small. The p-value is at most 1 / (draws + 1), and at least a twentieth of this number.
 
     Args:
         null: (draws,) statistic of each draw under the null hypothesis, at least `DRAWS_OF_A_TAIL` draws.
@@ -81,7 +82,7 @@ def threshold(largest: Floats, alpha: float) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return the p-values adjusted for multiple tests (Holm 1979), in the given order; scipy lacks this adjustment."""
+    """Return the p-values adjusted for multiple tests by Holm's method (1979), in the given order; scipy lacks it."""
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     adjusted, largest = [0.0] * len(p_values), 0.0
     for rank, index in enumerate(order):

@@ -15,8 +15,8 @@ def contributions(first: Floats, second: Floats) -> Floats:
     """Return each word's contribution to the divergence, (p log2(p/m) + q log2(q/m)) / 2 with m = (p + q) / 2, in bits.
 
     p and q are the word's shares of the first and of the second sample. A contribution is at least 0. The contributions
-    add up to the plug-in estimate of the divergence, 0..1. Word-shift graphs show each contribution on the side of the
-    sample that uses the word more (Gallagher et al. 2021).
+    add up to the plug-in estimate of the divergence, 0..1. A word-shift graph shows each contribution on the side of
+    the sample that uses the word more (Gallagher et al. 2021).
 
     Args:
         first, second: (..., words) counts of the two samples; a row without any count gives NaN.
@@ -34,7 +34,7 @@ def contributions(first: Floats, second: Floats) -> Floats:
 
 
 def signed_contributions(first: Floats, second: Floats) -> Floats:
-    """Return the contributions, below 0 for words that are not more frequent in the first sample; see `contributions`.
+    """Return `contributions`, with a minus sign for words that are not more frequent in the first sample.
 
     Args:
         first, second: (words,) counts of the two samples.

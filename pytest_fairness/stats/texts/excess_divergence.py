@@ -32,18 +32,19 @@ LEAST_ROWS = 16
 """Smallest number of labellings that are computed at once."""
 TINY = float(np.finfo(np.float64).tiny)
 LARGEST_SHARE = 0.5
-"""Largest total weight of the blocks that are single strata."""
+"""Largest total weight of the blocks for single strata; the remaining weight is that of the first block."""
 KNOWN_OCCURRENCES = 64
-"""Largest number of occurrences for which `_mean_bits` has a result; a more frequent word gets the last result."""
+"""Largest number of occurrences for which `_mean_bits` returns a number; a more frequent word gets the number of this
+one."""
 
 
 @dataclass(frozen=True)
 class Words:
     """Word counts of documents, arranged by block, from which divergences are computed.
 
-    A word that only one document of a block contains occurs in one group only. It adds 0 to `p log p + q log q − (p +
-    q) log (p + q)` under every labelling. Such words are therefore not stored, but they count in the lengths of
-    documents.
+    A word that only one document of a block contains occurs in one group only, and adds 0 to `p log p + q log q − (p +
+    q) log (p + q)` under every labelling. Such words are therefore not stored, but the lengths of documents include
+    them.
 
     Attributes:
         counts: (columns, documents) counts; a column stands for one word in one block. A word has a column for a block
@@ -52,7 +53,7 @@ class Words:
         lengths: (blocks, documents) number of words of each document of the block, 0 for other documents.
         members: (blocks, documents) 1 for documents of the block, 0 for other documents.
         weights: (blocks,) weight of each block's divergence, 0..1, adding up to 1.
-        occurrences: (blocks, number of occurrences + 1) mean divergence of a word by chance, by the word's number of
+        occurrences: (blocks, number of occurrences + 1) divergence that a word adds by chance, by the word's number of
             occurrences; see `_mean_bits`.
         strata: stratum number of each block from the second on; the first block is all documents.
     """
@@ -172,7 +173,7 @@ class Words:
 
     @cached_property
     def sums(self) -> csr_array:
-        """Return the (blocks, columns) matrix that sums columns by block: 1 if the block holds the column, else 0."""
+        """Return the (blocks, columns) matrix that sums columns by block: 1 if the column is of the block, else 0."""
         from scipy.sparse import csr_array
 
         columns = np.arange(len(self.blocks))
@@ -196,7 +197,7 @@ class _Batch:
         sides: for each group, a (documents, labellings) matrix: 1 for documents of the group, else 0.
         totals: for each group, the (columns, labellings) counts summed over the group's documents; `by_chance`
             overwrites them.
-        space: two arrays with room for columns × labellings numbers; they are overwritten.
+        space: two work arrays with room for columns × labellings numbers; their contents are overwritten.
     """
 
     def __init__(self, words: Words, sides: Sequence[Floats], totals: Sequence[Floats], space: Floats) -> None:
@@ -230,7 +231,7 @@ class _Batch:
     def by_chance(self) -> Floats:
         """Return the approximate mean divergence over permuted labels, in bits; shape (blocks, labellings).
 
-        The method overwrites the totals; call `divergences` before it.
+        This method overwrites the totals: call `divergences` first.
         """
         words, (totals, scratch) = self.words, self.totals
         totals += scratch
@@ -267,17 +268,17 @@ class _Batch:
         return found
 
     def _of_columns(self, by_block: Floats) -> Floats:
-        """Return (columns, labellings) values from (blocks, labellings) values: each column has its block's value."""
+        """Return (columns, labellings) values: each column gets the (blocks, labellings) value of its block."""
         return by_block if len(by_block) == 1 else by_block[self.words.blocks]
 
 
 @cache
 def _mean_bits(first: int, second: int) -> Floats:
-    """Return the mean divergence, by chance, of a word that occurs k times; one number for each k = 0, 1, 2 and so on.
+    """Return the mean amount that a word with k occurrences adds to the divergence by chance, for k = 0, 1, 2 etc.
 
-    The divergence is multiplied by text length / k. The probability that an occurrence falls into the first group is
-    the group's share of the documents. The result is 1 for k = 1, and approaches 1 / (8 ln 2 share (1 − share)) for
-    large k.
+    The numbers are multiplied by text length / k. The probability that an occurrence falls into the first group is the
+    group's share of the documents. The result is 1 for k = 1, and approaches 1 / (8 ln 2 share (1 − share)) for large
+    k.
 
     Args:
         first, second: number of documents in each group.

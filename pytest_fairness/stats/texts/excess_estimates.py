@@ -13,7 +13,7 @@ from pytest_fairness.stats.texts.excess_divergence import Words
 CUT_PERMUTATIONS = 99
 """Number of relabellings for each random cut of two runs to equal size."""
 GROUPS = 100
-"""Number of sets of documents that the jackknife leaves out in turn, at least two in each cell."""
+"""Number of sets of documents that the jackknife leaves out in turn; each cell has at least two sets."""
 
 
 def standard_error(
@@ -22,7 +22,7 @@ def standard_error(
     """Return the standard error of the excess, in bits; it is valid whether the groups differ or not.
 
     The method is a jackknife that leaves out sets of documents within cells (Kott 2001). If the groups do not differ,
-    the excess is a quadratic form of noise, and the jackknife gives twice the variance of this form. The variance over
+    the excess is a quadratic form of noise, for which the jackknife gives twice the true variance. The variance over
     permuted labels is therefore subtracted once. The standard error is at least `null_sd`.
 
     Args:
@@ -68,7 +68,7 @@ def at_size(
     """Return the mean excess, in bits, of random samples of `size` documents from each group.
 
     The expected value does not depend on how many documents a run has, so that runs of different sizes can be compared.
-    Documents are drawn without replacement, equally many of both groups from each stratum.
+    Documents are drawn without replacement; from each stratum, equally many documents of both groups are drawn.
 
     Args:
         words: word counts; every document is in the first or in the second group.
@@ -119,7 +119,7 @@ def mean_of_cuts(
 ) -> tuple[float, float]:
     """Return the mean excess of random cuts of a run to a smaller size, and its standard deviation, both in bits.
 
-    The standard deviation is that of the mean excess under labels permuted within strata (null distribution).
+    The standard deviation is taken over permutations of labels within strata (null distribution).
 
     Args:
         words: word counts.

@@ -28,9 +28,9 @@ CHUNK = 2**20
 ROWS = 512
 """Number of units whose leverage is computed at once."""
 ZERO = 1e-9
-"""Absolute score below which a unit's score counts as 0."""
+"""A unit's score whose absolute value is below this number counts as 0."""
 SINGULAR = 1e-9
-"""Share of the largest eigenvalue below which an eigenvalue counts as 0."""
+"""An eigenvalue below this share of the largest eigenvalue counts as 0."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Classifier:
     """Ridge regression with leave-one-out predictions and a separate intercept for each stratum.
 
     Features and labels are centred within strata: a unit is compared only with units of its own stratum, so that words
-    typical of a stratum do not reveal the group. A unit's prediction is trained without the unit itself and without all
-    units that equal it.
+    typical of a stratum do not reveal the group. To predict a unit, the classifier is trained without the unit itself
+    and without all units that equal it.
 
     Attributes:
         features: (units, dimensions) sparse feature matrix.
@@ -69,7 +69,7 @@ class Classifier:
         Args:
             features: (units, dimensions) sparse feature matrix.
             strata: (units,) stratum number of each unit; each stratum has at least two units.
-            kinds: (units,) a number for each unit, the same for units with equal features.
+            kinds: (units,) a number for each unit; units with equal features have the same number.
         """
         numbers = np.unique(strata, return_inverse=True)[1].astype(np.int64)
         sizes, means = np.bincount(numbers), (_averaging(numbers) @ features).toarray()
@@ -89,15 +89,15 @@ class Classifier:
         return cls(features, numbers, penalty, inverse, dual, leverage, repeats)
 
     def scores(self, labels: Floats) -> Floats:
-        """Return how similar each unit is to the units with positive labels, predicted without the unit in training.
+        """Return the predicted label of each unit, with the unit itself (and units that equal it) left out of training.
 
         Args:
             labels: (units, labellings) numbers with sum 0 in each stratum. A unit with label 0 belongs to neither
                 group.
 
         Returns:
-            (units, labellings) scores, on the scale of the labels; 0 if a unit's stratum holds no other unit to compare
-            with.
+            (units, labellings) scores, on the scale of the labels: larger for units that are more similar to units with
+            positive labels. The score is 0 if the unit's stratum holds no other unit to compare with.
         """
         residuals = self._residuals(labels)
         sizes = np.bincount(self.strata)[self.strata][:, None]
@@ -154,7 +154,7 @@ class Classifier:
     def _leaving_out(self, units: Ints, means: Floats, sizes: Ints) -> Floats:
         """Return the matrix that converts the residuals of these units into their leave-out residuals.
 
-        A leave-out residual is the unit's residual if all these units are left out of training.
+        A leave-out residual is the residual of a unit if all units in `units` are left out of training.
 
         Args:
             units: indices of equal units.
@@ -202,7 +202,7 @@ class Separation:
     Attributes:
         accuracies: (labellings,) balanced accuracy: mean of both groups' shares of correctly classified units, 0..1,
             chance 0.5. A unit with score 0 counts as half correct.
-        effects: (labellings,) mean difference between the groups' scores within strata, in standard deviations; 0 on
+        effects: (labellings,) difference between the groups' mean scores within strata, in standard deviations; 0 on
             average if the groups do not differ.
     """
 

@@ -10,7 +10,7 @@ import numpy as np
 from pytest_fairness.stats.arrays import Floats
 
 Sizes = tuple[Floats, Floats, float]
-"""Total number of words in the first sample, in the second sample and in the prior."""
+"""Total word counts: of the first sample, of the second sample and of the prior."""
 
 
 def log_odds(first: Floats, second: Floats, prior: Floats, sizes: Sizes | None = None) -> tuple[Floats, Floats]:
@@ -24,7 +24,7 @@ def log_odds(first: Floats, second: Floats, prior: Floats, sizes: Sizes | None =
 
     Returns:
         log-odds ratios, positive if `first` uses the word more, and their variances, both of shape (..., words). The
-        ratios are NaN for a vocabulary of one word, which allows no contrast.
+        ratios are NaN for a vocabulary of one word, which has no other words to be compared with.
     """
     first_size, second_size, mass = sizes or (first.sum(axis=-1), second.sum(axis=-1), float(prior.sum()))
 

@@ -25,7 +25,7 @@ Features = NDArray[np.float32] | Floats
 CHUNK = 2**22
 """Largest number of values in memory at the same time while labellings are computed."""
 JITTER = 1e-9
-"""Small number added to the kernel's diagonal for its factorisation; the estimate does not use the diagonal."""
+"""Small number added to the kernel's diagonal so that it can be factorised; estimates do not use the diagonal."""
 
 
 def features_of(kernel: Floats) -> Floats:
@@ -46,9 +46,8 @@ def estimates(features: Features, strata: Ints, first: Bools, second: Bools) -> 
     The weight is α = λ + (1 − λ) / S, with the effective number of strata S = 1 / Σ w(s)² and λ = 1 / (2 √S). The
     result equals λ times the mean discrepancy within strata, plus 1 − λ times the discrepancy of all strata together.
     For strata of equal size, its standard deviation is at most 12 % above that of the discrepancy of all strata
-    together. A difference that is equal in all strata counts in full; differences that cancel count with the factor λ.
-    With one stratum, the result is W. A stratum in which a sample has only one unit does not contribute to W, but only
-    to B.
+    together. A difference that is equal in all strata counts in full. Differences that cancel each other count with the
+    factor λ. With one stratum, the result is W. A stratum in which a sample has only one unit contributes to B only.
 
     Args:
         features: (units, dimensions) feature vectors; their inner products are the kernel.
@@ -130,9 +129,9 @@ def variance(features: Features, cells: Ints) -> float:
 def contributions(values: Features | csr_array, strata: Ints, first: Bools, second: Bools) -> Floats:
     """Return the signed contribution of each dimension to the difference between the samples; shape (dimensions,).
 
-    The size is √(α Σ w(s) δ(s)² + (1 − α) (Σ w(s) δ(s))²), where δ(s) is the difference of the dimension's means in
-    stratum s; α and w(s) are those of `estimates`. The sign is that of Σ w(s) δ(s): above 0 if the first sample has the
-    larger mean. With one stratum the result is the plain difference of means.
+    The size of a contribution is √(α Σ w(s) δ(s)² + (1 − α) (Σ w(s) δ(s))²), where δ(s) is the difference of the
+    dimension's means in stratum s; α and w(s) are those of `estimates`. The sign is that of Σ w(s) δ(s): above 0 if the
+    first sample has the larger mean. With one stratum the result is the plain difference of means.
 
     Args:
         values: (units, dimensions) numbers.
@@ -187,7 +186,7 @@ class Design:
 
     @classmethod
     def of(cls, strata: Ints, first: Bools, second: Bools) -> Design:
-        """Return the strata and weights of all labellings that have the same sample sizes as this labelling."""
+        """Return the strata and weights for all labellings that have the same sample sizes as this labelling."""
         members = [np.flatnonzero((strata == stratum) & (first | second)) for stratum in np.unique(strata)]
         sizes = [(int(first[units].sum()), int(second[units].sum())) for units in members]
         precision = [m * n / (m + n) if m and n else 0.0 for m, n in sizes]
@@ -258,7 +257,7 @@ def _difference(features: Features, stratum: Stratum, first: Bools, second: Bool
 
 
 def _mean_and_bias(own: Features, labels: Bools, size: int) -> tuple[Features, Floats]:
-    """Return a sample's mean vector for each labelling, and the bias of its squared length (variance / `size`).
+    """Return, for each labelling, a sample's mean vector and the bias of its squared length (variance / `size`).
 
     Args:
         own: (units, dimensions) feature vectors of a stratum.

@@ -6,11 +6,10 @@ change's standard deviation under permuted run labels. Because many words are te
 from the permutation distribution of the largest statistic (max-T; Westfall and Young 1993).
 
 A word that became more frequent in one group is also associated with that group in the documents of both runs together.
-The permutation of run labels does not change this association. The association may therefore be used to weight the
-words, without an effect on the error rate (weighted hypotheses: Genovese, Roeder and Wasserman 2006): up to `CREDIT`
-standard deviations of association are added to the statistic. Most words are associated with neither group and get no
-addition, so that the critical value hardly rises. The few words that are associated with a group are therefore found
-more easily.
+Permutation of run labels does not change this association. Words may therefore be weighted by their association,
+without an effect on the error rate (weighted hypotheses: Genovese, Roeder and Wasserman 2006): up to `CREDIT` standard
+deviations of association are added to the statistic. Most words are associated with neither group and get no addition,
+so that the critical value hardly rises. The few words that are associated with a group are therefore found more easily.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Needed = tuple[int | None, int]
-"""Number of a group's documents that must contain a word for it to be significant (`None`: not even all would be
-enough), and number of the group's documents."""
+"""Two numbers: how many of a group's documents must contain a word for it to be significant (`None`: not even all would
+be enough), and how many documents the group has."""
 
 CREDIT = 3.0
 """Largest association, in standard deviations, that is added to a word's statistic. A larger limit would let words
@@ -50,10 +49,10 @@ class ShareGrowth:
         sizes: (strata, 2, 2) number of documents by stratum, group (marked, unmarked) and run (current, baseline). Only
             strata in which both runs have both groups are included.
         weights: (strata,) weight of each stratum, adding up to 1.
-        scaled: (documents, words) how much the change increases if the document moves from the baseline to the current
-            run.
-        offset: (words,) the change if all documents belonged to the baseline.
-        error: (words,) standard deviation of the change under permuted run labels; 0 if the word's change cannot vary.
+        scaled: (documents, words) how much a word's change increases if the document moves from the baseline to the
+            current run.
+        offset: (words,) each word's change if all documents belonged to the baseline.
+        error: (words,) standard deviation of each word's change under permuted run labels; 0 if the change cannot vary.
         credit: (2, words) association with the marked and with the unmarked group in both runs together, in standard
             deviations, 0..`CREDIT`.
         shares: (2, 2, words) weighted share of documents that contain the word, by group and run.
@@ -109,8 +108,8 @@ class ShareGrowth:
     def growth(self) -> Floats:
         """Return the growth of each word's difference towards the marked and the unmarked group; shape (2, words).
 
-        The growth is at least 0. If the baseline's difference favoured the other group, the baseline's difference
-        counts as 0, so that a return to equality is no growth.
+        The growth is at least 0. If the word was more frequent in the other group in the baseline, the baseline's
+        difference counts as 0, so that a return to equality is no growth.
         """
         current, baseline = SIGNS[:, None] * (self.shares[0] - self.shares[1])[:, None]
         return np.asarray(np.maximum(0.0, current - np.maximum(0.0, baseline)))
@@ -167,7 +166,7 @@ class ShareGrowth:
 
 
 def smallest_share(needed: Needed, power: float = normal.POWER) -> float:
-    """Return how probable a word must be in a document, so that enough documents contain the word.
+    """Return the smallest probability of a word in a document with which enough documents contain the word.
 
     Args:
         needed: number of documents that must contain the word, and number of all documents.
@@ -184,7 +183,7 @@ def smallest_share(needed: Needed, power: float = normal.POWER) -> float:
 
 
 def hardest(needed: Iterable[Needed]) -> Needed:
-    """Return the entry whose word must occur in the largest share of the group's documents."""
+    """Return the entry with the largest `smallest_share`, which is the most demanding one."""
     return max(needed, key=smallest_share)
 
 
@@ -239,9 +238,9 @@ def _credit(held: Floats, sizes: Floats, weights: Floats) -> Floats:
 
 
 def _spread(held: Floats, first: Floats, second: Floats, weights: Floats) -> Floats:
-    """Return the standard deviation of a weighted sum of differences between shares, for each word; shape (words,).
+    """Return, for each word, the standard deviation of a weighted sum of differences between shares; shape (words,).
 
-    Each difference is between the shares of two labels; the labels are permuted within cells.
+    Each difference is between the shares of the documents with two labels, which are permuted within cells.
 
     Args:
         held: (strata, cells, words) number of documents that contain the word.

@@ -1,8 +1,8 @@
-"""The change of a statistic between two runs of the same units, with a sign-flip test of the units' moves.
+"""Change of a statistic between two runs of the same units, with a sign-flip test of the units' moves.
 
 A unit's move is the change of its row between the runs. If the two runs do not differ, each move has either sign with
-equal probability; random signs therefore give the null distribution. For a gap between two groups, the change is that
-of the signed difference; for a distance among several groups, the change of the signed distance is computed as well
+equal probability; random signs therefore give the null distribution. For a gap between two groups, the change is the
+change of the signed difference. For a distance among several groups, the change of the signed distance is computed too
 (see `stats.groups.spreads`).
 """
 
@@ -56,7 +56,7 @@ class UnitChange:
             `value`.
         along_error: standard error of `along`.
         degrees_of_freedom: degrees of freedom of both standard errors.
-        either_side: whether it is unknown which of two groups is higher, because the gap in both runs together is
+        either_side: whether it is not known which of two groups is higher, because the gap in both runs together is
             small.
         side_change: reversal of a gap; `None` if no gap was reversed.
     """
@@ -106,7 +106,7 @@ class UnitChange:
 def _growth(
     statistic: UnitStatistic, current: Floats, baseline: Floats, seed: str
 ) -> tuple[float, float, float] | None:
-    """Return the growth of the distance among groups, its standard error and p-value; `None` if no unit changed."""
+    """Return the growth of the distance among groups, its standard error and its p-value; `None` if no unit changed."""
     if statistic.distance is None:
         return None
     joint = (current.mean(axis=0) + baseline.mean(axis=0)) / 2

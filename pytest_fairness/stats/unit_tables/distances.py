@@ -1,4 +1,4 @@
-"""Statistics that are distances among several column means: largest gap, standard deviation, mean deviation."""
+"""Statistics that are distances among column means: largest gap, standard deviation, mean absolute deviation."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LargestGap(UnitStatistic):
 
 
 class SignedGap(LargestGap):
-    """The largest difference between two column means; above 0 if the first of these columns has the larger mean."""
+    """The difference between the columns whose means differ most; above 0 if the first of them has the larger mean."""
 
     def value(self, means: Floats) -> Floats:
         """Return the signed difference for each row of `means`."""
@@ -64,7 +64,7 @@ class SignedGap(LargestGap):
     def interval(self, sample: Sample) -> tuple[float, float]:
         """Return the 95 % confidence interval of the signed difference.
 
-        For two columns it is Agresti and Min's interval, as in `ShareDifference`.
+        For two columns, the interval is that of Agresti and Min, as in `ShareDifference`.
         """
         if len(self.pairs) == 1:
             return proportions.paired_interval(sample.rows[:, 0] - sample.rows[:, 1], normal.quantile(1 - TAIL))
@@ -164,7 +164,7 @@ class Evenness(StandardDeviation):
         return evenness(means)
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the mean absolute deviation."""
+        """Return the gradient of the loss, which is the gradient of the mean absolute deviation."""
         return MEAN_DEVIATION.gradient(means)
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:

@@ -28,7 +28,7 @@ class Mean(UnitStatistic):
         return means[..., 0]
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the derivative of the loss: 1, or −1 if a larger mean is better."""
+        """Return the derivative of the loss: −1 if a larger mean is better, otherwise 1."""
         return np.array([-1.0 if self.higher_is_better else 1.0])
 
 
@@ -57,7 +57,7 @@ class DistanceFromMiddle(UnitStatistic):
         return self.difference_gradient(means)
 
     def groups(self, means: Floats) -> Floats:
-        """Return score / 2 and (`whole` − score) / 2, shape (..., 2).
+        """Return one number for each of the two groups: score / 2 and (`whole` − score) / 2; shape (..., 2).
 
         The two numbers differ by the distance of the score from the middle.
         """
@@ -74,7 +74,7 @@ class DistanceFromMiddle(UnitStatistic):
 
 
 class ShareDifference(UnitStatistic):
-    """The share in the first column minus the share in the second; only a value above 0 is a disadvantage."""
+    """The share in the first column minus the share in the second; a value below 0 counts as no disadvantage."""
 
     def value(self, means: Floats) -> Floats:
         """Return the first mean minus the second mean, for each row of `means`."""
@@ -111,7 +111,7 @@ class Ratio(UnitStatistic):
         return ratio
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the ratio, even for a ratio below 0, whose loss is 0."""
+        """Return the gradient of the ratio, also for a ratio below 0, although its loss is 0."""
         return np.array([1 / means[1], -means[0] / means[1] ** 2])
 
     def change(self, current: Floats, baseline: Floats, moves: Floats) -> float:

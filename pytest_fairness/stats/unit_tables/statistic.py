@@ -28,8 +28,8 @@ class Sample:
     Attributes:
         rows: (units, columns) numbers of the complete units, which have a number in every column.
         means: (columns,) mean of each column over all units that have a number in that column.
-        least_error: standard error to use if all units have equal rows, because equal units do not prove that all
-            possible units are equal.
+        least_error: standard error to use if the rows of all units are equal. Other units may differ even then, so that
+            the standard error is not 0.
     """
 
     rows: Floats
@@ -41,8 +41,8 @@ class UnitStatistic(ABC):
     """A statistic of the column means of a table.
 
     A statistic that is a distance between groups also defines a number for each group (`groups`), the pairs of groups
-    that are compared, and the distance measure. A distance is above 0 by chance alone, so that its confidence bounds do
-    not follow from its standard error.
+    that are compared (`pairs`), and the distance measure (`distance`). A distance is above 0 by chance alone, so that
+    its confidence bounds cannot be computed from its standard error.
 
     Attributes:
         pairs: index pairs of the groups that are compared; empty if the value does not compare groups.
@@ -57,7 +57,7 @@ class UnitStatistic(ABC):
         """Return the statistic of each row of column means; NaN if it is not defined.
 
         Args:
-            means: (..., columns) column means; leading axes, if any, are draws.
+            means: (..., columns) column means; leading axes, if any, stand for random draws.
         """
 
     @abstractmethod
@@ -66,11 +66,11 @@ class UnitStatistic(ABC):
 
     @property
     def among_several(self) -> bool:
-        """Return whether the value is a distance other than the difference between one pair of groups."""
+        """Return whether the value is a distance other than the difference between a single pair of groups."""
         return self.distance is not None and len(self.pairs) != 1
 
     def difference_gradient(self, means: Floats) -> Floats:
-        """Return the (columns,) gradient of the largest difference between the two groups of a pair."""
+        """Return the (columns,) gradient of the difference between the compared groups that differ most."""
         high, low = furthest(self.groups(means), self.pairs)
         gradients = self.group_gradients(means)
         found: Floats = gradients[high] - gradients[low]
@@ -98,7 +98,7 @@ class UnitStatistic(ABC):
         return mean_error(centred @ self.loss_gradient(sample.means)) or sample.least_error
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float] | None:
-        """Return one-sided confidence bounds of the loss; `None` if they follow from the standard error.
+        """Return one-sided confidence bounds of the loss; `None` if the bounds can be computed from the standard error.
 
         Args:
             sample: rows and column means of the table.
