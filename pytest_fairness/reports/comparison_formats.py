@@ -7,17 +7,25 @@ from pytest_fairness.records import Json
 from pytest_fairness.reports.formatting import number, printable, signed, with_interval
 from pytest_fairness.reports.markdown import escaped
 from pytest_fairness.reports.markdown import table as markdown_table
+from pytest_fairness.reports.report_items import verdict_word
 from pytest_fairness.reports.run_comparison import ORDER, ItemChange, RunComparison
-from pytest_fairness.reports.text_layout import table
+from pytest_fairness.reports.text_layout import cut_middle, table
 
 HEADINGS = ("item", "change", "verdict", "old", "new", "difference [95 %]")
+INDENT = "  "
 
 
 def terminal(comparison: RunComparison, width: int = 100) -> str:
     """Return a table of the changed items and a table of facts about both runs, at most `width` columns wide."""
     lines = [_headline(comparison), ""]
     if comparison.changed_items:
-        lines += [*table([HEADINGS, *(_cells(item) for item in comparison.changed_items)], width, right=(3, 4)), ""]
+        # Each item has a line of its own, so that a narrow terminal cuts no value.
+        names, rows = zip(*((name, cells) for name, *cells in map(_cells, comparison.changed_items)), strict=True)
+        heading, *values = table([HEADINGS[1:], *rows], width - len(INDENT), right=(2, 3))
+        lines.append(INDENT + heading)
+        for name, line in zip(names, values, strict=True):
+            lines += [cut_middle(name, width), INDENT + line]
+        lines.append("")
     facts = [(name, _fact(old), _fact(new)) for name, old, new in comparison.facts]
     lines += table([("", "old", "new"), *facts], width)
     return "\n".join(lines) + "\n"
@@ -67,7 +75,7 @@ def _headline(comparison: RunComparison) -> str:
 
 def _cells(item: ItemChange) -> tuple[str, ...]:
     difference = "" if item.difference is None else with_interval(signed(item.difference), item.interval)
-    verdicts = dict.fromkeys(str(one["verdict"]) for one in (item.old, item.new) if one)
+    verdicts = dict.fromkeys(verdict_word(one).partition(" ")[2] for one in (item.old, item.new) if one)
     old, new = ("" if one is None else number(one["value"]) for one in (item.old, item.new))
     return (printable(f"{item.probe} {item.id}"), item.state, " → ".join(verdicts), old, new, difference)
 

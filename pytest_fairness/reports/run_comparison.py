@@ -22,6 +22,13 @@ ORDER: Sequence[State] = ("worse", "new", "removed", "value changed", "better", 
 """Order in which items are listed."""
 
 FACTS = ("target", "tool", "started", "seconds")
+REQUESTS = {
+    "prompt_tokens": "prompt tokens",
+    "completion_tokens": "completion tokens",
+    "cost": "cost",
+    "oldest_reused": "oldest reused answer",
+}
+"""Names of facts about requests; all others are `requests`, with the key of the document."""
 COUNTS = ("total", "passed", "failed", "inconclusive", "errors", "known")
 
 
@@ -79,14 +86,9 @@ def compare(old: Mapping[str, Json], new: Mapping[str, Json]) -> RunComparison:
         *((name, old[name], new[name]) for name in FACTS),
         *((name, old["summary"].get(name, 0), new["summary"].get(name, 0)) for name in COUNTS),
         *(
-            (
-                name.replace("_", " ")
-                if name in ("prompt_tokens", "completion_tokens", "cost")
-                else f"requests {name}",
-                count,
-                new["requests"][name],
-            )
+            (REQUESTS.get(name, f"requests {name}"), count, new["requests"][name])
             for name, count in old["requests"].items()
+            if name != "failures"  # their number is a fact of its own
         ),
     ]
     return RunComparison(sorted(items, key=_sort_key), facts)

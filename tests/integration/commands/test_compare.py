@@ -24,7 +24,27 @@ def test_the_default_format_is_a_table(reports: Path, capsys: pytest.CaptureFixt
     assert main(["compare", "old.json", "new.json"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("1 item: 1 worse\n")
-    assert "products jsd[race=Black]  worse   pass → regression" in out
+    assert "\nproducts jsd[race=Black]\n  worse   pass → regression" in out
+
+
+def test_a_narrow_terminal_shows_every_value_and_known_failures(
+    reports: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    new = report(result(VerdictName.REGRESSION, value="a group with a rather long name indeed"))
+    new["items"][0]["expected_failure"] = {"reason": "C-7", "outcome": "xfailed"}
+    old = report(result(value="a group with a rather long name indeed"))
+    old["items"][0]["value"] = 0.0123
+    files.write(new, Path("new.json"), {})
+    files.write(old, Path("old.json"), {})
+    assert main(["compare", "old.json", "new.json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    heading, name, row = lines[2:5]
+    assert heading.split()[:4] == ["change", "verdict", "old", "new"]
+    assert name == "products jsd[race=a group with a rather long name indeed]"
+    assert row.split()[:6] == ["worse", "pass", "→", "known", "0.0123", "0.0612"]
+    assert max(map(len, lines)) <= 60
+    assert not any("[]" in line for line in lines)
 
 
 @pytest.mark.parametrize(
