@@ -39,6 +39,16 @@ def git(folder: Path, *arguments: str) -> bytes:
     return done.stdout
 
 
+def commit_description(folder: Path) -> str | None:
+    """Return the id of the commit that is checked out, and whether tracked files differ; `None` without a commit."""
+    try:
+        found = git(folder, "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty").decode("ascii").strip()
+    except GitError:
+        return None
+    commit = found.removesuffix("-dirty")
+    return commit if commit == found else f"{commit} with uncommitted changes"
+
+
 def user_name(folder: Path) -> str | None:
     """Return the setting `user.name` of git in a folder; `None` if it is not set."""
     try:

@@ -55,6 +55,10 @@ def run(arguments: argparse.Namespace) -> None:
         else Path.cwd() / arguments.baselines
     )
     suffix = "" if arguments.output is None else arguments.output.suffix.lower()
+    if suffix in (".html", ".pdf"):
+        raise FairnessError(
+            f"--output {arguments.output.name}: diff writes text and Markdown. Name a file that ends in .md."
+        )
     as_markdown = (arguments.format or ("markdown" if suffix == ".md" else "terminal")) == "markdown"
     width = shutil.get_terminal_size((80, 24)).columns
     if arguments.log:

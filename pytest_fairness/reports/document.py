@@ -29,6 +29,8 @@ def report_document(
     seconds: float,
     requests: Mapping[str, float | None],
     targets: Mapping[str, str] | None = None,
+    target_version: str | None = None,
+    commit: str | None = None,
     failures: Mapping[str, int] | None = None,
     oldest_reused: float | None = None,
     notes: Iterable[RunNote] = (),
@@ -43,6 +45,8 @@ def report_document(
         seconds: duration of the run.
         requests: number of requests for each name in `REQUEST_COUNTS` (0 if a name is missing), and `cost`.
         targets: the audited targets by name, for a run with several targets.
+        target_version: version of the target that the user set, if any.
+        commit: id of the commit of the project that was tested, and whether it had uncommitted changes, if known.
         failures: number of failed requests by error message, the most frequent first.
         oldest_reused: arrival time of the oldest reused response, in seconds since the epoch; `None` without reuse.
         notes: notes on the whole run.
@@ -57,6 +61,8 @@ def report_document(
         "schema": SCHEMA_VERSION,
         "tool": f"pytest-fairness {tool_version}",
         "target": target,
+        "target_version": target_version,
+        "commit": commit,
         "started": started,
         "seconds": round(seconds, 3),
         "requests": {

@@ -276,9 +276,13 @@ def _sent(document: Mapping[str, Json]) -> str:
     requests = document["requests"]
     failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
     cost = "" if requests["cost"] is None else f", cost {number(requests['cost'])}"
-    tokens = f"{requests['prompt_tokens']:,} prompt and {requests['completion_tokens']:,} completion tokens{cost}"
+    tokens = ""
+    if requests["prompt_tokens"] or requests["completion_tokens"]:  # not every target reports them
+        tokens = f"; {requests['prompt_tokens']:,} prompt and {requests['completion_tokens']:,} completion tokens"
+    commit = f", commit {document['commit']}" if document.get("commit") else ""
+    version = f", version {document['target_version']} of the target" if document.get("target_version") else ""
     when = str(document["started"]).replace("T", " ").replace("Z", " UTC")
     return (
-        f"<sub>{escaped(document['tool'])}, {escaped(when)}; {requests['sent']:,} requests sent, "
-        f"{requests['reused']:,} reused{reused_age(document)}{failed}; {tokens}</sub>"
+        f"<sub>{escaped(document['tool'])}, {escaped(when + version + commit)}; {requests['sent']:,} requests sent, "
+        f"{requests['reused']:,} reused{reused_age(document)}{failed}{tokens}{cost}</sub>"
     )

@@ -21,7 +21,15 @@ interval of the difference excludes 0.
 ORDER: Sequence[State] = ("worse", "new", "removed", "value changed", "better", "unchanged")
 """Order in which items are listed."""
 
-FACTS = ("target", "tool", "started", "seconds")
+FACTS = {
+    "target": "target",
+    "target_version": "version of the target",
+    "commit": "commit",
+    "tool": "tool",
+    "started": "started",
+    "seconds": "seconds",
+}
+"""Names of facts about runs; reports of earlier versions lack some."""
 REQUESTS = {
     "prompt_tokens": "prompt tokens",
     "completion_tokens": "completion tokens",
@@ -83,7 +91,7 @@ def compare(old: Mapping[str, Json], new: Mapping[str, Json]) -> RunComparison:
     )
     items = [_change(*key, old_items.get(key), new_items.get(key)) for key in sorted({*old_items, *new_items})]
     facts: list[tuple[str, Json, Json]] = [
-        *((name, old[name], new[name]) for name in FACTS),
+        *((title, old.get(name), new.get(name)) for name, title in FACTS.items()),
         *((name, old["summary"].get(name, 0), new["summary"].get(name, 0)) for name in COUNTS),
         *(
             (REQUESTS.get(name, f"requests {name}"), count, new["requests"][name])

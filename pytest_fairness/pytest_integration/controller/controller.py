@@ -14,6 +14,7 @@ import pytest
 
 from pytest_fairness.asking.request_counts import failure_counts
 from pytest_fairness.asking.store.maintenance import prune
+from pytest_fairness.baselines.git import commit_description
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.pytest_integration.configuration import folder_in_repository, root_from_here
 from pytest_fairness.pytest_integration.controller.baseline_writer import by_baseline, write_baseline
@@ -121,6 +122,8 @@ class Controller:
             results,
             tool_version=__version__,
             target=self._target_names(),
+            target_version=self._settings.target_version,
+            commit=commit_description(self._settings.root),
             targets={name: self._run.targets.named(name).name for name in self._settings.targets},
             started=self._run.started,
             seconds=time.time() - self._run.started,

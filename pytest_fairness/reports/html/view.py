@@ -254,6 +254,12 @@ class View:
         return int(requests["sent"] + requests["reused"])
 
     @property
+    def served_models(self) -> Sequence[str]:
+        """Return the names of the models that the server reported, without repetitions."""
+        served = (item["details"].get("served_model") for item in self.document["items"])
+        return sorted({str(model) for model in served if model is not None})
+
+    @property
     def duration(self) -> str:
         """Return the duration of the run as text."""
         return filters.duration(self.document["seconds"])

@@ -115,6 +115,15 @@ def test_a_worse_value_is_shown_in_words_with_a_table_and_answers(project: Proje
     assert diff_file.read_text("utf-8") == shown
 
 
+def test_a_page_is_refused_because_diff_writes_text_and_markdown(project: Project, diff: Callable[..., str]) -> None:
+    write(project, {JSD: entry()})
+    project.commit()
+    assert diff("-o", "diff.html") == (
+        "error: --output diff.html: diff writes text and Markdown. Name a file that ends in .md.\n"
+    )
+    assert not (project.path / "diff.html").exists()
+
+
 def test_chance_has_no_cause(project: Project, diff: Callable[..., str]) -> None:
     write(project, {JSD: entry(error=0.05)})
     project.commit()

@@ -388,3 +388,11 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
     expected = r"\(jinja2 not found\)\. Install it: pip install 'pytest-fairness\[report\]'"
     with pytest.raises(FairnessError, match=expected):
         pages.require_extra()
+
+
+def test_the_run_names_the_models_that_the_server_reported() -> None:
+    document = report(result(), result(value="Asian"))
+    for item in document["items"]:
+        item["details"]["served_model"] = "gpt-x-2026-05"
+    assert "<dt>served</dt><dd>gpt-x-2026-05</dd>" in html.report(document, {})
+    assert "<dt>served</dt>" not in html.report(report(result()), {})
