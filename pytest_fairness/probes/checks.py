@@ -95,7 +95,7 @@ def unknown_columns(data: Content, names: Collection[str]) -> Iterator[Diagnosti
     """Yield a diagnostic for each key of `responses.columns` that is not in `names`."""
     for name in mapping(mapping(data.get("responses")).get("columns")):
         if name not in names:
-            message = f"{quoted(name)} is no name that this probe reads{suggestion(name, names)}"
+            message = f"{quoted(name)} is not a name that this probe reads{suggestion(name, names)}"
             yield Diagnostic(("responses", "columns", name), message, at_key=True)
 
 

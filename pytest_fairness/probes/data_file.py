@@ -36,7 +36,7 @@ class DataFile(ProbeModel):
     def _has_known_suffix(cls, file: Path) -> Path:
         if file.suffix.casefold() not in cls.suffixes:
             raise PydanticCustomError(
-                "file", "{named} is no file of {holds}: its name must end in {suffixes}",
+                "file", "{named} is not a file of {holds}: its name must end in {suffixes}",
                 {"named": quoted(file.name), "holds": cls.holds, "suffixes": ", ".join(cls.suffixes)},
             )  # fmt: skip
         return file

@@ -51,7 +51,7 @@ class Document:
     def find(self, location: Location) -> tuple[Node, Location, bool]:
         """Return the node at a location, the location of that node, and whether every part of the location was found.
 
-        Parts of the location that are no key or index of the file are skipped: missing keys, and names by which
+        Parts of the location that are not a key or index of the file are skipped: missing keys, and names by which
         pydantic distinguishes the alternatives of a union type.
         """
         node, found = self.root, []

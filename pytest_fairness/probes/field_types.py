@@ -75,7 +75,7 @@ def _inside_folder(path: Path, info: ValidationInfo) -> Path:
         inside = found.is_relative_to(folder) and not path.is_absolute()
         exists = inside and found.is_file()
     except (OSError, ValueError, RuntimeError):
-        raise PydanticCustomError("file", "{named} is no file that can be read", {"named": named}) from None
+        raise PydanticCustomError("file", "{named} is not a file that can be read", {"named": named}) from None
     if not inside:
         raise PydanticCustomError(
             "file", "{named} lies outside the probe's folder: put it beside the probe file", {"named": named}

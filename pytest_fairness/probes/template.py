@@ -52,7 +52,7 @@ def diagnostics(template: str, names: Collection[str]) -> Iterator[Diagnostic]:
             cure = suggestion(name, names) or ": no axis is declared"
             message = f"unknown placeholder {quoted(piece)}{cure}"
         else:
-            message = f"{quoted(piece)} is no placeholder: only a name may stand between braces; {_LITERAL}"
+            message = f"{quoted(piece)} is not a placeholder: only a name may stand between braces; {_LITERAL}"
         yield Diagnostic((), message, piece=piece, occurrence=template.count(piece, 0, match.start()))
 
 

@@ -67,7 +67,7 @@ class OpenAIEmbedder(OpenAITarget):
     likelihoods = False
     lasting = True
     setting = "`embeddings` in the probe file"
-    serves = "embeddings endpoint"
+    serves = "an embeddings endpoint"
 
     def __init__(self, model: str, settings: RunSettings) -> None:
         super().__init__(model, settings)

@@ -141,7 +141,7 @@ def test_values_are_cosines_of_the_vectors(texts: Project, server: ChatServer) -
         (Reply("too long", status=400), "HTTP 400 from http://127.0.0.1"),
         (
             Reply("no such model", status=404),
-            "knows no model 'small', or is no embeddings endpoint (HTTP 404: no such mo",
+            "knows no model 'small', or is not an embeddings endpoint (HTTP 404: no such mo",
         ),
         (Reply("no", status=401), "asks for an API key (HTTP 401)"),
     ],

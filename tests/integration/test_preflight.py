@@ -27,7 +27,7 @@ def no_model(status: int, text: str = "no such model") -> ChatServer:
     [
         (401, "rejects the key (HTTP 401). Check --fairness-base-url and OPENAI_API_KEY", 1),
         (403, "rejects the key (HTTP 403). Check --fairness-base-url and OPENAI_API_KEY", 1),
-        (404, "knows no model 'tiny', or is no chat endpoint (HTTP 404: no such model)", 1),
+        (404, "knows no model 'tiny', or is not a chat endpoint (HTTP 404: no such model)", 1),
         (400, WITH_KEY, 2),
         (422, WITH_KEY, 2),
     ],

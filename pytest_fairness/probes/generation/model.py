@@ -57,7 +57,7 @@ def _packaged(names_given: bool) -> bool:
 
 def _one_name(name: str) -> str:
     if not first_names.folded([name]):
-        raise PydanticCustomError("names", "is no name: a name has at least two letters")
+        raise PydanticCustomError("names", "is not a name: a name has at least two letters")
     return name
 
 

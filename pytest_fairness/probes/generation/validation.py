@@ -68,7 +68,7 @@ def _intersections(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]
         location: Location = ("intersections", i)
         for j, name in enumerate(crossed):
             if name not in axes:
-                message = f"{quoted(name)} is no axis of this probe{suggestion(name, axes)}"
+                message = f"{quoted(name)} is not an axis of this probe{suggestion(name, axes)}"
                 yield Diagnostic((*location, j), message)
             elif name in crossed[:j]:
                 message = f"{quoted(name)} is repeated: each axis of an intersection occurs once"

@@ -167,7 +167,7 @@ class _Builder:
         start, end = event.start_mark.index, event.end_mark.index
         text = _whole_characters(event.value)
         if text is None:
-            self.errors.append((start, "half of a surrogate pair is no character: write the character itself"))
+            self.errors.append((start, "half of a surrogate pair is not a character: write the character itself"))
             text = event.value.encode("utf-8", errors="replace").decode()
         if not event.implicit[0]:
             return Node(text, start, end, size=len(text) + 1)
@@ -183,7 +183,7 @@ class _Builder:
         elif len(text) <= _MAX_DIGITS and _FLOAT.fullmatch(text):
             value = float(text)
         if _NOT_FINITE.fullmatch(text) or (isinstance(value, float) and abs(value) == float("inf")):
-            self.errors.append((start, f"{text} is no number that can be used here: write a finite number"))
+            self.errors.append((start, f"{text} cannot be used as a number here: write a finite number"))
             value = 0.0
         return Node(value, start, end, written=text, size=len(text) + 1)
 

@@ -115,7 +115,7 @@ class Messages(SdkClient):
 
         Raises:
             RequestFailed: the message has no text.
-            Exception: one of `MALFORMED`; this is no message.
+            Exception: one of `MALFORMED`; the response is not a message.
         """
         parts, reason, usage = message["content"], message.get("stop_reason"), message.get("usage")
         text = "".join(str(part["text"]) for part in parts if part["type"] == "text")

@@ -30,11 +30,11 @@ class Chat(SdkClient):
     Args:
         endpoint: the model and its server.
         setting: name of the setting that names the model, for messages.
-        serves: type of server that the endpoint must be, such as "chat endpoint", for messages.
+        serves: type of server that the endpoint must be, such as "a chat endpoint", for messages.
     """
 
     def __init__(
-        self, endpoint: Endpoint, *, setting: str = "--fairness-target", serves: str = "chat endpoint"
+        self, endpoint: Endpoint, *, setting: str = "--fairness-target", serves: str = "a chat endpoint"
     ) -> None:
         super().__init__(openai, endpoint)
         self._setting, self._serves = setting, serves
@@ -162,7 +162,7 @@ class Chat(SdkClient):
         match status:
             case 404:
                 return TargetError(
-                    f"{self._name}: {self._endpoint} knows no model {self._model!r}, or is no {self._serves} (HTTP "
+                    f"{self._name}: {self._endpoint} knows no model {self._model!r}, or is not {self._serves} (HTTP "
                     f"404: {shown}). Check {self._setting} and {self._where}."
                 )
             case 429 if getattr(error, "code", None) == "insufficient_quota":
@@ -181,7 +181,7 @@ class Chat(SdkClient):
 
         Raises:
             RequestFailed: the completion has no text.
-            Exception: one of `MALFORMED`; this is no chat completion.
+            Exception: one of `MALFORMED`; the response is not a chat completion.
         """
         choice = completion["choices"][0]
         message = choice["message"]

@@ -27,12 +27,12 @@ class OpenAITarget(ApiTarget["Chat"]):
 
     Class attributes:
         setting: name of the setting that names the model, for messages.
-        serves: type of server that the endpoint must be, such as "chat endpoint", for messages.
+        serves: type of server that the endpoint must be, such as "a chat endpoint", for messages.
     """
 
     likelihoods = True
     setting: ClassVar[str] = "--fairness-target"
-    serves: ClassVar[str] = "chat endpoint"
+    serves: ClassVar[str] = "a chat endpoint"
 
     def __init__(self, model: str, settings: RunSettings) -> None:
         self._own_url = settings.base_url

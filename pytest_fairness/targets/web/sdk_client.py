@@ -146,7 +146,7 @@ def batch_id(value: Json) -> str:
     """Return an id that a server gives to a batch or a file.
 
     Raises:
-        ValueError: this is no id that can be part of an address.
+        ValueError: the value is not an id that can be part of an address.
     """
     if not isinstance(value, str) or not BATCH_ID.fullmatch(value):
         raise ValueError(f"not an id: {one_line(value, 80)!r}")

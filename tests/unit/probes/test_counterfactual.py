@@ -238,7 +238,7 @@ def test_errors_of_files_of_records(tmp_path: Path) -> None:
         of_file(tmp_path, "few.csv", CSV, ", sample: 9")
     with pytest.raises(ProbeError, match=r"adult.data:1: 3 fields where UCI's adult.data has 15"):
         of_file(tmp_path, "adult.data", "39, Male, >50K\n")
-    with pytest.raises(ProbeError, match="is no file of records"):
+    with pytest.raises(ProbeError, match="is not a file of records"):
         of_file(tmp_path, "people.xlsx", CSV)
 
 

@@ -97,7 +97,7 @@ audits:
         "1:7: unknown kind 'generatoin': did you mean 'generation'?",
         "2:7: `name` must be letters, digits, '.', '_' and '-', beginning with a letter or digit, as it names files",
         "5:11: unknown placeholder '{rase}': did you mean 'race'?",
-        f"5:22: '{{race.__class__}}' is no placeholder: only a name may stand between braces; {LITERAL}",
+        f"5:22: '{{race.__class__}}' is not a placeholder: only a name may stand between braces; {LITERAL}",
         f"6:9: a single '{{' in a prompt: {LITERAL}",
         '7:5: `prompt[1]` must be text, but no without quotes is a boolean: write "no"',
         '9:22: `axes.race.unmarked` must be text, but no without quotes is a boolean: write "no"',
@@ -116,7 +116,7 @@ audits:
         "14:1: the key 'trials' is already used in line 13: keep one of them",
         "15:25: `sampling.temperature` must be at least 0, not -1",
         "15:41: `sampling.max_tokens` must be a whole number, not 0.5",
-        "15:53: .inf is no number that can be used here: write a finite number",
+        "15:53: .inf cannot be used as a number here: write a finite number",
         "16:18: `answer.format` must be one of text, list, json, not the text 'jsn': did you mean 'json'?",
         "17:12: `anonymize` must be a list or false or a mapping, not true",
         "18:8: `alpha` must be less than 1, not 1",
@@ -126,7 +126,7 @@ audits:
         "21:15: a variant must change `system` or `prompt`, and this variant changes neither",
         '21:34: `variants.z.prompt[0]` must be text, but 1 is a number: write "1"',
         "22:19: `responses.file`: '../x.csv' lies outside the probe's folder: put it beside the probe file",
-        "22:39: 'rac' is no name that this probe reads: did you mean 'race'?",
+        "22:39: 'rac' is not a name that this probe reads: did you mean 'race'?",
         "22:57: 'text' already has a meaning in this file, so it cannot be a stratum",
         "22:66: 'a' already has a meaning in this file, so it cannot be a stratum",
         "24:16: `audits.svm.limit` must be a number, not the text 'x'",
@@ -153,14 +153,17 @@ audits:
         ("anonymize: {nams: true}", "5:13: unknown key 'nams' in `anonymize`: did you mean 'names'?"),
         ("anonymize: {names: false}", "5:20: `anonymize.names` must be"),
         ("anonymize: {names: []}", "5:20: `anonymize.names` must not be empty"),
-        ("anonymize: {names: [Emily, J.]}", "5:28: `anonymize.names[1]`: is no name: a name has at least two letters"),
+        (
+            "anonymize: {names: [Emily, J.]}",
+            "5:28: `anonymize.names[1]`: is not a name: a name has at least two letters",
+        ),
         (
             "anonymize: {names: true, terms: [1]}",
             '5:34: `anonymize.terms[0]` must be text, but 1 is a number: write "1"',
         ),
         ("responses: {file: 5}", '5:19: `responses.file` must be text, but 5 is a number: write "5"'),
         ("responses: {file: a.csv}", "5:19: `responses.file`: there is no file 'a.csv' in the probe's folder"),
-        ('responses: {file: "a\\0.csv"}', "5:19: `responses.file`: 'a\\x00.csv' is no file that can be read"),
+        ('responses: {file: "a\\0.csv"}', "5:19: `responses.file`: 'a\\x00.csv' is not a file that can be read"),
         (
             "responses: {file: /etc/passwd}",
             "5:19: `responses.file`: '/etc/passwd' lies outside the probe's folder: put it beside the probe file",
@@ -170,7 +173,7 @@ audits:
             "sampling: {seed: 99999999999999999999}",
             "5:18: `sampling.seed` must be at most 2147483647, not 99999999999999999999",
         ),
-        ("sampling: {top_p: 1e999}", "5:19: 1e999 is no number that can be used here: write a finite number"),
+        ("sampling: {top_p: 1e999}", "5:19: 1e999 cannot be used as a number here: write a finite number"),
         ("sampling: {top_p: 1.5}", "5:19: `sampling.top_p` must be at most 1, not 1.5"),
         ("sampling:", "5:10: `sampling` must be a mapping, not empty"),
         ("sampling: {temperatur: 1}", "5:12: unknown key 'temperatur' in `sampling`: did you mean 'temperature'?"),
@@ -200,7 +203,7 @@ audits:
             "x: !!python/object/apply:os.system [ls]",
             "5:4: tags are not read: leave out '!!python/object/apply:os.system'",
         ),
-        ('system: "\\ud83d"', "5:9: half of a surrogate pair is no character: write the character itself"),
+        ('system: "\\ud83d"', "5:9: half of a surrogate pair is not a character: write the character itself"),
     ],
 )
 def test_an_error_is_reported_at_its_position(line: str, error: str) -> None:
@@ -303,7 +306,7 @@ def test_files_stay_in_the_probes_folder(tmp_path: Path) -> None:
         str(folder / "inside.csv"): "outside the probe's folder",
         "notes.txt": "neither CSV, JSON Lines nor Parquet",
         ".": "no file '.' in",
-        "x" * 5000 + ".csv": "no file that can be read",
+        "x" * 5000 + ".csv": "not a file that can be read",
     }.items():
         with pytest.raises(ProbeError, match=re.escape(reason)):
             parse(text.replace("FILE", name).encode(), folder / "p.yaml", KINDS)

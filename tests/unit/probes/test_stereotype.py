@@ -247,5 +247,5 @@ def test_errors_of_recorded_answers(tmp_path: Path, text: str, error: str) -> No
 def test_unknown_column_names_are_errors(tmp_path: Path) -> None:
     (tmp_path / "said.csv").write_text("who\n")
     found = errors(RECORDED.replace("case: who", "cases: who").replace("[city]", "[category]"), tmp_path, tmp_path)
-    assert "'cases' is no name that this probe reads: did you mean 'case'?" in found[0]
+    assert "'cases' is not a name that this probe reads: did you mean 'case'?" in found[0]
     assert "'category' already has a meaning in this file" in found[1]

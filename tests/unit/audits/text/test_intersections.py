@@ -88,7 +88,7 @@ def test_reports_name_both_cells() -> None:
 @pytest.mark.parametrize(
     ("intersections", "faults"),
     [
-        ([["race", "gendre"]], ["'gendre' is no axis of this probe: did you mean 'gender'?"]),
+        ([["race", "gendre"]], ["'gendre' is not an axis of this probe: did you mean 'gender'?"]),
         ([["race"]], ["an intersection names at least two axes; single axes are compared anyway"]),
         ([["age", "race", "age"]], ["'age' is repeated: each axis of an intersection occurs once"]),
         ([["race", "age"], ["age", "race"]], ["this intersection is repeated"]),
