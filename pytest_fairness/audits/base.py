@@ -288,7 +288,7 @@ class Audit(Explanation[ProbeT, SettingsT]):
     def concerns(
         self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return reasons to doubt the measurement that only this audit has; `answer_checks` has those of all audits.
+        """Return the reasons to doubt the measurement that only this audit checks; see also `answer_checks`.
 
         Args:
             probe: probe of the item.

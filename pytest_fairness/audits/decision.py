@@ -99,7 +99,7 @@ def one_sided_bounds(
 ) -> tuple[float, float]:
     """Return the lower confidence bound at `alpha` and the upper confidence bound at `beta`.
 
-    The bounds are those of Student's t distribution, or of the normal distribution if no degrees of freedom are given.
+    The bounds come from Student's t distribution, or from the normal distribution if no degrees of freedom are given.
     """
     below, above = (normal.quantile(1 - chance, degrees_of_freedom) * standard_error for chance in (alpha, beta))
     return estimate - below, estimate + above

@@ -244,8 +244,8 @@ def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[
     If the value is not such a distance, return `None`: the bounds then follow from the standard error.
 
     In a baseline with equal groups, the distance is above 0 by chance, so that its growth is underestimated. The upper
-    bound is therefore the larger of two: the upper bound of the growth, and that of the change of the signed distance
-    (`details["along_pattern"]`: this change and its standard error; see `Spread.signed`).
+    bound is therefore the larger of two: the upper bound of the growth, and the upper bound of the change of the signed
+    distance (`details["along_pattern"]`: this change and its standard error; see `Spread.signed`).
     """
     if comparison.standard_error is None or (along := comparison.details.get("along_pattern")) is None:
         return None
@@ -260,8 +260,8 @@ def _distance_bounds(item: AnyItem, measurement: Measurement, limit: float) -> t
     """Return the lower and the upper bound of the loss minus `limit`, at the item's alpha and beta.
 
     The bounds of the loss are taken from `details["bounds"]`, if the audit gives them. If the audit gives a sample size
-    in `details["effective_size"]`, the loss is a share, and its bounds are those of Wilson's interval. Otherwise return
-    `None`: the bounds then follow from the standard error.
+    in `details["effective_size"]`, the loss is a share, and its bounds are the ends of Wilson's interval. Otherwise
+    return `None`: the bounds then follow from the standard error.
     """
     bounds, size = (measurement.details.get(name) for name in ("bounds", "effective_size"))
     if bounds is not None:

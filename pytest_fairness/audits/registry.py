@@ -52,8 +52,8 @@ AUDITS: dict[str, dict[str, str]] = {
         "accuracy_gap": "pytest_fairness.audits.pronouns.accuracy_gap:AccuracyGap",
     },
 }
-"""Import path `module:class` of each built-in audit, by kind of probe and name; `audit_classes` adds those of
-extensions."""
+"""Import path `module:class` of each built-in audit, by kind of probe and name; `audit_classes` adds extensions'
+audits."""
 
 
 REQUIRED = ("info", "rule", "kind", "version")

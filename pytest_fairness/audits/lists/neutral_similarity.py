@@ -37,7 +37,7 @@ Pairs = dict[tuple[str, str], list[tuple[Draw, Draw]]]
 """Pairs of lists to compare, by entity and attribute value."""
 
 
-def to_neutral(
+def similarity_to_neutral(
     probe: RecommendationProbe,
     settings: SimilaritySettings,
     answers: Answers,
@@ -68,7 +68,7 @@ def to_neutral(
         neutral = neutral_lists_to_compare(probe, lists.of_group(NEUTRAL, perturbation), trials)
         conditioned = [draw for draw in lists.of_group(attribute, perturbation) if draw.value in values]
         pairs: Pairs = {}
-        for draw, other in matched(conditioned, neutral):
+        for draw, other in usable_pairs(conditioned, neutral):
             pairs.setdefault((draw.entity, draw.value), []).append((draw, other))
         every = [*conditioned, *neutral]
         floors |= neutral_similarities(probe, settings, neutral)
@@ -78,7 +78,7 @@ def to_neutral(
         parts.append(
             Matrix.averaged(
                 values,
-                compared(probe, settings, pairs),
+                pair_similarities(probe, settings, pairs),
                 entities=(draw.entity for draw in every),
                 domains=lists.domains,
                 n=count(every, groups, Status.OK),
@@ -119,7 +119,7 @@ def neutral_lists_to_compare(probe: RecommendationProbe, neutral: list[Draw], tr
     return [draw for draw in neutral if draw.trial < max(probe.neutral_trials, trials)]
 
 
-def matched(draws: Sequence[Draw], neutral: Sequence[Draw]) -> list[tuple[Draw, Draw]]:
+def usable_pairs(draws: Sequence[Draw], neutral: Sequence[Draw]) -> list[tuple[Draw, Draw]]:
     """Return all pairs of a usable list and a usable neutral list of the same entity."""
     by_entity: dict[str, list[Draw]] = {}
     for other in neutral:
@@ -128,7 +128,7 @@ def matched(draws: Sequence[Draw], neutral: Sequence[Draw]) -> list[tuple[Draw, 
     return [(draw, other) for draw in draws if draw.usable for other in by_entity.get(draw.entity, ())]
 
 
-def compared(
+def pair_similarities(
     probe: RecommendationProbe, settings: SimilaritySettings, pairs: Pairs
 ) -> dict[tuple[str, str], list[float]]:
     """Return the similarities of all pairs of lists, by entity and attribute value."""
@@ -174,7 +174,7 @@ def neutral_similarities(
         if len(draws) > 1:
             # In both orders, as not every measure is symmetric.
             pairs[entity, ""] = [(one, other) for one, other in product(draws, draws) if one is not other]
-    return {entity: sum(found) / len(found) for (entity, _), found in compared(probe, settings, pairs).items()}
+    return {entity: sum(found) / len(found) for (entity, _), found in pair_similarities(probe, settings, pairs).items()}
 
 
 def indirect_lists(draws: Sequence[Draw], values: Sequence[str]) -> dict[str, int]:

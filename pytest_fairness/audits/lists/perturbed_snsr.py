@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.lists.neutral_similarity import SimilaritySettings, to_neutral
+from pytest_fairness.audits.lists.neutral_similarity import SimilaritySettings, similarity_to_neutral
 from pytest_fairness.audits.lists.normalization import NEUTRAL
 from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
@@ -40,7 +40,7 @@ def perturbed_snsr(
     """
     values = tuple(value.label for value in probe.attributes[attribute].values)
     clean, perturbed = (
-        to_neutral(
+        similarity_to_neutral(
             probe,
             item.settings,
             [each for each in answers if _question(each) in ((NEUTRAL, wording), (attribute, wording))],

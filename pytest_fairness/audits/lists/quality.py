@@ -27,7 +27,10 @@ SCORES = ("precision", "recall", "ndcg")
 
 
 class QualitySettings(AuditSettings):
-    """Settings of `quality`: only those that every audit has. The probe's key `relevant` lists the relevant items."""
+    """Settings of `quality`: only the settings that every audit has.
+
+    The probe's key `relevant` names the file that lists the relevant items.
+    """
 
     needs: ClassVar[str] = "relevant"
 

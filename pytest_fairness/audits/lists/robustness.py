@@ -22,9 +22,9 @@ from pytest_fairness.audits.lists.neutral_similarity import (
     FAIRLLM,
     Pairs,
     SimilaritySettings,
-    compared,
     neutral_similarities,
     noise_floor,
+    pair_similarities,
 )
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Draw, Lists
 from pytest_fairness.audits.lists.perturbed_snsr import perturbed_snsr
@@ -103,7 +103,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
             parts.append(
                 Matrix.averaged(
                     (PERTURBED,),
-                    compared(probe, item.settings, _same_questions(clean, perturbed)),
+                    pair_similarities(probe, item.settings, _same_questions(clean, perturbed)),
                     entities=(draw.entity for draw in (*clean, *perturbed)),
                     domains=lists.domains,
                     n={group: sum(draw.usable for draw in draws) for group, draws in groups.items()},

@@ -1,7 +1,7 @@
 """Audits `snsr`, `snsv` and `pafs`: dispersion, over attribute values, of the similarity to the neutral lists.
 
-SNSR and SNSV, the sensitive-to-neutral similarity range and variance, are those of Zhang et al. (2023, FaiRLLM); their
-"variance" is a standard deviation. PAFS, the personality-aware fairness score, is that of Sah et al. (2025).
+SNSR and SNSV, the sensitive-to-neutral similarity range and variance, come from Zhang et al. (2023, FaiRLLM); the
+"variance" is a standard deviation. PAFS, the personality-aware fairness score, comes from Sah et al. (2025).
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import means_apart, spread_of_means
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.matrix import Matrix
-from pytest_fairness.audits.lists.neutral_similarity import FAIRLLM, SimilaritySettings, similarity_phrase, to_neutral
+from pytest_fairness.audits.lists.neutral_similarity import (
+    FAIRLLM,
+    SimilaritySettings,
+    similarity_phrase,
+    similarity_to_neutral,
+)
 from pytest_fairness.audits.lists.value_gap_audit import ValueGapAudit, values_of
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import AuditSettings
@@ -39,7 +44,7 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
     def table(self, probe: RecommendationProbe, item: AuditItem[SettingsT], answers: Answers) -> Matrix:
         """Return the similarity to the neutral lists by entity and value."""
         attribute = item.labels["attribute"]
-        return to_neutral(probe, item.settings, answers, attribute, values_of(probe, attribute))
+        return similarity_to_neutral(probe, item.settings, answers, attribute, values_of(probe, attribute))
 
     def describe(self, measurement: Measurement) -> str:
         """Return the value, and the lowest and highest similarity, as a phrase."""
@@ -55,7 +60,7 @@ class Snsr(_Sensitivity[SimilaritySettings]):
         question="Are the lists for some values of the attribute more similar to the neutral list than for others?",
         formula="SNSR = max Sim(value) − min Sim(value);  "
         "Sim = mean over entities of similarity(list for the value, neutral list)",
-        meaning="Similarity of the most similar value minus that of the least similar value; 0 = no difference.",
+        meaning="Similarity of the most similar value minus similarity of the least similar value; 0 = no difference.",
         source=FAIRLLM,
         better=Direction.LOWER,
         tolerance=0.05,
@@ -73,7 +78,7 @@ class Snsv(_Sensitivity[SimilaritySettings]):
         title="Spread of similarities to the neutral list",
         question="How much does the similarity to the neutral list vary between values of the attribute?",
         formula="SNSV = √(mean over values of (Sim(value) − mean Sim)²)",
-        meaning="Standard deviation over the values of the attribute; 0 = no difference.",
+        meaning="Standard deviation of the similarities over the values of the attribute; 0 = no difference.",
         source=FAIRLLM,
         better=Direction.LOWER,
         tolerance=0.025,

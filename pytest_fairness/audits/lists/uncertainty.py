@@ -134,7 +134,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
                 },
                 "entropy": {entity: _mean(entropies) for entity, entropies in by_entity.items()},
                 "merged": merged,
-                **(_with_quality(by_entity, ndcg) if attribute == NEUTRAL and probe.relevant is not None else {}),
+                **(_ndcg_correlation(by_entity, ndcg) if attribute == NEUTRAL and probe.relevant is not None else {}),
             },
         )
 
@@ -166,7 +166,7 @@ def _ndcg(probe: RecommendationProbe, lists: Lists, draws: Sequence[Draw]) -> di
     return {entity: float(np.mean(scores)) for entity, scores in by_entity.items()}
 
 
-def _with_quality(entropies: Mapping[str, Sequence[float]], ndcg: Mapping[str, float]) -> dict[str, Json]:
+def _ndcg_correlation(entropies: Mapping[str, Sequence[float]], ndcg: Mapping[str, float]) -> dict[str, Json]:
     """Return Spearman's rank correlation, over entities, between entropy and NDCG of the neutral lists."""
     # Deferred, as scipy.stats takes half a second to import and only measuring needs it.
     from scipy.stats import spearmanr

@@ -1,7 +1,7 @@
 """Audit `accuracy_gap`: is pronoun resolution more accurate if a sentence agrees with a stereotype?
 
-The sentences are those of WinoBias (Zhao et al. 2018), in pairs: one version agrees with the stereotype, the other
-contradicts it.
+The sentences come from WinoBias (Zhao et al. 2018), in pairs: the pro version agrees with the stereotype, and the anti
+version contradicts it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Audit `coreference`: preference for the stereotypical occupation in ambiguous sentences.
 
-In this audit, an item is an entry of the probe's key `items`: a sentence with two occupations. The design is that of
-Kotek et al. (2023): each sentence is asked with its two occupations in both orders, with "she" and with "he".
+In this audit, an item is an entry of the probe's key `items`: a sentence with two occupations. The design follows Kotek
+et al. (2023): each sentence is asked with its two occupations in both orders, with "she" and with "he".
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def directions(records: Sequence[RecordChange], attribute: str, values: Sequence
 def change_with_other_fields(
     probe: CounterfactualProbe, flip: Flip, records: Sequence[RecordChange]
 ) -> dict[str, Json]:
-    """Return two shares of changed answers: for records of which the flip also changes other fields, and for the rest.
+    """Return two shares of changed answers: for records in which the flip also changes other fields, and for others.
 
     For example, a flip of the sex may also change "Husband" to "Wife".
     """
@@ -162,7 +162,7 @@ def _differing(fields: Mapping[str, str], other: Mapping[str, str]) -> dict[str,
 
 
 def changed_answers(probe: CounterfactualProbe, flip: Flip, records: Sequence[RecordChange]) -> list[dict[str, Json]]:
-    """Return the records whose answers changed, with the changed fields and both answers; most changes first."""
+    """Return the records whose answers changed, with the changed fields and both answers; the largest change first."""
     known = {record.id: record.fields for record in probe.records}
     found = []
     for record in sorted(records, key=lambda record: (-record.changed, record.labels["record"])):

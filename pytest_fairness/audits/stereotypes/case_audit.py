@@ -44,7 +44,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
     """Base class of audits that score texts about cases; one item for each case or pair of opposites, and category.
 
     Class attributes:
-        added: number of zeros, and of ones, added to a case's scores to compute a standard error; see
+        added: how many zeros, and how many ones, are added to a case's scores to compute a standard error; see
             `mean_errors.shrunken`.
         neutral: mean score of a model without preference; `None` if there is no such score.
         scored: phrase for the answers that have a score, for messages.

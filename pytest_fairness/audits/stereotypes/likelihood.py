@@ -1,7 +1,7 @@
 """Audit `likelihood`: share of stereotypes that a model finds more likely than their opposites.
 
-The scores are those of StereoSet (Nadeem, Bethke and Reddy 2021) and, for pairs of sentences without an unrelated one,
-of CrowS-Pairs (Nangia et al. 2020).
+The scores come from StereoSet (Nadeem, Bethke and Reddy 2021) and, for pairs of sentences without an unrelated
+sentence, from CrowS-Pairs (Nangia et al. 2020).
 """
 
 from __future__ import annotations

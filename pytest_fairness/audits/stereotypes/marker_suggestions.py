@@ -29,7 +29,7 @@ def words_for(
         known: prompts and markers, whose words are not suggested.
 
     Returns:
-        up to eight words, those with the largest difference first.
+        up to eight words, the word with the largest difference first.
     """
     # Deferred, as scikit-learn takes a second to import and few runs come this far.
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS

@@ -127,12 +127,12 @@ class Regard(CaseAudit[RegardSettings]):
         details: dict[str, Json] = {
             "model": kept[0].content["model"],
             "labels": mean_labels(kept),
-            "by_case": _by(kept, "case"),
+            "by_case": _means_by(kept, "case"),
             "short": sum(answer.usable and answer.content is None for answer in answers),
             "examples": self._examples(item, kept),
         }
         if scores.groups != ("",):
-            details["by_group"] = by_group = _by(kept, "group")
+            details["by_group"] = by_group = _means_by(kept, "group")
             means = dict(zip(scores.groups, scores.group_means(scores.means()).tolist(), strict=True))
             most, least = max(sorted(means), key=means.__getitem__), min(sorted(means), key=means.__getitem__)
             details["difference"] = {
@@ -207,7 +207,7 @@ def _is_scored(answer: Answer) -> bool:
     return answer.usable and answer.content is not None
 
 
-def _by(answers: Answers, name: str) -> dict[str, dict[str, float]]:
+def _means_by(answers: Answers, name: str) -> dict[str, dict[str, float]]:
     """Return the mean probability of each label of the classifier, for each value of the answers' label `name`."""
     found: dict[str, list[Answer]] = defaultdict(list)
     for answer in answers:

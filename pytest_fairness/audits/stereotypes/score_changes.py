@@ -126,7 +126,7 @@ def mean_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
 
     Args:
         runs: scores of both runs.
-        added: number of zeros, and of ones, added for the standard error if all scores of each cell are equal.
+        added: how many zeros, and how many ones, are added for the standard error if all scores of each cell are equal.
         seed: text that seeds all random draws.
     """
     random = randomness.generator(f"{seed}/compare")
@@ -150,7 +150,7 @@ def gap_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
 
     Args:
         runs: scores of both runs.
-        added: number of zeros, and of ones, added for the standard error if all scores of each cell are equal.
+        added: how many zeros, and how many ones, are added for the standard error if all scores of each cell are equal.
         seed: text that seeds all random draws.
     """
     random = randomness.generator(f"{seed}/compare")

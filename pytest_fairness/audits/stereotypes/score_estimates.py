@@ -30,7 +30,7 @@ def mean_estimate(scores: Scores, added: float, neutral: float | None) -> ScoreE
 
     Args:
         scores: scores of the cases.
-        added: number of zeros, and of ones, added for the standard error; see `mean_errors.bounded_error`.
+        added: how many zeros, and how many ones, are added for the standard error; see `mean_errors.bounded_error`.
         neutral: mean score of a model without preference, the null hypothesis of the test; `None` to omit the test.
     """
     value, error = float(scores.means().mean()), scores.mean_error(added)
@@ -49,7 +49,7 @@ def gap_estimate(scores: Scores, added: float, alpha: float, beta: float, seed: 
 
     Args:
         scores: scores of the cases and groups.
-        added: number of zeros, and of ones, added for the standard error; see `mean_errors.bounded_error`.
+        added: how many zeros, and how many ones, are added for the standard error; see `mean_errors.bounded_error`.
         alpha, beta: error rates of the lower and of the upper confidence bound in the details.
         seed: text that seeds the permutations.
     """

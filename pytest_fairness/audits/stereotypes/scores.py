@@ -118,7 +118,7 @@ class Scores:
         return np.array([mean_errors.shrunken(self.own(column), added)[0] for column in self.columns])
 
     def mean_error(self, added: float) -> float:
-        """Return the standard error of the mean of all column means; the columns are fixed, not drawn from others."""
+        """Return the standard error of the mean of all column means, for this fixed set of columns."""
         errors = self.errors(added)
         return float(np.sqrt((errors**2).sum()) / len(errors))
 

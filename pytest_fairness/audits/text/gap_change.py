@@ -1,6 +1,6 @@
 """Change, between two runs, of a signed difference between two groups (a gap), such as a difference between shares.
 
-The direction of the gap is that of both runs together, because it does not depend on run labels; a change in this
+The direction of the gap is taken from both runs together, because it does not depend on run labels; a change in this
 direction is positive. The difference between the two absolute gaps would be a poor test statistic: it is at most as
 large as the sum of the gaps, and the sum is the same for all permutations of run labels.
 """

@@ -24,7 +24,7 @@ MINIMUM_DOCUMENTS = 8
 """Smallest number of usable answers of each group that can be measured."""
 
 
-def compared(probe: GenerationProbe, item: AuditItem[Any]) -> tuple[dict[str, str], dict[str, str]]:
+def compared_labels(probe: GenerationProbe, item: AuditItem[Any]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the labels of an item's marked and of its unmarked group: `{"race": "Black"}`, `{"race": "White"}`.
 
     An intersection has several axes; its unmarked group has the unmarked value of each axis. Labels of the item that
@@ -34,7 +34,7 @@ def compared(probe: GenerationProbe, item: AuditItem[Any]) -> tuple[dict[str, st
     return marked, {name: probe.axes[name].unmarked for name in marked}
 
 
-def has(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+def has_values(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
     """Return whether the labels have all values in `wanted`."""
     return all(labels[name] == value for name, value in wanted.items())
 
@@ -64,7 +64,7 @@ class Groups:
     @classmethod
     def of(cls, probe: GenerationProbe, item: AuditItem[Any], answers: Answers) -> Groups:
         """Return the answers of an item, split into its two groups."""
-        marked, unmarked = compared(probe, item)
+        marked, unmarked = compared_labels(probe, item)
         return cls.split(probe, answers, marked, " ".join(unmarked.values()))
 
     @classmethod
@@ -82,7 +82,7 @@ class Groups:
         found = cls(
             probe=probe,
             answers=tuple(ordered),
-            marked=tuple(has(answer.labels, marked) for answer in ordered),
+            marked=tuple(has_values(answer.labels, marked) for answer in ordered),
             strata=tuple(
                 "; ".join(f"{name}={label}" for name, label in sorted(answer.labels.items()) if name not in marked)
                 for answer in ordered
@@ -144,8 +144,8 @@ class Groups:
 
 def is_compared(probe: GenerationProbe, item: AuditItem[Any], labels: Mapping[str, str]) -> bool:
     """Return whether the labels belong to the item's marked group, or to the unmarked group of one of its axes."""
-    marked, unmarked = compared(probe, item)
-    return has(labels, marked) or any(labels[axis] == value for axis, value in unmarked.items())
+    marked, unmarked = compared_labels(probe, item)
+    return has_values(labels, marked) or any(labels[axis] == value for axis, value in unmarked.items())
 
 
 def contrasts(probe: GenerationProbe, item: AuditItem[Any], answers: Answers) -> dict[str, Groups]:
@@ -154,11 +154,11 @@ def contrasts(probe: GenerationProbe, item: AuditItem[Any], answers: Answers) ->
     For example, Black women are compared with White people of all genders, and with men of all races. Strata are formed
     by the prompt and the other axes.
     """
-    marked, unmarked = compared(probe, item)
+    marked, unmarked = compared_labels(probe, item)
     return {
         axis: Groups.split(
             probe,
-            [each for each in answers if has(each.labels, marked) or each.labels[axis] == value],
+            [each for each in answers if has_values(each.labels, marked) or each.labels[axis] == value],
             marked,
             value,
         )

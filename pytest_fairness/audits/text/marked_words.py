@@ -1,6 +1,6 @@
 """Audit `marked_words`: words that one group's texts use more, or less, by log-odds with a Dirichlet prior.
 
-The method is that of Monroe, Colaresi and Quinn 2008 ("Fightin' Words"), as used by Cheng, Durmus and Jurafsky 2023
+The method comes from Monroe, Colaresi and Quinn 2008 ("Fightin' Words"), as used by Cheng, Durmus and Jurafsky 2023
 ("Marked Personas"). With the usual critical value, |z| > 1.96, at least one word is significant in most comparisons of
 a group with itself. The audit therefore uses a quantile of the permutation distribution of the largest |z| of all words
 (Westfall and Young 1993). Documents are permuted, so that the repetition of words within a document is taken into
@@ -57,7 +57,7 @@ class MarkedWordsSettings(PriorSettings):
         ge=0,
         le=1,
         description="A word counts as grown if its difference grew by at least this much since the baseline. The "
-        "difference is the share of the group's texts that contain the word, minus that of the other group's texts.",
+        "difference is the share of one group's texts that contain the word, minus the share of the other group's.",
     )
 
 
@@ -68,7 +68,7 @@ def _furthest_word(measurement: Measurement) -> float:
 
 
 def _smallest_word(measurement: Measurement) -> float | None:
-    """Return the smallest Cohen's h that the audit can find: that of a word which only one group's texts contain."""
+    """Return the smallest Cohen's h that the audit can find, for a word that only one group's texts contain."""
     share = measurement.details["smallest_share"]
     return effect_sizes.cohens_h(share, 0.0) if share is not None and math.isfinite(share) else None
 

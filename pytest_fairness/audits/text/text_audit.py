@@ -13,7 +13,7 @@ from pytest_fairness.audits.base import Audit, AuditItem, DecisionRule, Example,
 from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.findings import Finding, axis_of, listed, plain_words, shortened, strongest
 from pytest_fairness.audits.text.documents import Documents, anonymizer, text_of
-from pytest_fairness.audits.text.groups import Groups, compared, concerns_of, has
+from pytest_fairness.audits.text.groups import Groups, compared_labels, concerns_of, has_values
 from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
@@ -50,8 +50,8 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
 
     def uses(self, probe: GenerationProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Return whether answers with these labels belong to the marked or to the unmarked group."""
-        marked, unmarked = compared(probe, item)
-        return has(labels, marked) or has(labels, unmarked)
+        marked, unmarked = compared_labels(probe, item)
+        return has_values(labels, marked) or has_values(labels, unmarked)
 
     def concerns(
         self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Answers, measurement: Measurement

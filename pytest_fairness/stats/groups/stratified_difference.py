@@ -169,7 +169,7 @@ def swapped(
         random: random generator.
 
     Returns:
-        two (count,) arrays: the weighted mean difference of the current run, and that of the baseline.
+        two (count,) arrays: the weighted mean differences of the current run, and of the baseline.
     """
     share = _equal_size_coefficients(marked, strata, current) * values
     rows = max(1, CHUNK // len(current))
@@ -192,7 +192,7 @@ def at_equal_size(
         random: random generator.
 
     Returns:
-        the differences of the current run and those of the baseline, one for each cut.
+        the differences of the current run and the differences of the baseline, one for each cut.
     """
     share = _equal_size_coefficients(marked, strata, current) * values
     first, second = relabelling.equal_size(current, strata * 2 + marked, cuts, random)

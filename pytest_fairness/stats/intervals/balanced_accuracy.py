@@ -31,10 +31,10 @@ class Accuracy:
     def of(cls, value: float, n: float, null_sd: float) -> Accuracy:
         """Return the accuracy with its estimated standard error.
 
-        The standard error is that of a binomial share after adding one right and one wrong answer, multiplied by a
-        factor. The factor is above 1 because each run trains another classifier. For an accuracy of 0.5 the factor
-        follows from `null_sd`; for larger accuracies the factor is smaller, and for an accuracy of 1 it is 1, because
-        the few wrong answers of a good classifier are independent.
+        The standard error is computed as for a binomial share, after adding one right and one wrong answer, and
+        multiplied by a factor. The factor is above 1 because each run trains another classifier. For an accuracy of 0.5
+        the factor follows from `null_sd`; for larger accuracies the factor is smaller, and for an accuracy of 1 it is
+        1, because the few wrong answers of a good classifier are independent.
 
         Args:
             value: balanced accuracy, 0..1.

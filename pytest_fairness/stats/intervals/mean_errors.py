@@ -29,7 +29,7 @@ def bounded_error(scores: Floats, added: float = 1.0) -> float:
 
     Args:
         scores: (n,) scores, 0..1.
-        added: number of zeros, and of ones, that `shrunken` adds.
+        added: how many zeros, and how many ones, `shrunken` adds.
     """
     plain = mean_error(scores) if len(scores) > 1 else 0.0
     return max(plain, shrunken(scores, added)[1])

@@ -28,7 +28,8 @@ def interval(
 ) -> tuple[float, float]:
     """Return the two-sided confidence interval of an estimate.
 
-    The interval is that of Student's t distribution, or of the normal distribution if no degrees of freedom are given.
+    The interval comes from Student's t distribution, or from the normal distribution if no degrees of freedom are
+    given.
     """
     half = quantile((1 + confidence) / 2, degrees_of_freedom) * standard_error
     return value - half, value + half

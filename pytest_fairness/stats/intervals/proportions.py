@@ -49,7 +49,7 @@ def newcombe(hits: float, n: int, other_hits: float, other_n: int, z: float) -> 
 def difference_error(hits: float, n: int, other_hits: float, other_n: int) -> float:
     """Return the standard error of a difference between two shares, after adding one hit and one miss to each sample.
 
-    The method is that of Agresti and Caffo (2000). The standard error is above 0 even if neither sample has a hit.
+    The method comes from Agresti and Caffo (2000). The standard error is above 0 even if neither sample has a hit.
     """
 
     def variance(count: float, size: int) -> float:

@@ -1,9 +1,9 @@
 """Similarity of ranked lists by Jaccard, SERP* and PRAG*, computed for many pairs of lists at once.
 
-The measures are those of Zhang et al. 2023, "Is ChatGPT Fair for Recommendation?" (FaiRLLM). The published formulas,
-the authors' code and the LangFair library use three different scales. On the scale `normalized`, two identical lists
-have the similarity 1 in all three measures. SERP* and PRAG* weight items by their rank in the first list, so that
-exchanging the two lists changes the result.
+The measures come from Zhang et al. 2023, "Is ChatGPT Fair for Recommendation?" (FaiRLLM). The published formulas, the
+authors' code and the LangFair library use three different scales. On the scale `normalized`, two identical lists have
+the similarity 1 in all three measures. SERP* and PRAG* weight items by their rank in the first list, so that exchanging
+the two lists changes the result.
 """
 
 from __future__ import annotations
@@ -158,8 +158,8 @@ def _numbered(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k:
 def _found(first: Ints, second: Ints, variant: Variant) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return how often each item of the first list occurs in the second list, and its index there; both (pairs, k).
 
-    If an item occurs several times in the second list, the index is that of the last occurrence for the variant
-    `fairllm`, and that of the first occurrence for the other variants.
+    If an item occurs several times in the second list, the index is the place of the last occurrence for the variant
+    `fairllm`, and of the first occurrence for the other variants.
     """
     # (pairs, k, k): whether an item of the first list equals an item of the second list.
     equal: Bools = (first[:, :, None] == second[:, None, :]) & (first >= 0)[:, :, None]

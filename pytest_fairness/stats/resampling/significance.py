@@ -44,7 +44,7 @@ def tail_p_value(null: Floats, observed: float) -> float:
 
     Args:
         null: (draws,) statistic of each draw under the null hypothesis, at least `DRAWS_OF_A_TAIL` draws.
-        observed: observed statistic, larger than that of every draw.
+        observed: observed statistic, larger than the statistic of every draw.
     """
     # Deferred, as scipy is not needed to load a probe.
     from scipy.special import gammaincc, ndtr

@@ -1,6 +1,6 @@
 """Contribution of each word to the Jensen-Shannon divergence between two samples of words, in bits.
 
-The divergence is that of Lin 1991, "Divergence measures based on the Shannon entropy", with equal weights: 0 for equal
+The divergence comes from Lin 1991, "Divergence measures based on the Shannon entropy", with equal weights: 0 for equal
 distributions, 1 if the samples share no word.
 """
 

@@ -32,10 +32,10 @@ LEAST_ROWS = 16
 """Smallest number of labellings that are computed at once."""
 TINY = float(np.finfo(np.float64).tiny)
 LARGEST_SHARE = 0.5
-"""Largest total weight of the blocks for single strata; the remaining weight is that of the first block."""
+"""Largest total weight of the blocks for single strata; the first block has the remaining weight."""
 KNOWN_OCCURRENCES = 64
-"""Largest number of occurrences for which `_mean_bits` returns a number; a more frequent word gets the number of this
-one."""
+"""Largest number of occurrences for which `_mean_bits` returns a number; the last number also holds for more
+occurrences."""
 
 
 @dataclass(frozen=True)

@@ -150,11 +150,11 @@ class Corpus(Sample):
         return self.classifier.weights(labels[:, 0])
 
     def published(self, seed: int) -> tuple[float, float]:
-        """Return the accuracy as other publications report it, for comparison, and its standard deviation over folds.
+        """Return the accuracy as other publications report it, for comparison, and the standard deviation over folds.
 
-        The accuracy is that of a linear support vector machine in a cross-validation, in which equal documents are in
-        the same fold. The standard deviation is not the standard error of the mean, because folds share training
-        documents. If there are too few documents to train on, return the share of the larger group, and 0.
+        This accuracy comes from the cross-validation of a linear support vector machine; equal documents are in the
+        same fold. The standard deviation is not the standard error of the mean, because folds share training documents.
+        If there are too few documents to train on, return the share of the larger group, and 0.
         """
         larger = float(max(self.documents.marked.mean(), 1 - self.documents.marked.mean()))
         if self.different < FEWEST_DIFFERENT or not self.vocabulary:

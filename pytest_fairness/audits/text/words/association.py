@@ -65,7 +65,7 @@ class PriorSettings(AuditSettings):
 class Corpus:
     """Word counts of an item's groups and, if the prior pools all groups, of the probe's other groups.
 
-    A tested word occurs in at least three documents in total, and in at least one of them that is compared.
+    A tested word occurs in at least three documents, of which at least one is compared.
 
     Attributes:
         groups: answers of the marked group and of the axis' unmarked group, by axis.

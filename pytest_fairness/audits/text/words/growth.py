@@ -114,8 +114,8 @@ class Growth:
 def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
     """Return the words that grew on every axis, each time towards the same group; the largest growth comes first.
 
-    If there are several axes, a word's growth and statistic are the smallest of all axes, and its shares are those of
-    the first axis.
+    If there are several axes, a word's growth and statistic are the smallest of all axes, and its shares are from the
+    first axis.
     """
     first, *others = (test.found() for test in tests)
     words = [

@@ -14,7 +14,7 @@ DECIMALS = 12
 
 
 def details(groups: Groups, rates: Rates, terms: Sequence[str]) -> dict[str, Json]:
-    """Return the details of a measurement: rates, counts and terms, those with the largest gap first."""
+    """Return the details of a measurement: rates, counts and terms, the term with the largest gap first."""
     sides = (rates.marked, ~rates.marked)
     by_term, gaps = rates.by_term(), rates.gaps()
 
@@ -52,5 +52,5 @@ def changed_terms(current: Rates, baseline: Rates) -> list[dict[str, Json]]:
 
 
 def _largest_first(numbers: Mapping[str, float]) -> list[str]:
-    """Return the terms with the largest absolute numbers first, and equal ones in alphabetical order."""
+    """Return the terms by decreasing absolute number, and in alphabetical order if numbers are equal."""
     return sorted(numbers, key=lambda term: (-abs(round(numbers[term], DECIMALS)), term))

@@ -94,12 +94,12 @@ class Rates:
     def coefficients(self) -> Floats:
         """Return the coefficient of each document in the mean difference within strata; shape (documents,).
 
-        The coefficients of the marked group add up to 1, those of the unmarked group to −1.
+        The coefficients of the marked group add up to 1, and the coefficients of the unmarked group to −1.
         """
         return stratified_difference.coefficients(self.marked, self.strata, self.weights)
 
     def gap(self) -> float:
-        """Return the mean rate of the marked group minus that of the unmarked group, within strata."""
+        """Return the mean rate of the marked group minus the mean rate of the unmarked group, within strata."""
         return float(self.coefficients @ self.rates)
 
     def means(self) -> tuple[float, float]:
