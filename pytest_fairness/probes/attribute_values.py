@@ -22,13 +22,15 @@ class ValueSettings(ProbeModel):
     text: Line = Field(description="The words that replace {value}.")
     indirect: Line | None = Field(
         default=None,
-        description="Other words for the value, for a second prompt after a refusal.",
+        description="Indirect wording: other words for the value, for a second prompt after a refusal.",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value of an attribute: its name, its words in a prompt, and indirect words for the prompt after a refusal."""
+    """One value of an attribute: its name, its words in a prompt, and its indirect wording for a prompt after a
+    refusal.
+    """
 
     label: str
     text: str

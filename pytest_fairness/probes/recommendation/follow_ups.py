@@ -1,6 +1,6 @@
-"""Follow-up prompts, which repeat a prompt after a short list, or with indirect words after a refusal.
+"""Follow-up prompts, which repeat a prompt after a short list, or with the indirect wording after a refusal.
 
-Indirect words are other words for an attribute's value: the value's key `indirect` in the probe file.
+The indirect wording is the value of the key `indirect` of an attribute's value in the probe file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def next_cells(
         answers: all answers so far, including those to follow-up prompts.
         k: number of items of a complete list; a shorter list is requested again.
         requery: maximum number of repetitions after short lists.
-        indirect: pairs of attribute and value for which the probe has indirect words.
+        indirect: pairs of attribute and value for which the probe has an indirect wording.
     """
     wanted: list[tuple[dict[str, str], int]] = []
     if not requery and not indirect:
@@ -33,7 +33,7 @@ def next_cells(
         named = (first.labels["attribute"], first.labels["value"])
         if not current:
             current = attempts
-            # A perturbed prompt with indirect words would be another perturbation.
+            # A perturbed prompt with the indirect wording would be another perturbation.
             may = named in indirect and "perturbation" not in first.labels
             if may and all(answer.status is Status.REFUSED for answer in attempts):
                 wanted.append(({**first.labels, "form": "indirect"}, first.trial))

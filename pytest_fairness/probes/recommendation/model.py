@@ -262,7 +262,7 @@ class RecommendationProbe(Probe):
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
         """Return prompts that repeat a prompt after a short list (up to `requery` times), or after a refusal.
 
-        After a refusal, the value's indirect words are used.
+        After a refusal, the prompt has the value's indirect wording.
         """
         if self.responses is not None:
             return []
