@@ -28,9 +28,7 @@ class ValueSettings(ProbeModel):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value of an attribute: its name, its words in a prompt, and its indirect wording for a prompt after a
-    refusal.
-    """
+    """One value of an attribute: its name, its words in a prompt, and its indirect wording (after a refusal)."""
 
     label: str
     text: str

@@ -15,13 +15,13 @@ BATCHED = frozenset({"text", "list", "titles", "json"})
 
 
 class BatchIntent(NamedTuple):
-    """Batch that is to be created, or that a run was creating when it ended.
+    """Batch that is to be created, or whose creation was interrupted by the end of a run.
 
     Attributes:
         token: unique name, which the batch's metadata contains if the provider has metadata.
         file: the provider's id of the file with the requests; empty if there is none.
         size: number of requests.
-        created: when the requests were chosen, in seconds since the epoch.
+        created: time at which the requests were chosen, in seconds since the epoch.
         known: the provider's ids of all other batches in the store.
     """
 
@@ -37,10 +37,10 @@ class BatchStatus(NamedTuple):
 
     Attributes:
         name: the provider's word for the status.
-        ended: whether nothing more will be answered.
+        ended: whether no further requests of the batch will be answered.
         settled: number of requests that are answered or failed so far.
         files: the provider's ids of the files with results.
-        error: why requests without a result have none; `None` if the provider gives no reason.
+        error: the provider's reason why some requests have no result, or `None`.
     """
 
     name: str
@@ -51,7 +51,7 @@ class BatchStatus(NamedTuple):
 
 
 class BatchResult(NamedTuple):
-    """Result of one request of a batch: its key, and its response or the error."""
+    """Result of one request in a batch: the request's key, and its response or error."""
 
     key: str
     outcome: Response | FairnessError

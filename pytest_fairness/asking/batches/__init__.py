@@ -1,1 +1,1 @@
-"""Requests that are sent in batches of a provider: chosen, uploaded, created, polled and recorded."""
+"""Sending of requests in batches of a provider, from the choice of the requests to the record of their results."""

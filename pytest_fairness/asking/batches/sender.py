@@ -1,8 +1,8 @@
-"""Sender of one target's requests in batches: every answer is recorded once, every batch created and paid for once.
+"""Sender of one target's requests in batches: each batch is created and paid for once, each answer recorded once.
 
-The store holds a batch before the provider knows it. So a run that is killed at any step leaves a batch that the next
-run continues: requests not uploaded are uploaded, a batch that was perhaps created is looked up at the provider, and
-results that were not recorded are downloaded again.
+A batch is written to the store before the provider knows the batch. If a run is killed at any step, the next run can
+therefore continue the batch: it uploads requests that were not uploaded, looks up at the provider whether the batch was
+created, and downloads results that were not recorded.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class BatchSender:
             )
 
     def _choose(self, requests: Iterable[Request]) -> int:
-        """Write the requests of the next batches to the store, or count these requests (`batch_collect`)."""
+        """Write the requests of the next batches to the store; with `batch_collect`, only count these requests."""
         chosen: dict[str, Request] = {}
         size = unsubmitted = 0
         rest = (request for request in requests if request.answer_format in BATCHED)
@@ -139,7 +139,7 @@ class BatchSender:
         )
 
     async def _work(self) -> None:
-        """Bring every batch as far as the settings demand."""
+        """Advance the batches until all are recorded; with `batch_submit` or `batch_collect`, until all are created."""
         pause = self._timing.first_poll
         while True:
             progressed, again = False, False
@@ -186,7 +186,8 @@ class BatchSender:
         """Return the batch with the provider's id; create it at the provider if it does not exist there.
 
         Raises:
-            FairnessError: the provider rejects the batch; if this is final, its requests are in no batch any more.
+            FairnessError: the provider rejects the batch; if the rejection is final, the batch is deleted from the
+                store.
         """
         requests = self._table.requests(batch.token)
         lines = [self._client.line(key, request) for key, request in requests.items()]
@@ -232,7 +233,7 @@ class BatchSender:
         self._say(f"batch {batch.remote} of {self._target.name}: {status.name}, results recorded{failed}")
 
     def _record(self, batch: Batch, results: list[BatchResult]) -> None:
-        """Record results in one transaction; leave out requests that are not in the batch, or already recorded."""
+        """Record results in one transaction; leave out those of requests that are not in the batch or already recorded."""
         outcomes = {result.key: self._recordable(result.outcome) for result in results}
         settled = self._store.write(partial(self._write, batch, outcomes))
         for key in settled:

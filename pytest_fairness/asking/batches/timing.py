@@ -10,10 +10,13 @@ class BatchTiming:
     """Pauses and time limits of batches, in seconds.
 
     Attributes:
-        first_poll, longest_poll: pauses between two looks at the status of a batch; they double.
+        first_poll, longest_poll: first and longest pause between two requests for the status of a batch; the pauses
+            double.
         step: time limit of one exchange with the provider, such as the upload of the requests.
-        lease: time after which another machine takes over a batch that a process works on; longer than `step`.
-        settle: time after an attempt to create a batch in which the list of a provider may lack the new batch.
+        lease: time without a sign of life after which another machine takes over the batch of a process; longer than
+            `step`.
+        settle: time after the creation of a batch during which a provider's list of batches may not yet contain the
+            batch.
     """
 
     first_poll: float = 5.0

@@ -1,4 +1,4 @@
-"""Tables of provider batches: which requests a batch will answer, and how far its creation is."""
+"""Tables of provider batches: the requests of each batch, and the state of its creation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BatchState(StrEnum):
     """State of a batch; a batch that has ended is deleted from the tables."""
 
     PLANNED = "planned"
-    """Its requests are chosen; nothing was sent."""
+    """The requests of the batch are chosen; nothing was sent."""
     CREATING = "creating"
     """The request that creates the batch was perhaps sent; the provider may have the batch."""
     CREATED = "created"
@@ -38,7 +38,7 @@ class Batch(NamedTuple):
 
     Attributes:
         token: our name of the batch, which its metadata contains.
-        state: how far its creation is.
+        state: state of the batch's creation at the provider.
         file: the provider's id of the file with its requests; empty if there is none.
         remote: the provider's id of the batch; empty if it is not known.
         created, touched: dates of the batch and of its last change of state, in seconds since the epoch.
@@ -74,7 +74,7 @@ class BatchTable:
         run: RunId,
         max_requests: int | None,
     ) -> int:
-        """Add a batch of the requests that have no recorded answer, no claim and no other batch; return their number.
+        """Add a batch of those requests without a recorded answer, claim or other batch; return their number.
 
         Args:
             token: name of the new batch.
@@ -136,7 +136,7 @@ class BatchTable:
 
     @in_transaction
     def hold(self, token: str, seconds: float) -> bool:
-        """Let this process alone work on a batch; return whether no other process works on it.
+        """Reserve a batch for this process; return `False` if the batch has ended, or another process has reserved it.
 
         Args:
             token: name of the batch.
@@ -152,7 +152,7 @@ class BatchTable:
 
     @in_transaction
     def release(self, token: str) -> None:
-        """Let other processes work on the batch."""
+        """Give up this process's reservation of a batch."""
         query = "UPDATE batches SET expires = 0 WHERE token = ? AND process = ?"
         self.database.execute(query, (token, this_process()))
 

@@ -1,4 +1,4 @@
-"""Client of OpenAI's Batch API: a file of requests is uploaded, and the results are files, too."""
+"""Client of OpenAI's Batch API: requests are uploaded as a file, and results are downloaded as files."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ CLOCK_SKEW = 300.0
 class ChatBatches(Chat):
     """Client of the Files and Batches API.
 
-    The documented limits of a batch are 50,000 requests and 200 MB. Chat completions that must be JSON ask for it in
-    the field `response_format` only if the prompt contains the word JSON, because OpenAI rejects other requests.
+    The documented limits of a batch are 50,000 requests and 200 MB. For answers in JSON, the field `response_format` is
+    set only if the prompt contains the word JSON, because OpenAI rejects other requests with this field.
 
     Args:
         endpoint: the model and its server.

@@ -1,7 +1,7 @@
 """Transport of the HTTP client over aiohttp, which needs half of the CPU time of httpx2's own transport.
 
-The SDKs of OpenAI and Anthropic offer such a transport, too (`DefaultAioHttpClient`). This one reports a broken
-connection as broken, not as a timeout, and takes addresses with a login.
+The SDKs of OpenAI and Anthropic offer such a transport, too (`DefaultAioHttpClient`). Unlike these, this transport does
+not report a broken connection as a timeout, and accepts addresses with a login.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _ERRORS: tuple[tuple[type[Exception], type[httpx2.RequestError]], ...] = (
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
-    """Transport of an `httpx2.AsyncClient`; the connections are aiohttp's.
+    """Transport of an `httpx2.AsyncClient`, which uses connections of aiohttp.
 
     Args:
-        ssl_context: certificates that are accepted.
+        ssl_context: TLS settings with the accepted certificates.
         limits: maximum number of connections, and the time for which an idle connection is kept.
         proxy: HTTP proxy of all requests, or `None`.
     """
@@ -47,7 +47,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         self._session: aiohttp.ClientSession | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request, and return its response, whose body is still to be read."""
+        """Send a request and return its response; the body is not read yet."""
         timeout = request.extensions.get("timeout", {})
         content = await request.aread()
         with _translated_errors():
