@@ -233,7 +233,7 @@ class BatchSender:
         self._say(f"batch {batch.remote} of {self._target.name}: {status.name}, results recorded{failed}")
 
     def _record(self, batch: Batch, results: list[BatchResult]) -> None:
-        """Record results in one transaction; leave out those of requests that are not in the batch or already recorded."""
+        """Record results in one transaction, except for requests that are not in the batch or already have a result."""
         outcomes = {result.key: self._recordable(result.outcome) for result in results}
         settled = self._store.write(partial(self._write, batch, outcomes))
         for key in settled:
