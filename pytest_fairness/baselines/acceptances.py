@@ -120,7 +120,7 @@ class _History:
         return [(commit, date) for commit, _, date in (line.partition(" ") for line in lines.decode().splitlines())]
 
     def changed_files(self, commit: str) -> Iterator[FileChange]:
-        """Yield name, entries before (for each parent that differs) and entries after of each baseline in a commit."""
+        """Yield, for each baseline that a commit changed: name, entries in each differing parent, and new entries."""
         options = ("--root", "-r", "-c", "-z", "--no-commit-id", "--no-renames", "--no-abbrev")
         parts = git(self._place, "diff-tree", *options, commit, "--", self._path).split(b"\0")
         for facts, path in zip(parts[::2], parts[1::2], strict=False):
@@ -130,7 +130,7 @@ class _History:
                 yield name, [self._in_blob(name, blob) for blob in before], self._in_blob(name, after)
 
     def uncommitted(self, commit: str) -> Iterator[FileChange]:
-        """Yield name, entries in the commit and entries in the working tree of each baseline."""
+        """Yield, for each baseline: name, entries in the commit (a list of one), and entries in the working tree."""
         listed = git(self._place, "ls-tree", "-r", "-z", "--full-tree", commit, "--", self._inside)
         blobs = {}
         for line in filter(None, listed.split(b"\0")):

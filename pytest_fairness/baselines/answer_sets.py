@@ -217,7 +217,7 @@ def _read(path: Path, lines: Iterable[str]) -> dict[str, list[Row]]:
 
 
 def _is_plain(row: Json) -> bool:
-    """Return whether the row is valid and has only the required keys; most rows then need no slower validation."""
+    """Return whether the row is valid and has only the required keys, so that it needs no slower validation."""
     return (
         isinstance(row, dict)
         and row.keys() == _PLAIN

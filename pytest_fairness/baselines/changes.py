@@ -59,7 +59,7 @@ class ItemChange:
         info: description of the audit; `None` if the audit is not installed.
         examples: answers that differ.
         comparison: the change as a run measures it from the answers, for an audit whose change is not the difference of
-            two values; `None` if it is the difference, or cannot be measured.
+            two values; `None` for other audits, or if the change cannot be measured.
         description: the comparison as a phrase.
     """
 

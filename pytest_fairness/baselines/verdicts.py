@@ -69,7 +69,7 @@ def decide(
         baseline: baseline of the item, or `None`.
         comparison: comparison of this run with the baseline; `None` if the baseline is missing or stale.
         trials: number of trials, or of the units that `Audit.counted` names; needed for advice on the size of a run.
-            `None` for recorded files.
+            `None` for answers in a file.
         accept: command that makes or accepts a baseline; the verdict's reason shows it.
     """
     limit, tolerance = item.settings.limit, tolerance_of(audit, item)
@@ -266,7 +266,7 @@ def _advice(
     Args:
         audit: the audit that measured the item.
         measurement: measurement of this run.
-        size: number of trials or other units in this run; `None` for recorded files.
+        size: number of trials or other units in this run; `None` for answers in a file.
         factor: factor by which the number of answers in this run and its baseline must grow for a decision.
         baseline: the baseline if the change is undecided, else `None`.
     """

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="COLUMN",
-        help="column, such as the prompt; only answers with the same value are compared; may be repeated",
+        help="compare only answers with the same value in this column, such as the prompt; may be repeated",
     )
     parser.add_argument(
         "--audit",
@@ -120,7 +120,7 @@ def run(arguments: argparse.Namespace) -> None:
         words_of_file(document, found.probe).write(arguments.words)
         print(f"wrote {arguments.words}")
     if arguments.write_probe is not None:
-        print(f"wrote {arguments.write_probe}, which gives the same numbers:")
+        print(f"wrote {arguments.write_probe}; this command measures the same numbers with it:")
         print(shlex.join(["pytest", "--fairness-measure", str(arguments.write_probe)]))
     if failed := sum(result.measurement is None for result in results):
         used = {arguments.group, arguments.text, *arguments.strata}

@@ -58,7 +58,7 @@ class BatchHooks:
         if self._waiting:
             text = (
                 "the batches continue at the provider. Run again to wait for them, or later with "
-                "--fairness-batch-collect to record what is there."
+                "--fairness-batch-collect to record the answers of the batches that have ended."
             )
             for line in wrap(text, terminalreporter._tw.fullwidth, hanging="  "):
                 terminalreporter.write_line(line, bold=True)

@@ -57,7 +57,7 @@ def settings_from(config: pytest.Config) -> RunSettings:
     if config.getoption("fairness_batch_submit") and any(map(config.getoption, (*others, "fairness_batch_collect"))):
         raise pytest.UsageError(
             "--fairness-batch-submit only submits the requests. Remove --fairness-batch-collect, --fairness-replay, "
-            "--fairness-rebaseline and --fairness-measure, and use them in the run that judges."
+            "--fairness-rebaseline and --fairness-measure, and use them in the run that collects."
         )
     if config.getoption("fairness_batch_collect") and config.getoption("fairness_replay"):
         raise pytest.UsageError("--fairness-batch-collect downloads answers, but --fairness-replay does not. Give one.")

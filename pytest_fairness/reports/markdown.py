@@ -59,7 +59,7 @@ def escaped_html(text: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a Markdown table; the cells are Markdown already."""
+    """Return the lines of a Markdown table; the cells are Markdown, so they are not escaped."""
     marks = ["---:" if name in RIGHT_ALIGNED else "---" for name in head]
     return [_row(head), _row(marks), *map(_row, rows)]
 

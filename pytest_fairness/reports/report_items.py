@@ -47,7 +47,7 @@ def severity(item: Item) -> tuple[int, float, str]:
 
 
 def status(item: Item) -> str:
-    """Return the item's verdict; for an item marked `xfail`, whether it failed or passed in spite of the mark."""
+    """Return the item's verdict or, if a mark `xfail` took effect, `KNOWN`, `NO_LONGER_FAILS` or `UNEXPECTED_PASS`."""
     match (item.get("expected_failure") or {}).get("outcome"):
         case "xfailed":
             return KNOWN
@@ -160,7 +160,7 @@ def target_name(name: str) -> str | None:
 
 
 def group_names(item: Item) -> tuple[str, str]:
-    """Return the names of the marked and the unmarked group; a description in place of an unknown name."""
+    """Return the names of the marked and the unmarked group; an unknown name is `the marked group` or `UNMARKED`."""
     groups: Sequence[str] = list(item["n"]) or list(item["missing"])
     values = list(item["labels"].values())
     # The name of a cell consists of its values, such as "Black woman".
@@ -171,7 +171,7 @@ def group_names(item: Item) -> tuple[str, str]:
 
 
 def unmarked_label(name: str) -> str:
-    """Return the name of the unmarked group after the words `the unmarked group`."""
+    """Return the name of the unmarked group in a phrase: `the unmarked group (White)`."""
     return name if name == UNMARKED else f"{UNMARKED} ({name})"
 
 

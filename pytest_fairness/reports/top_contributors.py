@@ -66,7 +66,7 @@ def _marked_words(details: Mapping[str, Json], marked: str, unmarked: str) -> li
     words = [word for word in mappings_in(details.get("words")) if word.get("significant")]
     over = [_marked_word(word) for word in words if (word.get("z") or 0) > 0]
     under = [_marked_word(word) for word in words if (word.get("z") or 0) < 0]
-    return [f"more in {group}: {_listed(side)}" for group, side in ((marked, over), (unmarked, under)) if side]
+    return [f"used more for {group}: {_listed(side)}" for group, side in ((marked, over), (unmarked, under)) if side]
 
 
 def _contributions(words: Sequence[Mapping[str, Json]], marked: str, unmarked: str) -> list[str]:
@@ -74,7 +74,7 @@ def _contributions(words: Sequence[Mapping[str, Json]], marked: str, unmarked: s
         group: [f"{word.get('word')} {number(word.get('bits'))}" for word in words if word.get("side") == side]
         for side, group in (("marked", marked), ("unmarked", unmarked))
     }
-    return [f"more in {group}, bits: {_listed(side)}" for group, side in sides.items() if side]
+    return [f"used more for {group} (bits): {_listed(side)}" for group, side in sides.items() if side]
 
 
 def _top_words(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
@@ -94,7 +94,7 @@ def _terms(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]
     """Return phrases with the lexicon terms that differ most between the groups, and with the odds ratio."""
     terms = mappings_in(details.get("terms"))
     found = [
-        f"more in {group}, per 100 words: {_listed(own)}"
+        f"used more for {group} (per 100 words): {_listed(own)}"
         for group, side, other in ((marked, "marked", "unmarked"), (unmarked, "unmarked", "marked"))
         if (
             own := [
@@ -157,8 +157,10 @@ def _paraphrases(details: Mapping[str, Json]) -> list[str]:
     found = details.get("paraphrases")
     if not isinstance(found, Mapping) or not isinstance(found.get("values"), Mapping):
         return []
-    values = ", ".join(f"prompt {name} {number(value)}" for name, value in found["values"].items())
-    return [f"values by paraphrase: {values}; paraphrasing alone changes the value by {number(found.get('floor'))}"]
+    values = ", ".join(f"prompt {name}: {number(value)}" for name, value in found["values"].items())
+    return [
+        f"values by paraphrase: {values}; paraphrasing alone changes the value by about {number(found.get('floor'))}"
+    ]
 
 
 def _shares(counts: Mapping[str, int], item: Item) -> list[str]:

@@ -176,6 +176,6 @@ def _score(item: ProbeItem, answers: Sequence[Answer]) -> float | None:
 
 
 def _errors_of_value(audit: AnyAudit, errors: Errors) -> Errors:
-    """Return the error rates with the limit as a value of the audit, as in probe files, in place of a loss."""
+    """Return the error rates with their limit, a loss, converted to a value of the audit, as probe files state it."""
     limits = {"higher": -errors.limit, "fifty": 50 + errors.limit}
     return replace(errors, limit=limits.get(audit.info.better, errors.limit))

@@ -66,7 +66,7 @@ def test_a_planted_gap_is_found_and_no_other(letters: Project) -> None:
     assert "Driven by" in found[AGENTIC_ITEM]["reason"]
     assert found[COMMUNAL_ITEM]["verdict"] in ("pass", "inconclusive")
     result = letters.run("--fairness", "-v", target="python:letters:biased")
-    assert says(result, "more in Joseph, per 100 words: lead*")
+    assert says(result, "used more for Joseph (per 100 words): lead*")
     assert says(result, "by document")
 
 

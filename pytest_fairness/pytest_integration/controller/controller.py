@@ -72,7 +72,7 @@ class Controller:
             config.pluginmanager.register(Workers(config, run, self.announce), "fairness-workers")
 
     def announce(self, header: Header) -> None:
-        """Store the header of the run, and check that it allows the run to start.
+        """Store the header of the run; raise an error if the run must not start.
 
         Raises:
             pytest.UsageError: the run makes new baselines, but no target is named.

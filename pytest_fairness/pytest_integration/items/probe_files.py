@@ -86,7 +86,7 @@ class ProbeFiles:
         return None if path is None else shown_path(path, self._root)
 
     def _require_groups(self, probe: Probe, items: Sequence[ProbeItem]) -> None:
-        """Raise `ProbeError` if a mark `xfail` names a group that its audit has no item for."""
+        """Raise `ProbeError` if a mark `xfail` names a group for which its audit has no item."""
         errors = []
         for audit, settings in probe.audits.items():
             if isinstance(settings.xfail, ExpectedFailure):

@@ -25,7 +25,7 @@ def by_case(item: Item, detail: Json) -> Chart | None:
 
 
 def by_group(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of the audit's share in each group, such as the share of refused answers."""
+    """Return a chart of the share that the audit measures in each group, such as the share of refused answers."""
     return _rates(item, detail, "share", "Share by group")
 
 

@@ -62,7 +62,7 @@ def _block(forecast: Forecast) -> Iterator[str]:
     if forecast["judge_requests"]:
         yield f"  up to {counted(forecast['judge_requests'], 'request')} to the judge model"
     for name, texts in forecast["embedded"].items():
-        yield f"  up to {counted(texts, 'text')} to {printable(name)} for embeddings, and the texts of the baseline"
+        yield f"  up to {counted(texts, 'text')}, and the texts of the baseline, to {printable(name)} for embeddings"
     if forecast["unknown_target"]:
         yield "  the fixture fairness_target sets the target: recorded answers were not looked up"
     if forecast["prompt_tokens"] is None:

@@ -33,7 +33,7 @@ class OpenTargets:
         self._embedders: dict[tuple[str, Path], Target] = {}
 
     def named(self, name: str | None = None) -> Target:
-        """Return the target that the settings name; if they name several targets, the target called `name`.
+        """Return the target of the settings; if the settings name several targets, return the one with this name.
 
         Two names of the same target share one target object.
         """

@@ -75,7 +75,7 @@ def test_failures_are_shown_and_passes_collapsed() -> None:
     reason = REASON.replace("<", "&lt;")
     assert f"| 0.0612 | 0.0178 | +0.0434 [0.0291, 0.0572] | {reason} |" in row
     assert "<summary>2 passed</summary>" in rest
-    assert "more in Black, bits: hair 0.0123, oil 0.0081" in rest
+    assert "used more for Black (bits): hair 0.0123, oil 0.0081" in rest
     assert rest.count("</details>") == 3
     assert text.endswith("12,000 prompt and 51,234 completion tokens</sub>\n")
 

@@ -145,16 +145,16 @@ def test_the_finding_of_an_item_is_below_its_row_once() -> None:
 def test_the_failure_text_names_the_top_contributors() -> None:
     text = failure_text(report(result(VerdictName.REGRESSION, reason=LONG))["items"][0])
     assert " ".join(text.split()).count(LONG) == 1
-    assert "more in Black, bits: hair 0.0123, oil 0.0081" in text
-    assert "more in White, bits: tie 0.0101" in text
+    assert "used more for Black (bits): hair 0.0123, oil 0.0081" in text
+    assert "used more for White (bits): tie 0.0101" in text
     assert f"Black: “{EXAMPLE}”" in " ".join(text.split())
     assert "no usable answer: Black 0 of 45, White 1 of 45" in text
     assert "typical of Black: hair, oil" in failure_text(
         report(result(VerdictName.OVER_LIMIT, audit="svm"))["items"][0]
     )
     words = failure_text(report(result(VerdictName.REGRESSION, audit="marked_words"))["items"][0])
-    assert "more in Black: hair (z 6.12, 41 against 3)" in words
-    assert "more in White: tie (z -4.5, 1 against 22)" in words
+    assert "used more for Black: hair (z 6.12, 41 against 3)" in words
+    assert "used more for White: tie (z -4.5, 1 against 22)" in words
     assert "nice" not in words
 
 
