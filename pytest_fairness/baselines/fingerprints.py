@@ -10,6 +10,8 @@ from pytest_fairness.baselines.entries import Entry, rounded
 from pytest_fairness.records import Json
 
 NOT_SET = "not set"
+NAMES = {"system": "system prompt"}
+"""Names of inputs for readers, where the stored name is not clear."""
 
 
 def fingerprints(parts: Mapping[str, Json]) -> dict[str, str]:
@@ -29,12 +31,17 @@ def stale_parts(entry: Entry, parts: Mapping[str, Json]) -> list[str]:
     Returns:
         names of changed inputs, of added inputs followed by ` (added)`, and of removed inputs followed by ` (removed)`.
     """
-    current, baseline = fingerprints(parts), entry.fingerprint
-    return sorted(
-        part if part in current and part in baseline else f"{part} (added)" if part in current else f"{part} (removed)"
-        for part in {*current, *baseline}
-        if current.get(part) != baseline.get(part)
-    )
+    return changed_parts(fingerprints(parts), entry.fingerprint)
+
+
+def changed_parts(current: Mapping[str, str], baseline: Mapping[str, str]) -> list[str]:
+    """Return the sorted names of the inputs whose fingerprints differ; see `stale_parts`."""
+
+    def name(part: str) -> str:
+        note = " (added)" if part not in baseline else " (removed)" if part not in current else ""
+        return f"{NAMES.get(part, part)}{note}"
+
+    return sorted(name(part) for part in {*current, *baseline} if current.get(part) != baseline.get(part))
 
 
 def changed_sampling(entry: Entry, sampling: Mapping[str, float]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pytest_fairness.audits import registry
 from pytest_fairness.baselines.changes import ORDER, Example, ItemChange
 from pytest_fairness.baselines.entries import MOST_CONTRIBUTIONS, Entry
-from pytest_fairness.baselines.fingerprints import NOT_SET, changed_sampling
+from pytest_fairness.baselines.fingerprints import NOT_SET, changed_parts, changed_sampling
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import VerdictName
 from pytest_fairness.reports.findings import finding
@@ -183,8 +183,7 @@ def _other_changes(old: Entry, new: Entry) -> Iterator[str]:
     if old.served != new.served and old.served and new.served:
         yield f"served model {', '.join(old.served)} → {', '.join(new.served)}"
     if old.fingerprint != new.fingerprint:
-        parts = [set(entry.fingerprint.items()) for entry in (old, new)]
-        yield f"made from another {', '.join(sorted({name for name, _ in parts[0] ^ parts[1]}))}"
+        yield f"made from another {', '.join(changed_parts(new.fingerprint, old.fingerprint))}"
     if sampling := changed_sampling(old, new.sampling):
         yield f"sampling: {', '.join(sampling)}"
     if (answers := sum(old.n.values())) != (now := sum(new.n.values())):

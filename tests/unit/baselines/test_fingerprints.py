@@ -31,7 +31,7 @@ def test_stale_parts_are_named() -> None:
     assert stale_parts(ENTRY, {"prompt": PARTS["prompt"], "axis age": 1, "system": None}) == [
         "axis age (added)",
         "axis race (removed)",
-        "system (added)",
+        "system prompt (added)",
     ]
 
 
