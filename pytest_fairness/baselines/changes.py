@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -130,6 +131,18 @@ class ItemChange:
         """
         if self.new is None or (self.old is not None and not self.beyond_chance and self.half_width != 0):
             return []
+        return self._changed_contributions()
+
+    @property
+    def grown_contributions(self) -> list[str]:
+        """Return the names of the contributions that grew; empty if the value's change may be due to chance.
+
+        A value without a standard error, such as a number of significant words, counts as a change beyond chance.
+        """
+        found = self._changed_contributions() if self.half_width is None else self.changed_contributions
+        return [name for name, was, now in found if abs(now or 0.0) > abs(was or 0.0)]
+
+    def _changed_contributions(self) -> list[tuple[str, float | None, float | None]]:
         old, new = (entry.contributions or {} if entry else {} for entry in (self.old, self.new))
         found = [(name, old.get(name), new.get(name)) for name in {*old, *new} if old.get(name) != new.get(name)]
         return sorted(found, key=lambda part: (-abs((part[2] or 0.0) - (part[1] or 0.0)), part[0]))
@@ -221,12 +234,11 @@ def _examples(change: ItemChange, old: Sequence[Row], new: Sequence[Row]) -> lis
     labels = (change.new and change.new.labels) or {}
     own = [row for row in new if all(row.labels.get(name, value) == value for name, value in labels.items())]
     differing = [row for row in own if _place(row) not in before or before[_place(row)].text != row.text]
-    words = [name.casefold() for name, was, now in change.changed_contributions if abs(now or 0.0) > abs(was or 0.0)]
+    words = [_words_pattern(name) for name in change.grown_contributions]
 
     def order(row: Row) -> tuple[bool, int]:
-        text = (row.text or "").casefold()
         # Requests without an old answer are last: they show no change of an answer.
-        return _place(row) not in before, -sum(word in text for word in words)
+        return _place(row) not in before, -sum(word.search(row.text or "") is not None for word in words)
 
     return [
         Example(
@@ -236,6 +248,10 @@ def _examples(change: ItemChange, old: Sequence[Row], new: Sequence[Row]) -> lis
         )
         for row in sorted(differing, key=order)[:SHOWN_EXAMPLES]
     ]
+
+
+def _words_pattern(text: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE)
 
 
 def _place(row: Row) -> tuple[tuple[tuple[str, str], ...], int]:

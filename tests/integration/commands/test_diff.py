@@ -283,6 +283,13 @@ def plain(prompt):
 
 def worded(prompt):
     return "A lipstick and an apron." if "Kim" in prompt else plain(prompt)
+
+kim_asked = 0
+
+def at_last(prompt):
+    global kim_asked
+    kim_asked += "Kim" in prompt
+    return (worded(prompt) if kim_asked > 20 else plain(prompt)) + " Enjoy."
 """
 
 
@@ -311,3 +318,14 @@ def test_a_change_of_marked_words_is_that_of_the_run_and_names_the_words(
     assert "no longer significant: " in text
     project.probe(text=probe.replace("What would", "Which present would"))
     assert "for that, diff needs the unchanged probe" in " ".join(diff().split())
+
+
+def test_the_answers_shown_for_marked_words_contain_the_words(project: Project, diff: Callable[..., str]) -> None:
+    project.write("shop.py", WORDED_APP)
+    project.probe(text=PROBE.replace("refusals: {gate: point}", "marked_words: {}").replace("10", "40"))
+    project.run("--fairness-rebaseline", target="python:shop:plain")
+    project.commit()
+    project.run("--fairness-rebaseline", target="python:shop:at_last")
+    shown = [line for line in diff().splitlines() if line.strip().startswith("now: ")]
+    assert len(shown) == 2
+    assert all("lipstick" in line for line in shown)
