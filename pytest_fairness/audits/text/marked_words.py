@@ -28,6 +28,7 @@ from pytest_fairness.audits.text.documents import Documents
 from pytest_fairness.audits.text.groups import concerns_of, contrasts, is_compared, names_of
 from pytest_fairness.audits.text.text_audit import TextAudit
 from pytest_fairness.audits.text.words.association import Association, Contrast, Corpus, PriorSettings, associated_words
+from pytest_fairness.audits.text.words.function_words import content_words, is_function_word
 from pytest_fairness.audits.text.words.growth import (
     ROUNDING,
     SIDES,
@@ -222,14 +223,22 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         return {word["word"]: word["z"] for word in measurement.details["words"] if word["significant"]}
 
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
-        """Return words of the marked and of the unmarked group: words that grew or, if none did, significant words."""
-        words = _grown_or_significant(details_of(result))
-        by_side = {side: plain_words(word["word"] for word in words if word["side"] == side) for side in SIDES}
+        """Return words of the marked and of the unmarked group: words that grew or, if none did, significant words.
+
+        Function words are left out, unless there are no others.
+        """
+        words = {word["word"]: word["side"] for word in _grown_or_significant(details_of(result))}
+        named = content_words(words)
+        by_side = {side: plain_words(word for word in named if words[word] == side) for side in SIDES}
         return by_side["marked"], by_side["unmarked"]
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words that grew or, if none did, significant words; a note marks words of the unmarked group."""
-        words = _grown_or_significant({**measurement.details, **(comparison.details if comparison else {})})
+        """Return the words that grew or, if none did, significant words; content words before function words.
+
+        A note marks words of the unmarked group.
+        """
+        found = _grown_or_significant({**measurement.details, **(comparison.details if comparison else {})})
+        words = sorted(found, key=lambda word: is_function_word(word["word"]))
         unmarked = ", ".join(list(measurement.n)[1:])
         return [
             f"{word['word']} (for the unmarked group, {unmarked})" if word["side"] == "unmarked" else str(word["word"])

@@ -14,6 +14,7 @@ from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.findings import Finding, axis_of, listed, plain_words, shortened, strongest
 from pytest_fairness.audits.text.documents import Documents, anonymizer, text_of
 from pytest_fairness.audits.text.groups import Groups, compared_labels, concerns_of, has_values
+from pytest_fairness.audits.text.words.function_words import content_words
 from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
@@ -83,12 +84,13 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         return word_rows(*found, documents.words, documents.marked.tolist(), names)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words most typical of either group, the strongest first.
+        """Return the words most typical of either group: first the strongest content words, if any, then all others.
 
-        If function words have most of the weight, they are the first entry, all together.
+        If the measurement weighs function words apart and they have most of the weight, they come first as one entry.
         """
         weights = self.word_weights(measurement)
-        words = sorted(weights, key=lambda word: (-abs(weights[word]), word))
+        first = {*content_words(strongest(weights))}
+        words = sorted(weights, key=lambda word: (word not in first, -abs(weights[word]), word))
         if measurement.details.get("function_word_share", 0.0) <= MOST_OF_THE_WEIGHT:
             return words
         function = strongest(_weights(measurement.details["function_words"]))
@@ -110,11 +112,15 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         return lambda text: sum(weights.get(word, 0.0) for word in sorted({*anonymize.words(text)}))
 
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
-        """Return two lists for the finding: the words most typical of the marked group, and of the unmarked group."""
+        """Return two lists for the finding: the words most typical of the marked group, and of the unmarked group.
+
+        Function words are left out, unless there are no others.
+        """
         weights = {} if result.measurement is None else strongest(self.word_weights(result.measurement))
+        named = content_words(weights)
         return (
-            plain_words(word for word, weight in weights.items() if weight > 0),
-            plain_words(word for word, weight in weights.items() if weight < 0),
+            plain_words(word for word in named if weights[word] > 0),
+            plain_words(word for word in named if weights[word] < 0),
         )
 
     def finding(self, result: ItemResult) -> Finding:
@@ -142,8 +148,12 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
     def examples(
         self, probe: GenerationProbe, item: AuditItem[SettingsT], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
-        """Return pairs of answers, one of each group, to the same prompt; refusals and typical answers come first."""
+        """Return pairs of answers, one of each group, to the same prompt.
+
+        Pairs with typical answers come first or, if the measurement names no words, pairs with one refusal.
+        """
         groups = Groups.of(probe, item, answers)
+        names_words = bool(self.word_weights(measurement))
         typicality = self.typicality(probe, item, measurement)
         cells: dict[tuple[str, int], dict[bool, Answer]] = {}
         for answer, marked, stratum in zip(groups.answers, groups.marked, groups.strata, strict=True):
@@ -153,7 +163,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
             if len(sides) == 2:
                 differ = sides[True].usable != sides[False].usable
                 typical = [typicality(text_of(sides[side])) if sides[side].usable else 0.0 for side in (True, False)]
-                found.append((not differ, typical[1] - typical[0], cell, sides))
+                found.append((differ == names_words, typical[1] - typical[0], cell, sides))
         pairs = [sides for *_, sides in sorted(found, key=lambda part: part[:3])]
         return [[(groups.marked_name, pair[True]), (groups.unmarked_name, pair[False])] for pair in pairs]
 

@@ -7,6 +7,7 @@ words.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 
 TOPICS = frozenset(
@@ -25,6 +26,12 @@ _CONTRACTION = re.compile(r"(?:n't|'\w+)$")
 def is_function_word(word: str) -> bool:
     """Return whether a normalised word is an English function word; "it's" and "doesn't" are, too."""
     return not _listed().isdisjoint((word, word.replace("'", ""), _CONTRACTION.sub("", word)))
+
+
+def content_words(words: Iterable[str]) -> list[str]:
+    """Return the words without function words; if all are function words, return them all."""
+    found = list(words)
+    return [word for word in found if not is_function_word(word)] or found
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Function words: `svm` and `mmd` name the topics that drive a difference, and list function words apart."""
+"""Function words: audits name the topics that drive a difference first; `svm` and `mmd` list function words apart."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.text.words.function_words import is_function_word
-from pytest_fairness.records import Answer, Measurement
+from pytest_fairness.records import Answer, Measurement, Status
 from pytest_fairness.reports.charts import detail_charts
 from pytest_fairness.reports.top_contributors import top_contributors
 from tests.support.corpora import PROBE, answers, item
@@ -72,3 +72,38 @@ def test_function_words_are_the_first_contributor_if_they_have_most_of_the_weigh
     first = registry.get("generation", audit).top_contributors(measurement, None)[0]
     assert first.startswith("function words (")
     assert len(first.split(", ")) == 3
+
+
+@pytest.mark.parametrize("audit", ["jsd", "marked_words"])
+def test_reasons_name_content_words_first_and_suggestions_name_no_others(audit: str) -> None:
+    measured_by = registry.get("generation", audit)
+    measurement = measured(audit, worded("a mother of braids", "her tie"))
+    words = measured_by.top_contributors(measurement, None)
+    places = {word: words.index(word) for word in ("mother", "braids", "a", "of")}
+    assert max(places["mother"], places["braids"]) < min(places["a"], places["of"])
+    finding = measured_by.finding(result(audit=audit, measurement=measurement))
+    assert {"mother", "braids"} <= {*finding.words}
+    assert not {"a", "of", "her"} & {*finding.words}
+
+
+@pytest.mark.parametrize("audit", ["jsd", "marked_words"])
+def test_function_words_are_named_where_no_others_differ(audit: str) -> None:
+    measured_by = registry.get("generation", audit)
+    measurement = measured(audit, worded("just of too", ""))
+    assert {*measured_by.top_contributors(measurement, None)[:3]} == {"just", "of", "too"}
+    assert {*measured_by.finding(result(audit=audit, measurement=measurement)).words} == {"just", "of", "too"}
+
+
+def test_examples_show_the_words_and_no_refusals() -> None:
+    run = [
+        replace(a, status=Status.REFUSED, content=None) if a.labels["race"] == "Black" and a.trial == 0 else a
+        for a in worded("braids", "tie")
+    ]
+    audit = registry.get("generation", "marked_words")
+    measurement = audit.measure(PROBE, item("marked_words"), run)
+    pairs = audit.examples(PROBE, item("marked_words"), measurement, run)
+    assert [answer.status for _, answer in pairs[0]] == [Status.OK, Status.OK]
+    assert Status.REFUSED in {answer.status for _, answer in pairs[-1]}
+    refusals = registry.get("generation", "refusals")
+    found = refusals.measure(PROBE, item("refusals"), run)
+    assert refusals.examples(PROBE, item("refusals"), found, run)[0][0][1].status is Status.REFUSED
