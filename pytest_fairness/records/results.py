@@ -66,8 +66,8 @@ class Verdict:
         significant: whether the item is significantly worse than its baseline at the item's alpha, even by less than
             the tolerance.
         upper_bound: one-sided 95 % upper confidence bound of the change; `None` if the audit has none.
-        contributors: words, groups or records that contribute most to the value, the strongest first; empty unless the
-            change, or the excess over the limit, is significant.
+        contributors: words, groups or records that contribute most to the value, the strongest first (content words
+            before function words); empty unless the change, or the excess over the limit, is significant.
         undecided: phrase that says why there is no decision, and how many answers a decision needs; `None` if there is
             a decision, or if the verdict's name already says why.
     """

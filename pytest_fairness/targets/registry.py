@@ -103,6 +103,8 @@ def check_spec(spec: str, settings: RunSettings) -> None:
 def _unknown(spec: str, prefix: str, rest: str) -> str:
     near = get_close_matches(prefix.lower(), [*TARGETS, *extensions.declared("targets")], n=1)
     meant = f"{near[0]}:{rest}" if near and rest else near[0] if near else None
+    if rest.partition("/")[0].isdigit():  # a host and its port
+        meant = f"http://{spec}"
     hint = f" Did you mean {meant!r}?" if meant and meant != spec.rstrip(":") else ""
     known = [form for entry in TARGETS.values() for form in entry.forms]
     forms = ", ".join([*known, *(f"{name}:…" for name in extensions.declared("targets"))])

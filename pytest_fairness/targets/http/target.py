@@ -244,6 +244,10 @@ class HttpTarget:
         wanted = "text" if answer_format == "text" else "text or a list"
         kind = "null" if value is None else _KINDS[type(value)]
         shown = "" if value is None else f": {errors.quoted(json.dumps(value, ensure_ascii=False), 120)}"
+        if isinstance(value, dict) and (texts := [key for key, text in value.items() if isinstance(text, str)]):
+            # Without the text, the message is the same for all answers, so that reports count it once.
+            step = f".{texts[0]}" if texts[0].isidentifier() else f"[{json.dumps(texts[0])}]"
+            shown = f", such as {errors.quoted(self._where + step)}"
         return self._unreadable(
             f"{self.name}: {self._where} (ini fairness_http_answer) matches {kind}, but must match {wanted}{shown}"
         )

@@ -163,7 +163,7 @@ class Chat(SdkClient):
             case 404:
                 return TargetError(
                     f"{self._name}: {self._endpoint} knows no model {self._model!r}, or is not {self._serves} (HTTP "
-                    f"404: {shown}). Check {self._setting} and {self._where}."
+                    f"404: {shown}). Check {self._setting}, and that the address is complete; it usually ends in /v1."
                 )
             case 429 if getattr(error, "code", None) == "insufficient_quota":
                 return TargetError(f"{self._name}: the account's quota is used up (HTTP 429: {shown}).")

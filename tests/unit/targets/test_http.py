@@ -142,12 +142,14 @@ def test_an_empty_path_names_the_keys_of_the_response(content: Any, there: str) 
 @pytest.mark.parametrize(
     ("found", "shown"),
     [
-        ({"text": "a lamp"}, 'an object, but must match text: {"text": "a lamp"}'),
+        ({"text": "a lamp"}, "an object, but must match text, such as $.answer.text."),
         (True, "a boolean, but must match text: true"),
         (4, "a number, but must match text: 4"),
         (None, "null, but must match text"),
         (["a", 1], 'a list, but must match text: ["a", 1]'),
-        ({"key": KEY * 20}, 'an object, but must match text: {"key": "[key]'),
+        ({"a text": "a lamp"}, 'an object, but must match text, such as $.answer["a text"].'),
+        ({KEY: "a lamp"}, 'an object, but must match text, such as $.answer["[key]"].'),
+        ({"keys": [KEY * 20]}, 'an object, but must match text: {"keys": ["[key]'),
     ],
 )
 def test_a_value_of_the_wrong_type_is_shown(found: Any, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from tests.support.asking import settings_in
     [
         ("opnai:gpt", "unknown target 'opnai:gpt' .--fairness-target.. Did you mean 'openai:gpt'?"),
         ("Local", "Did you mean 'local'?"),
+        ("localhost:8000/ask", "Did you mean 'http://localhost:8000/ask'?"),
         ("local:", "Known targets: local, local:PATH.gguf, openai:MODEL, anthropic:MODEL, transformers:ID"),
         ("", "unknown target ''"),
         ("openai:", "unknown target 'openai:' .--fairness-target.. Known targets: "),
