@@ -179,7 +179,7 @@ def test_retry_after_may_be_a_date(seconds: int) -> None:
     [
         (401, r"asks for an API key .HTTP 401., and none is set. Set the environment variable OPENAI_API_KEY"),
         (403, r"asks for an API key .HTTP 403., and none is set."),
-        (404, r"knows no model 'model', or is not a chat endpoint .HTTP 404: no such model.. .*; it usually ends in /v1"),
+        (404, r"knows no model 'model', or is not a chat endpoint .HTTP 404: no such model.. .* usually ends in /v1"),
     ],
 )
 def test_errors_of_all_requests_end_the_target(status: int, said: str) -> None:
