@@ -20,16 +20,20 @@ class BatchIntent(NamedTuple):
     Attributes:
         token: unique name, which the batch's metadata contains if the provider has metadata.
         file: the provider's id of the file with the requests; empty if there is none.
-        size: number of requests.
+        keys: keys of its requests.
         created: time at which the requests were chosen, in seconds since the epoch.
         known: the provider's ids of all other batches in the store.
     """
 
     token: str
     file: str
-    size: int
+    keys: Collection[str]
     created: float
     known: Collection[str]
+
+
+class BatchUnclear(FairnessError):
+    """Error of a batch that was perhaps created, while the provider cannot tell yet."""
 
 
 class BatchStatus(NamedTuple):
@@ -78,7 +82,11 @@ class BatchClient(Protocol):
         """Upload the requests, and return the provider's id of the file; empty if `create` sends the requests."""
 
     async def find(self, intent: BatchIntent) -> str | None:
-        """Return the provider's id of a batch that was created earlier; `None` if it was not created."""
+        """Return the provider's id of a batch that was created earlier; `None` if it was not created.
+
+        Raises:
+            BatchUnclear: the provider cannot tell yet whether a batch was created.
+        """
 
     async def create(self, intent: BatchIntent, lines: Sequence[bytes]) -> str:
         """Create a batch, and return the provider's id."""

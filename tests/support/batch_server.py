@@ -124,6 +124,7 @@ class HeldBatch:
         metadata: metadata of the client.
         polls: number of looks at its status so far.
         status: final status; Anthropic's server knows only `completed` (ended).
+        results: lines of the output file and of the error file, once they are made.
         lost: custom ids that get no answer, because the batch expired or was cancelled before.
     """
 
@@ -135,6 +136,7 @@ class HeldBatch:
     polls: int = 0
     status: str = "completed"
     lost: set[str] = field(default_factory=set)
+    results: tuple[list[bytes], list[bytes]] | None = None
 
 
 class HttpError(Exception):
@@ -357,7 +359,10 @@ class BatchServer:
 
     def results(self, batch: HeldBatch) -> tuple[list[bytes], list[bytes]]:
         """Return the lines of the output file and of the error file, not in the order of the requests."""
-        done, failed = [], []
+        if batch.results is not None:
+            return batch.results
+        done: list[bytes] = []
+        failed: list[bytes] = []
         for key, body in reversed(batch.requests.items()):
             line: Json = {"id": f"batch_req_{key[:8]}", "custom_id": key, "response": None, "error": None}
             if key in batch.lost:
@@ -372,7 +377,8 @@ class BatchServer:
             else:
                 line["response"] = {"status_code": 200, "request_id": "r", "body": self.completion(body, answer)}
                 done.append(json.dumps(line).encode())
-        return done, failed
+        batch.results = done, failed
+        return batch.results
 
     def content(self, name: str) -> bytes:
         """Return the content of a file."""
@@ -444,6 +450,8 @@ class MessageBatchServer(BatchServer):
 
     def listed(self, query: dict[str, list[str]]) -> Json:
         """Return a page of batches, the newest first."""
+        for batch in self.batches:
+            batch.polls += 1  # time passes
         page = super().listed({name.replace("after_id", "after"): value for name, value in query.items()})
         return {name: value for name, value in page.items() if name != "object"}
 

@@ -11,7 +11,7 @@ import asyncio
 import time
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from functools import partial
 from itertools import islice
 from typing import TypeVar
@@ -31,7 +31,14 @@ from pytest_fairness.options import RunSettings
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.targets.base import Target
-from pytest_fairness.targets.batch_client import BATCHED, BatchClient, BatchIntent, BatchResult, BatchStatus
+from pytest_fairness.targets.batch_client import (
+    BATCHED,
+    BatchClient,
+    BatchIntent,
+    BatchResult,
+    BatchStatus,
+    BatchUnclear,
+)
 
 T = TypeVar("T")
 
@@ -79,6 +86,7 @@ class BatchSender:
         self._counts: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
         self._failing_since: float | None = None
+        self._unclear = ""
 
     async def send(self, requests: Iterable[Request]) -> None:
         """Send the requests without a recorded answer in batches; wait for the batches and record their results.
@@ -141,6 +149,7 @@ class BatchSender:
     async def _work(self) -> None:
         """Advance the batches until all are recorded; with `batch_submit` or `batch_collect`, until all are created."""
         pause = self._timing.first_poll
+        waits = not self._settings.batch_submit and not self._settings.batch_collect
         while True:
             progressed, again = False, False
             for batch in self._table.batches(self._tokens):
@@ -149,6 +158,12 @@ class BatchSender:
                     continue
                 try:
                     progressed |= await self._advance(batch)
+                except BatchUnclear as error:
+                    if not waits:
+                        raise
+                    if self._unclear != str(error):
+                        self._unclear = str(error)
+                        self._say(self._unclear)
                 except RequestFailed as error:
                     self._require_patience(error)
                     again = True
@@ -156,7 +171,6 @@ class BatchSender:
                     self._table.release(batch.token)
             left = self._table.batches(self._tokens)
             submitted = all(batch.state is BatchState.CREATED for batch in left)
-            waits = not self._settings.batch_submit and not self._settings.batch_collect
             if not left or (submitted and not waits and not again):
                 return
             if progressed:
@@ -195,7 +209,7 @@ class BatchSender:
         if batch.state is BatchState.CREATING:
             # A list that lacks the batch is reliable only some time after the batch may have been created.
             await asyncio.sleep(max(0.0, batch.touched + self._timing.settle - self._store.database.now()))
-            remote = await self._limited(self._client.find(self._intent(batch, len(lines))))
+            remote = await self._limited(self._client.find(self._intent(batch, requests)))
         if remote is None:
             try:
                 if batch.state is BatchState.PLANNED:
@@ -203,7 +217,7 @@ class BatchSender:
                 # Written before the batch is created, so that a later run looks for it.
                 batch = batch._replace(state=BatchState.CREATING)
                 self._table.put(batch)
-                remote = await self._limited(self._client.create(self._intent(batch, len(lines)), lines))
+                remote = await self._limited(self._client.create(self._intent(batch, requests), lines))
             except (RequestFailed, TargetError) as error:
                 if isinstance(error, TargetError) or error.retry is None:
                     self._table.delete(batch.token)
@@ -214,8 +228,8 @@ class BatchSender:
         self._say(f"batch {remote} of {self._target.name}: {counted(len(lines), 'request')} submitted")
         return batch
 
-    def _intent(self, batch: Batch, size: int) -> BatchIntent:
-        return BatchIntent(batch.token, batch.file, size, batch.created, self._table.remotes())
+    def _intent(self, batch: Batch, keys: Collection[str]) -> BatchIntent:
+        return BatchIntent(batch.token, batch.file, keys, batch.created, self._table.remotes())
 
     async def _record_all(self, batch: Batch, status: BatchStatus) -> None:
         """Record the results of a batch that has ended; requests without a result have failed."""

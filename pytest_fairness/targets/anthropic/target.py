@@ -13,6 +13,7 @@ from pytest_fairness.targets.web.api_target import ApiTarget, model_of
 
 if TYPE_CHECKING:
     from pytest_fairness.targets.anthropic.messages import Messages
+    from pytest_fairness.targets.batch_client import BatchClient
 
 ANTHROPIC_URL = "https://api.anthropic.com"
 KEY_NAME, URL_NAME = "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
@@ -39,6 +40,12 @@ class AnthropicTarget(ApiTarget["Messages"]):
         if not _is_installed():
             raise TargetError(f"{self.name} needs the package anthropic: pip install 'pytest-fairness[anthropic]'.")
         super().check()
+
+    def batch_client(self) -> BatchClient:
+        """Return a client that sends requests in batches; see `Target.batch_client`."""
+        from pytest_fairness.targets.anthropic.batches import MessageBatches
+
+        return MessageBatches(self._endpoint(f"{KEY_NAME} and {URL_NAME}", KEY_NAME))
 
     def _connect(self) -> Messages:
         from pytest_fairness.targets.anthropic.messages import Messages

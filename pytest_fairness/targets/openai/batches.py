@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from pytest_fairness.errors import FairnessError, RequestFailed, TargetError
-from pytest_fairness.records import Json, Request, Response
+from pytest_fairness.errors import RequestFailed, TargetError
+from pytest_fairness.records import Json, Request
 from pytest_fairness.targets.batch_client import BatchIntent, BatchResult, BatchStatus, as_line
 from pytest_fairness.targets.openai.chat import NEW_LIMIT_NAME, Chat
 from pytest_fairness.targets.web.endpoint import Endpoint
-from pytest_fairness.targets.web.http_client import StreamingClient
-from pytest_fairness.targets.web.sdk_client import LINE_OVERHEAD, MALFORMED, batch_id, read_results
+from pytest_fairness.targets.web.sdk_batches import CLOCK_SKEW, SdkBatches
+from pytest_fairness.targets.web.sdk_client import MALFORMED
 
 PATH = "/v1/chat/completions"
 TOKEN = "pytest_fairness"  # noqa: S105 - a name, not a secret
 """Name of our token in the metadata of a batch."""
 ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
-CLOCK_SKEW = 300.0
-"""Seconds by which the clocks of the provider and of this machine may differ."""
 
 
-class ChatBatches(Chat):
+class ChatBatches(Chat, SdkBatches):
     """Client of the Files and Batches API.
 
     The documented limits of a batch are 50,000 requests and 200 MB. For answers in JSON, the field `response_format` is
@@ -38,11 +36,6 @@ class ChatBatches(Chat):
     def __init__(self, endpoint: Endpoint, *, own_server: bool) -> None:
         super().__init__(endpoint)
         self._limit_name = self._limit_name if own_server else NEW_LIMIT_NAME
-        self._line_limit = endpoint.max_bytes + LINE_OVERHEAD
-        self._download_client = StreamingClient(
-            endpoint.base_url, timeout=endpoint.timeout, trust_env=endpoint.trust_environment
-        )
-        self._download = self._client.with_options(http_client=self._download_client)
 
     def line(self, key: str, request: Request) -> bytes:
         """Return a request as one line of JSON; see `BatchClient`."""
@@ -57,14 +50,14 @@ class ChatBatches(Chat):
         """Upload the requests, and return the provider's id of the file; see `BatchClient`."""
         with self._translated_errors():
             file = await self._client.files.create(file=(f"{token}.jsonl", b"".join(lines)), purpose="batch")
-        return self._id(file)
+        return self._id(file.id)
 
     async def find(self, intent: BatchIntent) -> str | None:
         """Return the provider's id of the batch with the token in its metadata; see `BatchClient`."""
         with self._translated_errors():
             async for batch in self._client.batches.list(limit=100):
                 if (batch.metadata or {}).get(TOKEN) == intent.token:
-                    return self._id(batch)
+                    return self._id(batch.id)
                 if batch.created_at < intent.created - CLOCK_SKEW:
                     break  # the list begins with the newest batch
         return None
@@ -78,7 +71,7 @@ class ChatBatches(Chat):
                 input_file_id=intent.file,
                 metadata={TOKEN: intent.token},
             )
-        return self._id(batch)
+        return self._id(batch.id)
 
     async def status(self, remote: str) -> BatchStatus:
         """Return the status of a batch; see `BatchClient`."""
@@ -87,7 +80,7 @@ class ChatBatches(Chat):
         content = raw.http_response.content
         try:
             batch = raw.http_response.json()
-            files = [batch_id(batch[name]) for name in ("output_file_id", "error_file_id") if batch.get(name)]
+            files = [self._id(batch[name]) for name in ("output_file_id", "error_file_id") if batch.get(name)]
             counts = batch.get("request_counts") or {}
             settled = int(counts.get("completed") or 0) + int(counts.get("failed") or 0)
             errors = [str(error["message"]) for error in (batch.get("errors") or {}).get("data") or []]
@@ -99,22 +92,10 @@ class ChatBatches(Chat):
 
     async def results(self, remote: str, status: BatchStatus) -> AsyncIterator[BatchResult]:
         """Yield the results of a batch that has ended; see `BatchClient`."""
+        downloads = self._client.with_options(http_client=self._streaming_client).files.with_streaming_response
         for file in status.files:
-            with self._translated_errors():
-                async with self._download.files.with_streaming_response.content(file) as response:
-                    async for result in read_results(response.iter_bytes(), self._line_limit, self._result):
-                        yield result
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._download_client.aclose()
-        await super().close()
-
-    def _id(self, made: Any) -> str:
-        try:
-            return batch_id(made.id)
-        except MALFORMED as error:
-            raise self._malformed("a file or a batch", str(made).encode()) from error
+            async for result in self._read_lines(downloads.content(file), self._result):
+                yield result
 
     def _result(self, line: Json) -> BatchResult:
         key = str(line["custom_id"])
@@ -126,21 +107,9 @@ class ChatBatches(Chat):
         if status != 200:
             said = body["error"]["message"] if isinstance(body, dict) and "error" in body else body
             return BatchResult(key, self._errors.for_status(int(status), {}, str(said)))
-        return BatchResult(key, self._outcome(body))
-
-    def _outcome(self, body: Json) -> Response | FairnessError:
-        try:
-            return self._read_completion(body)
-        except RequestFailed as error:
-            return error
-        except MALFORMED:
-            return self._malformed("a chat completion", str(body).encode("utf-8", "replace"))
+        return BatchResult(key, self._outcome(self._read_completion, body, "a chat completion"))
 
     def _status_error(self, status: int, said: str, error: Any) -> RequestFailed | TargetError:
         if status == 404:
-            return TargetError(
-                f"{self._name}: {self._endpoint} offers no batches, or has no such batch (HTTP 404: "
-                f"{self._errors.quoted(said)}). Check {self._where}: a batch belongs to the account that created it. "
-                "To send the requests one by one, turn fairness_batch off."
-            )
+            return self._no_batches(said)
         return super()._status_error(status, said, error)

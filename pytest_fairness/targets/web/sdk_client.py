@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, TypedDict
 
@@ -14,21 +12,14 @@ import httpx2
 
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Json, Response
-from pytest_fairness.targets.batch_client import BatchResult
-from pytest_fairness.targets.one_line import one_line
 from pytest_fairness.targets.web.address import public_url
 from pytest_fairness.targets.web.api_keys import is_distinct, secret_remover, secrets_of
 from pytest_fairness.targets.web.endpoint import Endpoint
-from pytest_fairness.targets.web.http_client import BoundedClient, bounded_lines, is_too_long, parsed, too_long
+from pytest_fairness.targets.web.http_client import BoundedClient, is_too_long, parsed, too_long
 from pytest_fairness.targets.web.http_errors import HttpErrors
 
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """Exceptions that the parsing of a malformed response may raise."""
-
-BATCH_ID = re.compile(r"[A-Za-z0-9_.-]{1,200}")
-"""Pattern of the ids that servers give to batches and files."""
-LINE_OVERHEAD = 65_536
-"""Number of bytes of a line of results beside the answer."""
 
 
 class Connection(TypedDict):
@@ -125,32 +116,6 @@ class SdkClient(ABC):
 async def read_response(read: Callable[[httpx2.Response], Response], response: httpx2.Response) -> Response:
     """Return the result of `read` for a response; for a body over the limit, return `too_long()`."""
     return too_long() if is_too_long(response) else await parsed(read, response)
-
-
-async def read_results(
-    pieces: AsyncIterator[bytes], limit: int, read: Callable[[Json], BatchResult]
-) -> AsyncIterator[BatchResult]:
-    """Yield the result of `read` for each line of a file; leave out lines that are too long or cannot be read.
-
-    Args:
-        pieces: the file.
-        limit: maximum number of bytes of a line.
-        read: function that reads the JSON of one line.
-    """
-    async for line in bounded_lines(pieces, limit):
-        with suppress(*MALFORMED):
-            yield read(json.loads(line))
-
-
-def batch_id(value: Json) -> str:
-    """Return an id that a server gives to a batch or a file.
-
-    Raises:
-        ValueError: the value is not an id that can be part of an address.
-    """
-    if not isinstance(value, str) or not BATCH_ID.fullmatch(value):
-        raise ValueError(f"not an id: {one_line(value, 80)!r}")
-    return value
 
 
 def said_in(error: Any) -> str:
