@@ -27,6 +27,9 @@ from pytest_fairness.records import Request
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.threads import DaemonThreads
 
+GATHERED_SHARE = 1 / 32
+"""Share of the requests in flight whose results are recorded at once, without waiting for further results."""
+
 
 class InFlight(NamedTuple):
     """Request in flight: its asyncio task, and the time at which it was sent (monotonic seconds)."""
@@ -68,6 +71,7 @@ class Sender:
         self._in_flight: dict[str, InFlight] = {}
         self._results: list[AttemptResult] = []
         self._attempts: defaultdict[str, Attempts] = defaultdict(lambda: Attempts(timing))
+        self._gathering: asyncio.TimerHandle | None = None
         self._stop_at = math.inf
 
     # Called from any thread
@@ -133,6 +137,9 @@ class Sender:
         woken = self._wakeup.is_set()
         self._wakeup.clear()
         results, self._results = self._results, []
+        if self._gathering is not None:
+            self._gathering.cancel()
+            self._gathering = None
         fatal = next((result.outcome for result in results if isinstance(result.outcome, TargetError)), None)
         free = 0 if fatal or self._stopping else self._sync.capacity - len(self._in_flight)
         try:
@@ -196,7 +203,11 @@ class Sender:
         # Removed before the task is done, so that the next exchange counts the slot as free.
         del self._in_flight[key]
         self._results.append(AttemptResult(key, request, outcome, sent_at, retry_at))
-        self._wakeup.set()
+        if len(self._results) > len(self._in_flight) * GATHERED_SHARE:
+            self._wakeup.set()
+        elif self._gathering is None:
+            loop = asyncio.get_running_loop()
+            self._gathering = loop.call_later(self._timing.gather, self._wakeup.set)
 
     async def _finish(self) -> None:
         """Record the results that have arrived, release all claims and close the target."""

@@ -11,6 +11,7 @@ class Timing:
 
     Attributes:
         poll: interval at which the store is checked for changes by other processes.
+        gather: maximum time for which a result waits for further results, so that one write records them together.
         claim_lease: time after which a claim expires unless its owner renews it. The claims of an ended process on this
             machine expire at once.
         claim_renewal: interval at which claims are renewed.
@@ -25,6 +26,7 @@ class Timing:
     """
 
     poll: float = 0.05
+    gather: float = 0.01
     claim_lease: float = 30.0
     claim_renewal: float = 5.0
     claim_retry: float = 1.0

@@ -15,7 +15,7 @@ from pytest_fairness.asking.store.rate_limit_table import RateLimitTable
 from pytest_fairness.asking.store.runs import RunId, Runs
 
 CHUNK = 500
-"""Number of keys in one SQL query."""
+"""Maximum number of keys in one SQL query."""
 _PUT = upsert("claims", "key, scope", "owner", "process", "target", "expires", "flying")
 
 
@@ -101,11 +101,13 @@ class Claims:
         sent, stopped = (0, False) if run is None else self._runs.state(run)
         if stopped:
             return Claim([], [], StopReason.STOPPED)
-        in_flight = self.database.execute("SELECT target FROM claims WHERE flying = 1")
+        in_flight = dict(
+            self.database.execute("SELECT target, count(*) FROM claims WHERE flying = 1 GROUP BY target")
+        )
         rate_limit = self._rate_limits.get(target)
-        free = min(limit, capacity - len(in_flight))
+        free = min(limit, capacity - sum(in_flight.values()))
         if rate_limit.allowed < capacity:
-            free = min(free, int(rate_limit.allowed) - in_flight.count((target,)))
+            free = min(free, int(rate_limit.allowed) - in_flight.get(target, 0))
         if now < rate_limit.resume_at:
             free = 0
         spent = max_requests is not None and sent >= max_requests
@@ -123,7 +125,9 @@ class Claims:
         claim.claimed.extend(islice((key for key in retries if key in own), free))
         # Other owners may have claimed retries whose claims expired, so these are claimed like new requests.
         rest = chain((key for key in retries if key not in own), keys)
-        while len(claim.claimed) < free and (chunk := list(islice(rest, CHUNK))):
+        size = 2 * free  # usually enough; more only where other owners have claimed these keys
+        while len(claim.claimed) < free and (chunk := list(islice(rest, min(size, CHUNK)))):
+            size *= 4
             answered = recorded_keys(self.database, chunk, fresh)
             claimed = self._claimed(chunk, fresh)
             claim.answered.extend(key for key in chunk if key in answered)

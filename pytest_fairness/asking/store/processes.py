@@ -18,6 +18,8 @@ def is_gone(process: str) -> bool:
 
     Always `False` for a process on another machine, whose state is unknown.
     """
+    if process == this_process():
+        return False
     machine, _, number = process.rpartition("/")
     if machine != _machine() or os.name == "nt":  # on Windows, `os.kill` with signal 0 ends the process
         return False

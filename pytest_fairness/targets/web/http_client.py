@@ -24,6 +24,8 @@ MAX_REDIRECTS = 5
 
 _LOGS = ("httpx2", "openai._base_client", "anthropic._base_client")
 """Names of the HTTP clients' loggers, which log the full address of each request."""
+_OF_THE_BODY = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
+"""Names of headers that no longer hold once a body is read."""
 
 
 class RedirectedElsewhere(httpx2.RequestError):
@@ -99,9 +101,7 @@ class BoundedClient(httpx2.AsyncClient):
                 if len(body) > limit:
                     break
         too_long = response.is_success and len(body) > limit
-        headers = response.headers.copy()
-        for name in ("content-encoding", "content-length", "transfer-encoding"):
-            headers.pop(name, None)
+        headers = [(name, value) for name, value in response.headers.raw if name.lower() not in _OF_THE_BODY]
         read = httpx2.Response(
             response.status_code,
             headers=headers,

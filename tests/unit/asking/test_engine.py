@@ -98,6 +98,23 @@ def test_an_answer_is_recorded_while_others_are_in_flight(tmp_path: Path) -> Non
             assert engine.progress()["in_flight"] == 1
 
 
+def test_of_many_requests_in_flight_answers_are_recorded_together(tmp_path: Path) -> None:
+    # One alone before the others, one at once, one later, and the others not within this test.
+    delays = {"question 0": 0.0, "question 1": 0.0, "question 2": 2.0}
+
+    def answer(messages: Messages, _: Body) -> Reply:
+        return Reply(delay=delays.get(messages[-1]["content"], 60.0))
+
+    with ChatServer(answer) as server:
+        settings = settings_in(tmp_path, server.url, concurrency=40)
+        with engine_for(settings, timing=Timing(gather=60.0)) as engine:
+            engine.plan(questions(41))
+            wait_until(lambda: server.count == 41 and server.in_flight == 39)
+            time.sleep(0.2)
+            assert engine.progress()["answered"] == 1
+            wait_until(lambda: engine.progress()["answered"] == 3)
+
+
 def test_recorded_answers_are_reused_until_they_are_too_old(tmp_path: Path) -> None:
     asked = questions(6)
     with ChatServer(echo) as server:
