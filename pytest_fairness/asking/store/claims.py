@@ -101,9 +101,7 @@ class Claims:
         sent, stopped = (0, False) if run is None else self._runs.state(run)
         if stopped:
             return Claim([], [], StopReason.STOPPED)
-        in_flight = dict(
-            self.database.execute("SELECT target, count(*) FROM claims WHERE flying = 1 GROUP BY target")
-        )
+        in_flight = dict(self.database.execute("SELECT target, count(*) FROM claims WHERE flying = 1 GROUP BY target"))
         rate_limit = self._rate_limits.get(target)
         free = min(limit, capacity - sum(in_flight.values()))
         if rate_limit.allowed < capacity:

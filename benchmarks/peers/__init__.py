@@ -1,0 +1,1 @@
+"""Programs that do the same with other packages, each with a Python that has the package."""
