@@ -1,8 +1,8 @@
 """Decision on an estimate: too bad, acceptable, or not known precisely enough.
 
-The module computes with an estimate, its standard error and its p-value only. For a comparison with a baseline, the
-estimate is the change and the threshold is the tolerance. For a comparison with a limit, the estimate is the distance
-from the limit and the threshold is 0.
+A decision uses only an estimate, its standard error and its p-value. For a comparison with a baseline, the estimate is
+the change and the threshold is the tolerance. For a comparison with a limit, the estimate is the distance from the
+limit and the threshold is 0.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def decide(
     Args:
         estimate: change or distance from the limit; larger is worse.
         standard_error: standard error of the estimate; without one the outcome is never `within`.
-        threshold: an estimate above the threshold is too bad if it is significant.
+        threshold: largest acceptable estimate; a larger estimate is too bad if it is significant.
         accepted: largest upper bound with which the outcome is `within`; at least the threshold.
         significant: whether the test of no change (or of equal groups) rejects this null hypothesis at `alpha`.
         proof: whether the outcome `beyond` also requires a lower bound above the threshold.
@@ -89,7 +89,7 @@ def decide(
         return Decision("within", False, significant, upper, accepted)
     growth = math.inf if standard_error is None else 1.0
     if standard_error:
-        wanted = _wanted_error(estimate, threshold, accepted, alpha, beta, proof=proof)
+        wanted = _needed_error(estimate, threshold, accepted, alpha, beta, proof=proof)
         growth = max(LEAST_GROWTH, (standard_error / wanted) ** 2) if wanted > 0 else math.inf
     return Decision("unclear", exceeds, significant, upper, accepted, growth)
 
@@ -105,7 +105,7 @@ def one_sided_bounds(
     return estimate - below, estimate + above
 
 
-def _wanted_error(
+def _needed_error(
     estimate: float, threshold: float, accepted: float, alpha: float, beta: float, *, proof: bool
 ) -> float:
     """Return the largest standard error that allows a decision if the true value is equal to the estimate."""

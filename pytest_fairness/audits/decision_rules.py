@@ -36,7 +36,8 @@ class SignificantChange(DecisionRule):
     If there are so few units (entities, records) that no change could be significant, no change passes.
 
     Attributes:
-        strict: whether the upper bound itself must be at most the tolerance, or at most the limit (`gate: strict`).
+        strict: whether a pass requires an upper bound of at most the tolerance or, for a value, at most the limit
+            (`gate: strict`).
     """
 
     strict: bool = False
@@ -44,7 +45,7 @@ class SignificantChange(DecisionRule):
     """Whether a regression also requires a lower bound above the tolerance; see `ChangeBound`."""
 
     def for_gate(self, gate: str) -> DecisionRule:
-        """Return the variant of the rule for the value of a probe's key `gate`."""
+        """Return the rule to use for this value of the probe's key `gate`."""
         match gate:
             case "bound":
                 return ChangeBound()
@@ -58,10 +59,11 @@ class SignificantChange(DecisionRule):
     ) -> Decision:
         """Return the decision on whether the change since the baseline is a regression; see `decision.decide`.
 
-        A gap may have changed sides: another group than in the baseline is now at a disadvantage. The worsening is then
-        at most the present size of the gap. If this size exceeds the tolerance, the change never passes, and it is a
-        regression if the reversal is significant. If the direction of the gap is not known (`details["either_side"]`),
-        a pass must exclude a worsening in either direction, with half of beta for each direction.
+        A gap may have changed sides: the group that is at a disadvantage now is another one than in the baseline. The
+        worsening is then at most the present size of the gap. If this size exceeds the tolerance, the change never
+        passes, and it is a regression if the reversal is significant. If the direction of the gap is not known
+        (`details["either_side"]`), a pass must exclude a worsening in either direction, with half of beta for each
+        direction.
         """
         value, reversal = comparison.value, comparison.reversal
         beta = item.beta / 2 if comparison.details.get("either_side") else item.beta
@@ -135,8 +137,8 @@ class ChangeBound(SignificantChange):
 class GrownWords(DecisionRule):
     """Rule: a change is a regression if the number of words that grew exceeds the tolerance.
 
-    A word grew if its difference between the groups grew significantly, and by at least the item's setting `min_share`.
-    A change passes only if the run is large enough to detect a new word.
+    A word grew if the difference between the groups' shares of texts with this word grew significantly, and by at least
+    the item's setting `min_share`. A change passes only if the run is large enough to detect a new word.
     """
 
     def judge_change(
@@ -144,8 +146,8 @@ class GrownWords(DecisionRule):
     ) -> Decision:
         """Return the decision on the number of words that grew significantly (family-wise) and by at least `min_share`.
 
-        A pass requires that a word which is new in twice `min_share` of one group's texts would have been found with
-        probability 1 − `item.beta`.
+        A pass requires a run that would find, with probability 1 − `item.beta`, a new word in a share of 2 ×
+        `min_share` of one group's texts.
         """
         if not comparison.paired:
             return Decision(
@@ -196,7 +198,7 @@ class PointEstimate(DecisionRule):
     def judge_change(
         self, audit: AnyAudit, item: AnyItem, comparison: Comparison, tolerance: float, difference: float
     ) -> Decision:
-        """Return the decision on whether the value is worse than the baseline's by more than the tolerance."""
+        """Return the decision on whether the value is worse than the baseline's value by more than the tolerance."""
         return Decision("beyond" if difference > tolerance + ROUNDING else "within")
 
     def judge_value(
@@ -214,7 +216,7 @@ class PointEstimate(DecisionRule):
 
 
 def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, comparison: Comparison) -> Decision:
-    """Return the decision, but `unclear` in place of `within` if no change could be significant in so few units."""
+    """Return the decision, but `unclear` in place of `within` if the units are too few for any significant change."""
     units = comparison.details.get(f"compared_{audit.counted}")
     if decision.outcome != "within" or units is None or decision.accepted is None:
         return decision
@@ -239,7 +241,7 @@ def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, co
 
 
 def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[float, float] | None:
-    """Return one-sided bounds of a change of distance among several groups, at the item's alpha and `beta`.
+    """Return one-sided bounds of the change of a distance among several groups, at the item's alpha and `beta`.
 
     If the value is not such a distance, return `None`: the bounds then follow from the standard error.
 

@@ -172,7 +172,7 @@ def _shares(counts: Mapping[str, int], item: Item) -> list[str]:
 def _grown_word(word: Mapping[str, Json]) -> str:
     own, other = ("unmarked", "marked") if word.get("side") == "unmarked" else ("marked", "unmarked")
     known = [_from_to(word.get(side)) for side in (own, other)]
-    shares = f" ({known[0]} of its texts, {known[1]} of the other group's)" if all(known) else ""
+    shares = f" ({known[0]} of this group's texts, {known[1]} of the other group's)" if all(known) else ""
     return f"{word.get('word')}{shares}"
 
 

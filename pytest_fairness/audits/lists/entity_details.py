@@ -22,7 +22,7 @@ from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 Floats = NDArray[np.float64]
 
 SHOWN_ENTITIES = 5
-"""Number of changed entities in the details."""
+"""Largest number of changed entities in the details."""
 LONGEST_ENTRY = 60
 """Largest number of characters of a list entry that a finding names."""
 
@@ -130,7 +130,7 @@ def column_spread(numbers: Floats) -> dict[str, Json]:
 
 
 def extreme_means(values: Mapping[str, Json]) -> tuple[tuple[str, float], tuple[str, float]]:
-    """Return the attribute value with the lowest mean and the one with the highest, each with its mean.
+    """Return the attribute value with the lowest mean and the value with the highest mean, each with its mean.
 
     Args:
         values: details of each attribute value; each has a `mean`.
@@ -146,9 +146,9 @@ def number_or_none(cell: float) -> float | None:
 
 
 def only_in_lists_of(value: str, result: ItemResult) -> str:
-    """Return a sentence that names the items that only the example lists for `value` contain; empty if there are none.
+    """Return a sentence that names items of the example lists for `value`; empty if there are no such items.
 
-    Items that the neutral example lists contain too are not named.
+    Only items that no neutral example list contains are named.
     """
     own: list[str] = []
     neutral: set[str] = set()

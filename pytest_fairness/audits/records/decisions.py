@@ -147,7 +147,7 @@ def moved_records(
         table: table of this run, for the names of the columns.
         units: names of the records that are complete in both runs.
         current, baseline: (records, columns) shares in the two runs.
-        change: (records,) worsening of each record; a record that became worse has a number above 0.
+        change: (records,) change of each record; above 0 if the record became worse.
     """
     more = change.tolist()
     order = sorted((row for row, size in enumerate(more) if size > 0), key=lambda row: (-more[row], units[row]))

@@ -41,7 +41,9 @@ class MeasuredCases(NamedTuple):
 
 
 class CaseAudit(Audit[StereotypeProbe, SettingsT]):
-    """Base class of audits that score texts about cases; one item for each case or pair of opposites, and category.
+    """Base class of audits that score texts about cases.
+
+    There is one item for each case or pair of opposite cases, and one for each category.
 
     Class attributes:
         added: how many zeros, and how many ones, are added to a case's scores to compute a standard error; see

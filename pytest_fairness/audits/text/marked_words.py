@@ -34,8 +34,8 @@ from pytest_fairness.audits.text.words.growth import (
     SIDES,
     Growth,
     describe_growth,
+    detection_details,
     grown_words,
-    visibility,
     word_or_words,
 )
 from pytest_fairness.audits.text.words.rows import word_rows
@@ -136,7 +136,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
             missing={name: n for each in groups for name, n in each.missing.items()},
             details={
                 "threshold": max(test.threshold for test in tests),
-                **visibility([test.documents_needed for test in tests]),
+                **detection_details([test.documents_needed for test in tests]),
                 "vocabulary": len(corpus.tested_words),
                 "words": words,
             },
@@ -165,7 +165,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
                 "groups": dict(zip(SIDES, names_of(groups), strict=True)),
                 "min_share": item.settings.min_share,
                 "growth_threshold": max(test.threshold for test in tests),
-                **visibility([test.documents_needed(test.threshold, item.settings.min_share) for test in tests]),
+                **detection_details([test.documents_needed(test.threshold, item.settings.min_share) for test in tests]),
                 # A new word in this many documents would have grown more than every other word.
                 "documents_to_stand_out": list(
                     hardest([test.documents_needed(test.largest, item.settings.min_share) for test in tests])

@@ -32,7 +32,7 @@ from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.texts import mmd
 
 ERROR_PERMUTATIONS = 499
-"""Number of permutations from which only a standard deviation is computed, and no p-value."""
+"""Number of permutations for a standard deviation (a p-value would need more)."""
 
 
 class MmdSettings(AuditSettings):

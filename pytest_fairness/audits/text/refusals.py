@@ -34,7 +34,7 @@ class Refusals(TwoGroupAudit[AuditSettings]):
         title="Unequal refusals",
         question="Is one group answered less often?",
         formula="share of refused or unusable answers: marked group − unmarked group",
-        meaning="−1 to 1; 0 = equal shares. Newcombe’s interval, Fisher’s exact test.",
+        meaning="−1 to 1; 0 = equal shares. With Newcombe’s interval and Fisher’s exact test.",
         source="Newcombe 1998; Agresti and Caffo 2000",
         better=Direction.ZERO,
         tolerance=0.10,

@@ -31,7 +31,8 @@ from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, Change
 
 ERROR_PERMUTATIONS = 499
-"""Number of permutations from which only a standard deviation is computed, and no p-value."""
+"""Number of permutations for a standard deviation (a p-value would need more).
+"""
 
 
 class SvmSettings(AuditSettings):

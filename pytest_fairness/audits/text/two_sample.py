@@ -36,8 +36,8 @@ class Estimate:
 
     Attributes:
         value: the estimate.
-        standard_error: its standard error.
-        interval: its two-sided 95 % confidence interval.
+        standard_error: standard error of `value`.
+        interval: two-sided 95 % confidence interval of `value`.
     """
 
     value: float

@@ -33,8 +33,8 @@ FEWEST_DIFFERENT = 5
 """A classifier is trained only if each group has at least this many different answers."""
 FEWEST_DOCUMENTS_OF_A_WORD = 3
 MOST_WORDS = 2048
-"""If there are more documents than this number, only this number of words are features: those that occur in most
-documents."""
+"""If there are more documents than this number, only the words that occur in most documents are features: at most this
+number."""
 
 
 @dataclass(frozen=True)

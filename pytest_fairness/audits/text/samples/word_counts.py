@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 DOCUMENTS_OF_A_STRATUM = 12
-"""Number of documents that each group must have in a stratum for the stratum to be measured by itself, too; in smaller
-strata, most differences are not detected."""
+"""A stratum is also measured by itself if each group has at least this number of documents in it; in smaller strata,
+most differences are not detected."""
 DRAWS = 499
 """Number of random samples from which the excess of a smaller number of documents is estimated."""
 SHOWN_WORDS = 20

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 PERMUTATIONS = 1999
 SHOWN_Z = 1.96
-"""Words with a larger |z| are listed even if they are not significant."""
+"""Words with a larger |z| are listed even if they are not significant; 1.96 is the usual critical value."""
 CHUNK = 2**20
 """Largest number of values in memory at the same time while statistics are computed."""
 
@@ -99,7 +99,7 @@ class Corpus:
         """Return the word counts of the compared groups' answers and, for the prior, of the other groups' answers.
 
         Raises:
-            NotMeasurable: a group has too few usable answers, or they share fewer than two words.
+            NotMeasurable: a group has too few usable answers, or fewer than two words can be tested.
         """
         by_axis = contrasts(probe, item, answers)
         groups = list(by_axis.values())
@@ -169,7 +169,11 @@ class Contrast:
         )
 
     def sides(self, labels: Bools) -> tuple[Floats, Floats, Floats, Sizes]:
-        """Return the arguments of `log_odds`, for each row of (labellings, documents) labels; true = marked group."""
+        """Return the arguments of `log_odds` for each labelling.
+
+        Args:
+            labels: (labellings, documents) whether the document belongs to the marked group.
+        """
         rows = labels.astype(np.float64)
         first, first_size = (self.columns.T @ rows.T).T, rows @ self.lengths
         return first, self.uses - first, self.prior, (first_size, self.size - first_size, self.mass)

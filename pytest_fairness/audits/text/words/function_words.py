@@ -24,7 +24,7 @@ _CONTRACTION = re.compile(r"(?:n't|'\w+)$")
 
 
 def is_function_word(word: str) -> bool:
-    """Return whether a normalised word is an English function word; "it's" and "doesn't" are, too."""
+    """Return whether a normalised word is an English function word, or a contraction of one, such as "it's"."""
     return not _listed().isdisjoint((word, word.replace("'", ""), _CONTRACTION.sub("", word)))
 
 

@@ -61,7 +61,7 @@ class Growth:
             random: random generator.
 
         Raises:
-            NotMeasurable: the documents share fewer than two words, or no stratum holds both groups in both runs.
+            NotMeasurable: fewer than two words can be tested, or no stratum holds both groups in both runs.
         """
         both = join_runs(current, baseline)
         words, counts = count_words(both.words)
@@ -134,8 +134,8 @@ def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
     return sorted(words, key=lambda word: (-round(word["growth"], 12), word["word"]))
 
 
-def visibility(documents_needed: Sequence[Needed]) -> dict[str, Json]:
-    """Return details: the smallest share of texts in which a new word is detected, and `documents_needed`.
+def detection_details(documents_needed: Sequence[Needed]) -> dict[str, Json]:
+    """Return details: the smallest share of a group's texts in which a new word is detected, and `documents_needed`.
 
     Args:
         documents_needed: for each axis, the number of documents that must contain a new word for it to be significant,
@@ -166,13 +166,13 @@ def word_or_words(number: float) -> str:
 
 
 def _listed(words: Sequence[Mapping[str, Any]]) -> str:
-    """Return words with the shares of texts that contain them in the baseline and in this run, by group."""
+    """Return a list of words, each with the shares of texts that contain it, by group and run."""
     shown = []
     for word in words[:NAMED_WORDS]:
         own, others = (word[side] for side in (SIDES if word["side"] == "marked" else SIDES[::-1]))
         shown.append(
-            f"{word['word']} ({own[0]:.0%} → {own[1]:.0%} of its texts, {others[0]:.0%} → {others[1]:.0%} of the other "
-            "group's)"
+            f"{word['word']} ({own[0]:.0%} → {own[1]:.0%} of this group's texts, {others[0]:.0%} → "
+            f"{others[1]:.0%} of the other group's)"
         )
     more = f" and {len(words) - NAMED_WORDS} more" if len(words) > NAMED_WORDS else ""
     return f"{', '.join(shown)}{more}"

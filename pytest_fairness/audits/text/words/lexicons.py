@@ -123,7 +123,7 @@ class LexiconSettings(AuditSettings):
     lexicons: dict[Identifier, Lexicon] = Field(
         min_length=1,
         description="Lists of terms by name, each a list or {file: NAME.txt}: words, phrases, and stems such as lead*, "
-        "which stand for all words with this beginning. Each list is an item of its own.",
+        "which stand for all words with this beginning. Each list becomes an item.",
     )
 
     def terms(self, name: str) -> tuple[str, ...]:
