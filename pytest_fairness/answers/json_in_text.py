@@ -23,7 +23,7 @@ class Pairs(list[tuple[str, Json]]):
 
 
 class Number(str):
-    """JSON number as the text in which it was written (`1.0` stays `1.0`)."""
+    """JSON number in the spelling of the text (`1.0` stays `1.0`)."""
 
     __slots__ = ()
 

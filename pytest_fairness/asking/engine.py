@@ -1,4 +1,4 @@
-"""Engine: answers requests from the store, or sends them to one target in the background."""
+"""Engine: gets the answers to requests from the store, or from one target, to which it sends them in the background."""
 
 from __future__ import annotations
 

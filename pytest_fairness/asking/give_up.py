@@ -1,4 +1,4 @@
-"""Timer after which the run gives up on a target that gives no answers."""
+"""Timer of the time after which the run gives up on a target that gives no answers."""
 
 from __future__ import annotations
 

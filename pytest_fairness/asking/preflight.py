@@ -12,7 +12,7 @@ usually have different prompts, and a server that filters contents rarely reject
 
 
 class Preflight:
-    """State of the preflight in one process; the store records which request of the run is the first.
+    """State of the preflight in one process; which request is the run's first one is recorded in the store.
 
     Args:
         tracker: the requests and their states.
@@ -36,7 +36,7 @@ class Preflight:
         return rejected and request.answer_format != "embedding" and not self._tracker.counts()["reused"]
 
     def keeps_others_waiting(self, request: Request, outcome: Response | FairnessError) -> bool:
-        """Return whether the other requests must still wait after this attempt of the first request."""
+        """Return whether all other requests must still wait after this outcome of the first request."""
         rephrased = isinstance(outcome, RequestFailed) and outcome.retry is RetryReason.REPHRASED
         return rephrased or isinstance(outcome, TargetError) or self.rejects(request, outcome)
 

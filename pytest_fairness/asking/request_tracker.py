@@ -73,7 +73,7 @@ class RequestTracker:
             return list(islice(self._unsent, count))
 
     def start(self, keys: Iterable[str], *, retries: int = 0) -> dict[str, Request]:
-        """Mark requests as in flight and return them; leave out requests that have been settled meanwhile.
+        """Mark requests as in flight and return them by key; leave out requests that are settled already.
 
         Args:
             keys: keys of requests; keys of requests that are already in flight are ignored.

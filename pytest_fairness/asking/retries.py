@@ -32,7 +32,8 @@ class Attempts:
     def pause_after(self, error: RequestFailed) -> float | None:
         """Return the seconds until the next attempt, or `None` if there is no further attempt.
 
-        If the target is overloaded or cannot be reached, all of its requests pause, not only this one; see `RateLimit`.
+        Only transient failures have a pause of their own. If the target is overloaded or cannot be reached, the result
+        is 0, because all requests to the target pause then; see `RateLimit`.
         """
         reason = error.retry
         self._failures[reason] += 1

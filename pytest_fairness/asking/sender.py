@@ -187,7 +187,7 @@ class Sender:
             self._timer.restart()  # the target had nothing to answer
 
     async def _send(self, key: str, request: Request) -> None:
-        """Send one request and keep its result for the next exchange with the store."""
+        """Send one request, and keep the result until the next exchange with the store."""
         sent_at = self._sync.now()
         outcome, retry_at = self._preflight.judged(key, request, await self._caller.send(request)), None
         if isinstance(outcome, RequestFailed):

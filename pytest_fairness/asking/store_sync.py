@@ -214,7 +214,7 @@ class StoreSync:
         )
 
     def _ends_preflight(self, result: AttemptResult) -> bool:
-        """Return whether this result of the preflight allows all other requests."""
+        """Return whether all other requests may be sent after this result of the preflight."""
         goes_on = self._preflight.keeps_others_waiting(result.request, result.outcome)
         return result.key == self._preflight.key and not goes_on
 

@@ -85,6 +85,6 @@ def _names(attributes: Sequence[Attribute]) -> tuple[str, ...]:
 
 
 def _joined(values: Sequence[Value]) -> str:
-    """Return the joined words of several values; only the first keeps its article: `a young, extraverted`."""
+    """Return the joined words of several values; only the first value keeps its article: `a young, extraverted`."""
     first, *others = (value.text for value in values)
     return ", ".join([first, *(_ARTICLE.sub("", text, count=1) if _ARTICLE.match(text) else text for text in others)])

@@ -210,7 +210,7 @@ class Probe(ProbeModel):
         return self._loaded.root
 
     def line_of(self, audit: str) -> int:
-        """Return the number of the line that names an audit in the probe's file; 1 if the probe is not from a file."""
+        """Return the number of the line that names an audit in the probe's file; 1 for a probe without a file."""
         return self._loaded.lines.get(audit, 1)
 
     @cached_property
@@ -265,7 +265,7 @@ class Probe(ProbeModel):
 
     @cached_property
     def _system_prompt(self) -> str | None:
-        """The system prompt as it is sent; `None` if the probe has none."""
+        """The system prompt in the form that is sent; `None` if the probe has no system prompt."""
         return None if self.system is None else block_text(self.system)
 
     def _request(self, text: str, draw: int, answer_format: AnswerFormat = "text") -> Request:
@@ -308,7 +308,7 @@ class Probe(ProbeModel):
 
     @abstractmethod
     def prompts(self, trials: int | None = None) -> Iterable[Prompt]:
-        """Return every prompt of the probe in the order of sending; none if the probe reads recorded answers.
+        """Return every prompt of the probe in the order of sending; nothing if the probe reads recorded answers.
 
         Args:
             trials: number of trials that overrides the probe's own number.

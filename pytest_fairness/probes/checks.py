@@ -23,7 +23,7 @@ MAX_PROMPTS = 1_000_000
 
 
 def mapping(value: Json) -> Content:
-    """Return the value if it is a mapping, else an empty mapping."""
+    """Return a value that is a mapping unchanged, and an empty mapping for any other value."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -33,7 +33,7 @@ def mappings(value: Json) -> Iterator[tuple[str, Content]]:
 
 
 def items(value: Json) -> Iterator[tuple[int, Any]]:
-    """Yield the index and the value of each item of a list; nothing for another value."""
+    """Yield the index and the value of each item of a list; nothing for any other value."""
     yield from enumerate(value if isinstance(value, list) else ())
 
 

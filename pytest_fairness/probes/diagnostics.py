@@ -44,7 +44,7 @@ class Diagnostic:
     occurrence: int = 0
 
     def below(self, *parent: str | int) -> Diagnostic:
-        """Return the diagnostic with `parent` prepended to its location, which then starts further up in the file."""
+        """Return the diagnostic with the location of an enclosing value, `parent`, prepended to its own location."""
         return replace(self, location=(*parent, *self.location))
 
 

@@ -23,7 +23,7 @@ class Exchange(ABC, Generic[ProbeT]):
 
     @abstractmethod
     def position(self, probe: ProbeT, labels: Mapping[str, str]) -> Position | None:
-        """Return the position of the prompt with these labels; `None` if its answers cannot be exchanged."""
+        """Return the position of the prompt with these labels; `None` if answers to this prompt cannot be exchanged."""
 
     def group_names(self, probe: ProbeT) -> list[str]:
         """Return the words that name groups; a text with such a word does not fit the prompt of another group."""
@@ -47,7 +47,7 @@ class TextExchange(Exchange[GenerationProbe]):
 
 
 class ListExchange(Exchange[RecommendationProbe]):
-    """Rules for lists: those about one entity are exchanged between the values of the attributes."""
+    """Rules for lists: lists about the same entity are exchanged between the values of the attributes."""
 
     def position(self, probe: RecommendationProbe, labels: Mapping[str, str]) -> Position | None:
         """Return the entity, and the attribute with its value; `None` for follow-up and perturbed prompts."""
@@ -57,7 +57,7 @@ class ListExchange(Exchange[RecommendationProbe]):
 
 
 class RecordExchange(Exchange[CounterfactualProbe]):
-    """Rules for decisions: those about one record are exchanged between the unflipped and the flipped record."""
+    """Rules for decisions: answers about the same record are exchanged between its unflipped and flipped forms."""
 
     def position(self, probe: CounterfactualProbe, labels: Mapping[str, str]) -> Position | None:
         """Return the record, and the flipped attribute with its value; `None` for repeated prompts."""

@@ -55,7 +55,7 @@ class Loading:
 
 
 def shown(path: Path, root: Path | None) -> str:
-    """Return a path for messages: with forward slashes, and relative to `root` if it is inside of it."""
+    """Return a path for messages: with forward slashes, and relative to `root` if the path is inside of `root`."""
     if root is not None and path.is_absolute() and path.is_relative_to(root):
         path = path.relative_to(root)
     return path.as_posix()
@@ -67,7 +67,7 @@ def loading(info: ValidationInfo) -> Loading:
 
 
 def _inside_folder(path: Path, info: ValidationInfo) -> Path:
-    """Return the absolute path of a file that a probe names; raise an error if it is not in the probe's folder."""
+    """Return the absolute path of a file that a probe names; raise an error for a file outside of the probe's folder."""
     named = quoted(path.as_posix())
     try:
         folder = loading(info).path.parent.resolve()
@@ -101,7 +101,7 @@ Texts = Annotated[
 
 
 def texts(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    """Return the texts of a field that holds one text, a list of texts or none; see `block_text`."""
+    """Return the texts of a field, which holds one text, a list of texts or nothing; see `block_text`."""
     written = () if value is None else (value,) if isinstance(value, str) else value
     return tuple(map(block_text, written))
 

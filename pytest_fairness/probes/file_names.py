@@ -1,4 +1,4 @@
-"""Checks that file names are valid, and differ from each other, on every operating system."""
+"""Checks that names are valid file names, and name different files, on every operating system."""
 
 from __future__ import annotations
 

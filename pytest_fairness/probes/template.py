@@ -75,5 +75,5 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def literal(text: str) -> str:
-    """Return this text as a template without placeholders: braces are doubled."""
+    """Return a template that gives this text: without placeholders, and with doubled braces."""
     return text.replace("{", "{{").replace("}", "}}")

@@ -90,7 +90,9 @@ class Reversal:
 
     @classmethod
     def tested(cls, value: float, p_value: float, description: str) -> Self:
-        """Return a reversal with its p-value doubled (Bonferroni), because the change is tested as well."""
+        """Return a reversal with a doubled p-value (Bonferroni), because the change is tested, too: these are two
+        tests.
+        """
         return cls(value, min(1.0, 2 * p_value), description)
 
 

@@ -59,7 +59,7 @@ class Request:
 
     @property
     def seed(self) -> int:
-        """Return a seed from 0 to 2**31 - 1 for targets that need one.
+        """Return a seed from 0 to 2**31 - 1 for targets that require a seed.
 
         The seed is reproducible and differs between requests.
         """

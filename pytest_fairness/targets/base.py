@@ -82,4 +82,4 @@ class Target(Protocol):
         """
 
     async def close(self) -> None:
-        """Close connections and processes; called once, on the same event loop, even if `open` failed."""
+        """Close connections and processes; called once by the engine, on the same event loop, even if `open` failed."""

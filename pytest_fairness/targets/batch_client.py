@@ -82,7 +82,7 @@ class BatchClient(Protocol):
         """Upload the requests, and return the provider's id of the file; empty if `create` sends the requests."""
 
     async def find(self, intent: BatchIntent) -> str | None:
-        """Return the provider's id of a batch that was created earlier; `None` if it was not created.
+        """Return the provider's id of a batch that may have been created earlier; `None` if it was not created.
 
         Raises:
             BatchUnclear: the provider cannot tell yet whether a batch was created.

@@ -62,7 +62,7 @@ def _require_inside(written: str, folder: Path) -> None:
 
 
 class OpenAIEmbedder(OpenAITarget):
-    """Embedding model of OpenAI or of a compatible server; texts that wait at the same time are sent in one request."""
+    """Embedding model of OpenAI or of a compatible server; texts that wait at the same time share one request."""
 
     likelihoods = False
     lasting = True

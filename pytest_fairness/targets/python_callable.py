@@ -129,7 +129,7 @@ class CallableTarget(ApplicationTarget):
 
 
 class ImportedTarget(ApplicationTarget):
-    """Target for a callable that is imported at first use.
+    """Target for a callable that is imported when the target is first used.
 
     Args:
         module: name `package.module` of a module in pytest's rootdir, or of an installed one.

@@ -142,7 +142,7 @@ class SharedTarget:
         self._target.check()
 
     async def open(self) -> None:
-        """Connect, and wait until the other process has opened the target; see `Target`."""
+        """Connect to the other process, and wait until it has opened the target; see `Target.open`."""
         host, _, port = self._server.rpartition(":")
         try:
             reader, self._writer = await asyncio.open_connection(host, int(port), limit=LONGEST_LINE)

@@ -1,1 +1,1 @@
-"""Readers of files of recorded answers, which replace requests to a target; one module for each probe kind."""
+"""Readers of files with recorded answers, which replace requests to a target; one module for each kind of probe."""

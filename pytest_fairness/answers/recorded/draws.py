@@ -60,7 +60,7 @@ class Draws:
         return number
 
     def number(self, row: Row, cell: Hashable, where: str) -> int | None:
-        """Return the trial number of a row in its cell, from 0; `None` if the number is invalid or occurs twice.
+        """Return the trial number of a row among the rows of its cell, from 0; `None` if it is invalid or occurs twice.
 
         Args:
             row: the row.

@@ -34,7 +34,7 @@ def whole_number(value: Json) -> int | None:
 
 
 def require_columns(file: str, columns: Mapping[str, str], there: Sequence[str], unmapped: Sequence[str] = ()) -> None:
-    """Raise `ProbeError` if a file lacks one of these columns.
+    """Raise `ProbeError` if a file lacks a required column.
 
     Args:
         file: the file's name, for messages.

@@ -25,7 +25,7 @@ class Freshness(NamedTuple):
 
     @property
     def scope(self) -> str:
-        """Return the scope of claims: the run's name if the run reuses no answers of other runs, else an empty name."""
+        """Return the scope of the run's claims: its name if it reuses no answers of other runs, else an empty text."""
         return self.run if self.oldest == math.inf else ""
 
     @property

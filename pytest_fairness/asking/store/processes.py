@@ -33,7 +33,7 @@ def is_gone(process: str) -> bool:
 
 
 def _is_zombie(number: int) -> bool:
-    """Return whether the process has ended without its parent collecting its exit status.
+    """Return whether the process has ended, although its parent has not collected its exit status yet.
 
     The result is `False` on systems other than Linux, where this is not checked.
     """

@@ -16,7 +16,7 @@ RUN_KEPT = 7 * 86_400.0
 
 
 class RunId(NamedTuple):
-    """Identifier of a run, the same in all of its processes.
+    """Identifier of a run, which is the same in all processes of the run.
 
     Attributes:
         name: unique name, or the name that the user gave to the runs of several machines.
@@ -40,7 +40,7 @@ class RunId(NamedTuple):
 
 
 class Runs:
-    """Tables of the state that a run's processes share: budget, request counts, unusable targets, and its end."""
+    """Tables of the state that a run's processes share: spent budget, request counts, unusable targets, stop."""
 
     def __init__(self, database: Database) -> None:
         self.database = database

@@ -65,7 +65,7 @@ class Flip:
         return edited
 
     def to_json(self) -> Json:
-        """Return the flip as JSON that does not depend on the order in which values and pairs are written."""
+        """Return the flip as plain JSON, which does not depend on the order of values and pairs in the file."""
         values: Any = list(self.values) if self.along or len(self.values) == 2 else sorted(self.values)
         return {"values": values, "with": {column: dict(sorted(pairs.items())) for column, pairs in self.along.items()}}
 

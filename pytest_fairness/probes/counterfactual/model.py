@@ -70,7 +70,7 @@ class CounterfactualProbe(Probe):
 
     @model_validator(mode="after")
     def _fits_its_records(self) -> Self:
-        """Check that the keys fit the records; those of OpenML are checked only when the data set is fetched."""
+        """Check that the keys fit the records; for a data set of OpenML, this is checked when it is fetched."""
         if self.responses is None and not isinstance(self.written_records, OpenmlRecords | None):
             try:
                 found = [*self._record_diagnostics()]
@@ -182,7 +182,7 @@ class CounterfactualProbe(Probe):
         ]
 
     def _forms(self, record: Record) -> Iterator[tuple[dict[str, str], Fields]]:
-        """Yield labels and fields of each prompt about a record."""
+        """Yield the labels and the record's fields for each prompt about a record."""
         known = {name: value for name, flip in self.flips.items() if (value := self._value(record, flip)) is not None}
         labels = {"record": record.id, **known}
         if self.truth is not None and self.truth.column in record.fields:

@@ -38,7 +38,7 @@ Fields = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Record with an id, which is the same in every run, and with the fields that have a value."""
+    """Record: its id, which is the same in every run, and its fields that are not empty."""
 
     id: str
     fields: Fields
@@ -71,7 +71,7 @@ class RecordsFile(Drawn, DataFile):
 
 
 class OpenmlRecords(Drawn):
-    """Records of a data set on OpenML, fetched once through scikit-learn and kept in its cache."""
+    """Records of a data set on OpenML, which is fetched once and kept in scikit-learn's cache."""
 
     openml: Line = Field(description="Name of the data set on openml.org: `adult`.")
     version: int | None = Field(default=None, ge=1, description="Version of the data set. Default: the active one.")

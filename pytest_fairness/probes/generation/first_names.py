@@ -93,7 +93,7 @@ def packaged() -> tuple[str, ...]:
 
 @cache
 def digest() -> str:
-    """Return a digest of the packaged names; it changes if a version of Faker changes its lists."""
+    """Return a digest of the packaged names, which changes if a new version of Faker changes its lists."""
     return sha256("\n".join(packaged()).encode()).hexdigest()[:16]
 
 

@@ -82,12 +82,12 @@ class Anonymize(ProbeModel):
 
     @field_serializer("names")
     def _digest_of_list(self, given: tuple[str, ...] | bool | None) -> Json:
-        """Serialize a packaged list as its digest, because stored measurements depend on its content."""
+        """Serialize a packaged list as its digest, because stored measurements depend on the list's content."""
         return first_names.digest() if given is True else given
 
 
 class GenerationProbe(Probe):
-    """Probe of texts about groups; every combination of the axes' values gets `trials` answers to each prompt."""
+    """Probe of texts about groups; each prompt gets `trials` answers for every combination of the axes' values."""
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["prompt"]}, {"required": ["responses"]}]})
     several_prompts: ClassVar[bool] = True

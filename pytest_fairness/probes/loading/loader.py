@@ -56,7 +56,7 @@ def load(path: Path, kinds: Kinds, *, root: Path | None = None) -> Probe:
 
 
 def parse(content: bytes, path: Path, kinds: Kinds, *, root: Path | None = None) -> Probe:
-    """Return the probe that a file's content defines; the file `path` need not exist.
+    """Return the probe that `content` defines; the file `path` is used for messages and names, and need not exist.
 
     Raises:
         ProbeError: as in `load`.

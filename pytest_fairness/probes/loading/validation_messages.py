@@ -53,7 +53,7 @@ _BOUNDS = {
 def diagnostics(
     errors: Iterable[ErrorDetails], prefix: Location, document: Document, model: type[BaseModel]
 ) -> list[Diagnostic]:
-    """Return diagnostics of the errors that pydantic found in one part of a document, one for each location.
+    """Return one diagnostic for each location at which pydantic found errors in a part of a document.
 
     Args:
         errors: pydantic's errors of one validation.
@@ -108,7 +108,7 @@ def _either(messages: list[str]) -> str:
 def _diagnostic(
     error: ErrorDetails, prefix: Location, document: Document, model: type[BaseModel]
 ) -> tuple[Diagnostic, bool]:
-    """Return the diagnostic of an error, and whether it belongs to one of several alternatives of a type."""
+    """Return the diagnostic of an error, and whether the error is about one of several alternatives of a type."""
     location: Location = (*prefix, *error["loc"])
     kind, context = error["type"], error.get("ctx", {})
     node, found, whole = document.find(location)

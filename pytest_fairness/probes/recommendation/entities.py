@@ -28,7 +28,7 @@ class Entity(ProbeModel):
 
 
 def _table(path: Path, info: ValidationInfo, holds: str) -> Table:
-    """Return the table in a file that a probe names; report errors of the file at the key that names it."""
+    """Return the table in a file that a probe names; report errors in the file at the key that names the file."""
     with file_errors():
         return table.read(path, shown(path, loading(info).root), holds)
 
@@ -154,7 +154,7 @@ Entities = Annotated[
 
 
 def entities_of(written: Entities | None) -> tuple[Entity, ...]:
-    """Return the entities that the key `entities` lists, or those in its file."""
+    """Return the entities that the key `entities` lists, or the entities in the file that the key names."""
     if written is None:
         return ()
     if isinstance(written, EntitiesFile):

@@ -276,7 +276,7 @@ class RecommendationProbe(Probe):
         return [self._prompt(self._text(labels), labels, trial) for labels, trial in wanted]
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the inputs of the item; attributes that the item does not compare are left out.
+        """Return the inputs of the item, without attributes that the item does not compare; see `Probe.fingerprint`.
 
         The entities are left out, because lists are compared entity by entity.
         """

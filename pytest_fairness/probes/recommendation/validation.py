@@ -74,7 +74,7 @@ def _attributes(attributes: Content) -> Iterator[Diagnostic]:
 
 
 def _named(location: Location, written: Json, key: str) -> Iterator[tuple[Location, Json]]:
-    """Yield the location and name of each item of a list; the name of a mapping is its value under `key`."""
+    """Yield the location and name of each item of a list: the item itself or, for a mapping, its value under `key`."""
     for i, item in checks.items(written):
         yield ((*location, i), item) if isinstance(item, str) else ((*location, i, key), checks.mapping(item).get(key))
 

@@ -87,7 +87,7 @@ class Case(ProbeModel):
 
 
 class CasesFile(DataFile):
-    """Cases in a file; its rows have the keys of `Case`."""
+    """Cases in a file, whose rows have the keys of `Case`."""
 
     @field_validator("file")
     @classmethod
@@ -110,7 +110,7 @@ Cases = Annotated[
 
 
 def cases_of(written: Cases) -> tuple[Case, ...]:
-    """Return the cases that the key `cases` lists, or those in its file."""
+    """Return the cases that the key `cases` lists, or the cases in the file that the key names."""
     return read(written.file, written.file.name) if isinstance(written, CasesFile) else written
 
 

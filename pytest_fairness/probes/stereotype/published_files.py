@@ -1,4 +1,4 @@
-"""Readers that convert published benchmarks to cases: StereoSet's JSON and CrowS-Pairs' CSV, as distributed."""
+"""Readers of published benchmarks, which become cases: StereoSet's JSON and CrowS-Pairs' CSV, as distributed."""
 
 from __future__ import annotations
 

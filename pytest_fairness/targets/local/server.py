@@ -24,7 +24,7 @@ def check_runner(name: str) -> None:
 
 
 class LocalServer:
-    """Loaded model with a server that is compatible with OpenAI's chat completions.
+    """Loaded model, and a server for it that is compatible with OpenAI's chat completions.
 
     Args:
         name: the target's name, for messages.

@@ -150,7 +150,7 @@ class Chat(SdkClient):
         return await self._client.post(path, cast_to=httpx2.Response, body=body)
 
     def _wants_new_limit_name(self, error: openai.APIStatusError) -> bool:
-        """Return whether the server rejects the name `max_tokens`; if so, later requests use the newer name."""
+        """Return whether the server rejects the name `max_tokens`; if so, use the newer name for later requests."""
         sent = json.loads(error.request.content)
         if "max_tokens" not in sent or NEW_LIMIT_NAME not in error.message:
             return False
@@ -209,7 +209,7 @@ class Chat(SdkClient):
 
 
 def _joined(content: Json) -> str | None:
-    """Return the text of a message's content; join its parts if the server sends a list."""
+    """Return the text of a message's content; if the content is a list, join its parts."""
     if isinstance(content, list):
         texts = [part.get("text") if isinstance(part, dict) else part for part in content]
         found = [text for text in texts if isinstance(text, str)]

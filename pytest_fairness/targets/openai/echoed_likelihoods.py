@@ -58,7 +58,7 @@ def read(content: bytes, request: Request) -> Response:
 
 
 def _spans(tokens: list[str], text: str) -> list[tuple[int, int]]:
-    """Return the start and end of each token in the text; tokens that the server added lie outside of the text.
+    """Return the start and end index of each token in the text; tokens added by the server lie outside of the text.
 
     Tokens that encode parts of the same character all get the position of this character.
     """

@@ -45,7 +45,7 @@ class BatchSize:
         return waiting if self.limit is None else min(waiting, self.limit)
 
     def failed(self, size: int) -> None:
-        """Halve the limit after a batch that did not fit."""
+        """Halve the limit after a batch that did not fit into memory."""
         self.limit, self._full = max(1, size // 2), 0
 
     def succeeded(self, size: int) -> None:

@@ -1,4 +1,4 @@
-"""Functions that check addresses of servers and remove their secrets."""
+"""Functions that check addresses of servers, and remove secrets from addresses."""
 
 from __future__ import annotations
 

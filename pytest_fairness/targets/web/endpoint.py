@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Model behind an API, and how its client connects to it.
+    """Model behind an API, with the settings of the connection to its server.
 
     Attributes:
         name: the target's name, for messages.

@@ -32,7 +32,7 @@ class Connection(TypedDict):
 
 
 class SdkClient(ABC):
-    """Client of one server for all requests of a target; it sends each request once, because `Sender` repeats requests.
+    """Client of one server for all requests of a target; the SDK repeats no requests, because `Sender` does.
 
     Args:
         sdk: the module `openai` or `anthropic`.
