@@ -67,7 +67,7 @@ def loading(info: ValidationInfo) -> Loading:
 
 
 def _inside_folder(path: Path, info: ValidationInfo) -> Path:
-    """Return the absolute path of a file that a probe names; raise an error for a file outside of the probe's folder."""
+    """Return the absolute path of a file that a probe names; raise an error for a file outside the probe's folder."""
     named = quoted(path.as_posix())
     try:
         folder = loading(info).path.parent.resolve()
