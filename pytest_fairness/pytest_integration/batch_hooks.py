@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class BatchHooks:
     """Hooks that send the requests of all selected items in batches; registered in every process of the run.
 
-    Targets of the user's fixtures are not asked in batches, because fixtures run with the tests.
+    A target that a fixture of the user provides gets no batches, because fixtures run with the tests.
 
     Args:
         config: pytest's configuration.
@@ -54,7 +54,7 @@ class BatchHooks:
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
-        """Say how to continue after an interruption of the wait."""
+        """Show how to continue if the wait for the batches was interrupted."""
         if self._waiting:
             text = (
                 "the batches continue at the provider. Run again to wait for them, or later with "

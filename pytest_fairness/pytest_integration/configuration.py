@@ -60,7 +60,9 @@ def settings_from(config: pytest.Config) -> RunSettings:
             "--fairness-rebaseline and --fairness-measure, and use them in the run that collects."
         )
     if config.getoption("fairness_batch_collect") and config.getoption("fairness_replay"):
-        raise pytest.UsageError("--fairness-batch-collect downloads answers, but --fairness-replay does not. Give one.")
+        raise pytest.UsageError(
+            "--fairness-batch-collect downloads answers, but --fairness-replay does not. Give only one of them."
+        )
     if config.getoption("fairness_reason") is not None and not config.getoption("fairness_rebaseline"):
         raise pytest.UsageError("--fairness-reason says why new baselines are accepted: add --fairness-rebaseline.")
     if config.getoption("fairness_measure") and config.getoption("fairness_rebaseline"):
