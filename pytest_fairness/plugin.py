@@ -9,6 +9,8 @@ import pytest
 from pytest_fairness.options import OPTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from pytest_fairness.pytest_integration.items.audit_service import AuditService
     from pytest_fairness.pytest_integration.items.fixtures import CorpusGenerator, FairnessCheck, LlmClient
 
@@ -40,6 +42,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         if option.in_ini:
             kind = option.type.ini if _TYPED_INI or option.type.ini not in ("int", "float") else "string"
             parser.addini(option.name, option.ini_help, type=kind, default=None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Generator[None]:
+    """Raise `pytest.UsageError` for a misspelt option of the plugin; pytest's own error names no similar option."""
+    yield
+    if any(arg.startswith("--fair") for arg in args):
+        unknown = parser.parse_known_and_unknown_args(args)[1]
+        names = [arg.partition("=")[0] for arg in unknown if arg.startswith("--fair")]
+        if names:
+            from pytest_fairness.probes.diagnostics import nearest
+
+            # Names are compared without their common prefix.
+            flags = {each.flag.removeprefix("--fairness-"): each.flag for each in OPTIONS if each.on_command_line}
+            if near := nearest(names[0].removeprefix("--fairness-"), flags):
+                raise pytest.UsageError(f"{names[0]}: there is no such option: did you mean '{flags[near]}'?")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -184,11 +184,30 @@ def test_an_unknown_setting_is_refused_with_what_was_meant(project: Project, wri
     assert project.calls() == []
 
 
-def test_settings_that_a_conftest_declares_are_known(project: Project) -> None:
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (
+            "--fairness-reprot=a.html",
+            "ERROR: --fairness-reprot: there is no such option: did you mean '--fairness-report'?",
+        ),
+        ("--fairnes", "ERROR: --fairnes: there is no such option: did you mean '--fairness'?"),
+        ("--fairness-xyz", "*: error: unrecognized arguments: --fairness-xyz"),
+    ],
+)
+def test_an_unknown_option_is_refused_with_what_was_meant(project: Project, written: str, said: str) -> None:
+    project.probe()
+    result = project.run(written)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([said])
+
+
+def test_options_and_settings_that_a_conftest_declares_are_known(project: Project) -> None:
     project.probe()
     project.write("pytest.ini", ini(fairness_of_ours="yes"))
-    project.write("conftest.py", "def pytest_addoption(parser):\n    parser.addini('fairness_of_ours', 'ours')\n")
-    assert project.run("--fairness").ret == pytest.ExitCode.OK
+    declared = "parser.addini('fairness_of_ours', 'ours'); parser.addoption('--fairness-reports')"
+    project.write("conftest.py", f"def pytest_addoption(parser):\n    {declared}\n")
+    assert project.run("--fairness", "--fairness-reports=ours").ret == pytest.ExitCode.OK
 
 
 @pytest.mark.parametrize(
