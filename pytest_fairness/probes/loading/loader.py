@@ -128,6 +128,8 @@ def _kind(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagn
     """Return the kind whose model validates the probe (`None` if unknown), and the diagnostics of the key `kind`."""
     names = ", ".join(kinds)
     if "kind" not in data:
+        if misspelt := nearest("kind", data):
+            return None, [Diagnostic((misspelt,), f"unknown key {quoted(misspelt)}: did you mean 'kind'?", at_key=True)]
         return None, [Diagnostic((), f"`kind` is missing: write the kind of the probe ({names})")]
     kind = data["kind"]
     if not isinstance(kind, str):

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
+from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.diagnostics import (
     DIAGNOSTIC,
     FILE_ERRORS,
@@ -115,7 +116,10 @@ def _diagnostic(
     name = f"`{dotted(found)}`" if found else "the probe"
     if kind == "extra_forbidden":
         where = f" in `{dotted(found[:-1])}`" if found[:-1] else ""
-        cure = suggestion(str(found[-1]), _keys(model, error["loc"][:-1]))
+        keys = _keys(model, error["loc"][:-1])
+        cure = suggestion(str(found[-1]), keys)
+        if len(found) == 1 and found[0] in AuditSettings.model_fields and not nearest(str(found[0]), keys):
+            cure = f": it is a setting of an audit, such as `audits: {{refusals: {{{found[0]}: …}}}}`"
         return Diagnostic(found, f"unknown key {quoted(str(found[-1]))}{where}{cure}", at_key=True), False
     if kind == "missing":
         missing = dotted((*found, location[-1]))
@@ -125,6 +129,8 @@ def _diagnostic(
         return Diagnostic(found, f"the name {quoted(str(found[-1]))} {constraint}", at_key=True), False
     if kind in ("string_type", "path_type"):
         message = not_text(name, node)
+        if found[-1] in ("skip", "xfail") and isinstance(node.value, bool):
+            message = f"{name} must be the reason as text, not {_written(node)}"
     elif kind in _EXPECTED:
         message = f"{name} must be {_EXPECTED[kind]}, not {_written(node)}"
     elif kind == "literal_error":

@@ -135,7 +135,7 @@ audits:
         "24:59: `audits.svm.seed` must be a whole number or text, not a list",
         "25:3: unknown audit 'jds': did you mean 'jsd'?",
         "26:3: unknown audit 'snsr': it belongs to probes of the kind 'recommendation'",
-        '27:15: `audits.jsd.skip` must be text, but no without quotes is a boolean: write "no"',
+        "27:15: `audits.jsd.skip` must be the reason as text, not no",
         (
             "27:25: `audits.jsd.gate` must be one of significant, bound, strict, point, not the text 'strct': did you "
             "mean 'strict'?"
@@ -193,6 +193,7 @@ audits:
         ("variants: {a: {prompt: 'no {groop}'}}", "5:28: unknown placeholder '{groop}': did you mean 'group'?"),
         ("variants: {a: {prompt: nothing}}", "5:24: this prompt does not use the axis 'group': write {group} where"),
         ("axis: 5", "5:1: unknown key 'axis': did you mean 'axes'?"),
+        ("skip: no", "5:1: unknown key 'skip': it is a setting of an audit, such as `audits: {refusals: {skip: …}}`"),
         ("zzz: 5", "5:1: unknown key 'zzz': there are kind, name, description"),
         ("prompt: again", "5:1: the key 'prompt' is already used in line 2: keep one of them"),
         ("no: 1", '5:1: a key must be text, but no without quotes is a boolean: write "no"'),
@@ -217,6 +218,7 @@ def test_an_error_is_reported_at_its_position(line: str, error: str) -> None:
         ("# nothing\n", "1:1: the file is empty; a probe begins with `kind:`"),
         ("- a\n", "1:1: a probe is a mapping that begins with `kind:`, not a list"),
         ("text", "1:1: a probe is a mapping that begins with `kind:`, not a single value"),
+        ("knid: generation", "1:1: unknown key 'knid': did you mean 'kind'?"),
         ("trials: 3", f"1:1: `kind` is missing: write the kind of the probe ({', '.join(KINDS)})"),
         ("kind: 5", f"1:7: `kind` must be the name of a kind of probe ({', '.join(KINDS)})"),
         ("kind: wholly-else", f"1:7: unknown kind 'wholly-else': there are {', '.join(KINDS)}"),
