@@ -166,11 +166,14 @@ class Engine:
             return
         if recorded is None:
             recorded = self._store.recorded(new, self._fresh)
+        # Read before the requests are planned: if the store fails, nobody waits for requests that are never sent.
+        missing = [] if self._replay else [key for key in new if key not in recorded]
+        batched = self._batches.pending(missing) if missing else {}
         left = self._tracker.add(new, recorded)
         if self._replay:
             self._tracker.settle_elsewhere([], {key: _not_recorded(new[key]) for key in new if key not in recorded})
             return
-        if left and (batched := self._batches.pending(key for key in new if key not in recorded)):
+        if batched:
             self._tracker.settle_elsewhere([], dict.fromkeys(batched, _in_batch(self._target.name, len(batched))))
             left = bool(self._tracker.next_unsent(1))
         if left:

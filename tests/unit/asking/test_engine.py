@@ -14,7 +14,7 @@ import pytest
 from pytest_fairness.asking.store.freshness import ANY_ANSWER
 from pytest_fairness.asking.store.store import Store, response_key
 from pytest_fairness.asking.timing import Timing
-from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, TargetError
+from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, StoreError, TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
 from pytest_fairness.targets import open_target
@@ -398,3 +398,16 @@ def test_an_expired_claim_is_taken_over(tmp_path: Path, target: CallableTarget) 
         with engine_for(settings, target, timing=Timing(claim_retry=0.1)) as engine:
             assert texts(engine.answers([request])) == ["answer to question 0"]
         assert 0.3 < time.monotonic() - started < 3
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("table", ["responses", "batch_requests"])
+def test_every_item_gets_the_error_of_a_store_that_cannot_be_read(
+    table: str, tmp_path: Path, target: CallableTarget
+) -> None:
+    settings = settings_in(tmp_path)
+    with engine_for(settings, target) as engine, Store(settings.store) as store:
+        store.database.execute(f"DROP TABLE {table}")
+        for _ in range(2):
+            with pytest.raises(StoreError, match=f"no such table: {table}"):
+                engine.answers(questions(2))
