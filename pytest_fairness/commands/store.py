@@ -29,6 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions.add_argument("--prune", type=_days, metavar="DAYS", help="delete the responses that are older than DAYS")
     actions.add_argument("--vacuum", action="store_true", help="shrink the file by the space of deleted responses")
     actions.add_argument(
+        "--forget-batches",
+        action="store_true",
+        help="forget all batches of providers, for example of a closed account; their requests may be sent again",
+    )
+    actions.add_argument(
         "--copy-to",
         type=store_argument,
         metavar="STORE",
@@ -53,6 +58,11 @@ def run(arguments: argparse.Namespace) -> None:
         elif arguments.vacuum:
             store.database.execute("VACUUM")
             print(f"{address}: vacuumed")
+        elif arguments.forget_batches:
+            from pytest_fairness.asking.store.batch_table import BatchTable
+
+            batches, requests = BatchTable(store).delete_all()
+            print(f"{address}: {counted(requests, 'request')} of {batches:,} forgotten batches may be sent again")
         elif arguments.copy_to is not None:
             with Store(in_folder(Path.cwd(), arguments.copy_to)) as destination:
                 copied, found = maintenance.copy_responses(store, destination)

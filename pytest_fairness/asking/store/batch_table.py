@@ -165,6 +165,15 @@ class BatchTable:
         )
 
     @in_transaction
+    def delete_all(self) -> tuple[int, int]:
+        """Delete all batches, and return the numbers of batches and of their unanswered requests."""
+        tables = ("batches", "batch_requests")
+        batches, requests = (self.database.execute(f"SELECT count(*) FROM {table}")[0][0] for table in tables)  # noqa: S608 - constants
+        for table in tables:
+            self.database.execute(f"DELETE FROM {table}")  # noqa: S608 - constants
+        return batches, requests
+
+    @in_transaction
     def delete(self, token: str) -> None:
         """Delete a batch that has ended or was not created; its unanswered requests may be sent again."""
         self.database.execute("DELETE FROM batch_requests WHERE token = ?", (token,))

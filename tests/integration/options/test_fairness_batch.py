@@ -11,6 +11,7 @@ from typing import cast
 
 import pytest
 
+from pytest_fairness.__main__ import main
 from pytest_fairness.asking.batches import timing
 from pytest_fairness.asking.store.store import Store
 from pytest_fairness.options import RunSettings
@@ -113,6 +114,40 @@ def test_an_ordinary_run_sends_no_request_of_a_batch(project: Project, server: B
         result.assert_outcomes(errors=2)
         assert says(result, "--fairness-batch-collect")
     assert not server.single
+
+
+def test_a_batch_that_is_lost_can_be_forgotten(
+    project: Project, server: BatchServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.probe()
+    run(project, server, "--fairness-batch-submit")
+    server.before = lost
+    lost_batch = run(project, server, "--fairness-batch-collect")
+    lost_batch.assert_outcomes(errors=2)
+    assert says(lost_batch, "or has no such batch (HTTP 404: No such batch)")
+    server.before = lambda _: None
+    assert main(["store", "--store", str(project.path / ".fairness"), "--forget-batches"]) == 0
+    assert "30 requests of 1 forgotten batches may be sent again" in capsys.readouterr().out
+    run(project, server).assert_outcomes(passed=2)
+    assert len(server.single) == REQUESTS
+
+
+def lost(step: str) -> None:
+    """Answer like a provider that does not know a batch."""
+    if step == "poll":
+        raise HttpError(404, "No such batch")
+
+
+def test_shards_and_several_targets(project: Project, server: BatchServer) -> None:
+    project.probe()
+    prefix = target_of(server).partition(":")[0]
+    targets = ["--fairness-target", f"one={prefix}:one", "--fairness-target", f"two={prefix}:two"]
+    for number in (1, 2):
+        shard = project.run("--fairness", "--fairness-batch", f"--fairness-shard={number}/2", *targets, target=None)
+        shard.assert_outcomes(skipped=4)
+    project.run("--fairness", "--fairness-replay", *targets, target=None).assert_outcomes(passed=4)
+    require_once(project, server, batches=4)
+    assert len(server.asked) == 2 * REQUESTS
 
 
 def test_collect_names_requests_that_were_not_submitted(project: Project, server: BatchServer) -> None:
