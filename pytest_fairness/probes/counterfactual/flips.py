@@ -108,7 +108,7 @@ def check_flips(written: dict[str, Any]) -> dict[str, Any]:
 def _of_attribute(name: str, values: Any) -> Iterator[Diagnostic]:
     """Yield diagnostics for an attribute's name and values."""
     if name in LABELS:
-        message = f"an attribute cannot be called {quoted(name)}: answers have a label of that name"
+        message = f"an attribute cannot be called {quoted(name)}: answers have a label with this name"
         yield Diagnostic((), message, at_key=True)
     if not isinstance(values, Mapping):
         named = (((place,), value) for place, value in enumerate(values))

@@ -35,7 +35,7 @@ class ChoiceSettings(ProbeModel):
     def _is_a_choice(cls, positive: str | None, info: ValidationInfo) -> str | None:
         choices = info.data.get("choices", (positive,))
         if positive is not None and positive not in choices:
-            message = f"{quoted(positive)} is none of the choices{suggestion(positive, choices)}"
+            message = f"{quoted(positive)} is not one of the choices{suggestion(positive, choices)}"
             raise_diagnostics([Diagnostic((), message)])
         return positive
 

@@ -22,9 +22,8 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
         return
     for audit, settings in audits.items():
         for name in axes.keys() & settings.item_labels:
-            message = (
-                f"an axis cannot be called {quoted(name)} with the audit {audit}: its items have a label of that name"
-            )
+            why = "the audit's items have a label with this name"
+            message = f"an axis cannot be called {quoted(name)} with the audit {audit}: {why}"
             yield Diagnostic(("axes", name), message, at_key=True)
     yield from _axes(axes)
     yield from _intersections(data.get("intersections"), list(axes))
@@ -44,7 +43,7 @@ def _axes(axes: Content) -> Iterator[Diagnostic]:
     """Yield diagnostics for axes whose names are reserved, and for repeated values."""
     for name in axes:
         if name in OTHER_COLUMNS:
-            message = f"an axis cannot be called {quoted(name)}: answers have a label of that name"
+            message = f"an axis cannot be called {quoted(name)}: answers have a label with this name"
             yield Diagnostic(("axes", name), message, at_key=True)
     for name, axis in checks.mappings(axes):
         unmarked = axis.get("unmarked")

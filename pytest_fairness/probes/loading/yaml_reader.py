@@ -140,7 +140,7 @@ class _Builder:
             self._anchors[anchor] = None
         tag = None if event.ctag is None else str(event.ctag)
         if tag is not None and not (kind == "ScalarEvent" and tag == _STRING_TAG):
-            self.errors.append((start, f"tags are not read: leave out {quoted(_short(tag))}"))
+            self.errors.append((start, f"YAML tags are not supported: remove {quoted(_short(tag))}"))
         build: Callable[[Any, int], Node] = {
             "ScalarEvent": self._scalar,
             "SequenceStartEvent": self._sequence,
@@ -157,10 +157,12 @@ class _Builder:
             raise DocumentError(start, f"no anchor &{name} before the alias *{name}")
         node = self._anchors[name]
         if node is None:
-            raise DocumentError(start, f"the alias *{name} stands inside its own anchor")
+            raise DocumentError(start, f"the alias *{name} is inside its own anchor")
         self._repeated += node.size
         if self._repeated > MAX_BYTES:
-            raise DocumentError(start, f"the file's aliases stand for more than {MAX_BYTES:,} characters")
+            raise DocumentError(
+                start, f"the file's aliases, replaced by their values, have more than {MAX_BYTES:,} characters"
+            )
         return Node(node.value, start, event.end_mark.index, node.keys, node.written, node.size)
 
     def _scalar(self, event: Any, _depth: int) -> Node:
@@ -226,7 +228,7 @@ class _Builder:
             self.errors.append((key.start, "a key is a name, not a list or a mapping"))
             return None
         if key.written == "<<":
-            self.errors.append((key.start, "merge keys (`<<`) are not read: write out the merged keys"))
+            self.errors.append((key.start, "merge keys (`<<`) are not supported: write out the merged keys"))
             return None
         if isinstance(key.value, str):
             return key.value
@@ -250,5 +252,5 @@ def _short(tag: str) -> str:
 def _unreadable(error: Exception) -> str:
     character = getattr(error, "character", None)
     if isinstance(character, int):
-        return f"the character U+{character:04X} may not stand in YAML"
+        return f"the character U+{character:04X} is not allowed in YAML"
     return "not valid YAML: " + " ".join(str(error).split())[:200]

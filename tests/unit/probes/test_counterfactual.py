@@ -204,7 +204,7 @@ INVALID = [
     ("truth: {column: income, positive: \">50K\"}\n", "", "`accuracy` needs the true answer about each record"),
     ("id: b", "id: a", "records 1 and 2 have the same id 'a'"),
     ("id: b, ", "", "record 2 has no 'id'"),
-    ("audits:", "answer: {positive: yep}\naudits:", "'yep' is none of the choices"),
+    ("audits:", "answer: {positive: yep}\naudits:", "'yep' is not one of the choices"),
     ("audits:", "answer: {choices: [a, A]}\naudits:", "'A' is repeated"),
     ("audits:", "answer: {judge: true, votes: 2}\naudits:", "must be odd"),
     ("audits:", "answer: {votes: 3}\naudits:", "`votes` needs a judge"),

@@ -108,7 +108,7 @@ audits:
         '9:62: `axes.race.marked[5]` must be text, but true without quotes is a boolean: write "true"',
         "9:69: unknown key 'markd' in `axes.race`: did you mean 'marked'?",
         "10:35: `axes.gender.marked` must not be empty",
-        "11:3: an axis cannot be called 'prompt': answers have a label of that name",
+        "11:3: an axis cannot be called 'prompt': answers have a label with this name",
         "11:11: `axes.prompt.unmarked` is missing: the value with which the marked values are compared",
         "12:3: the name 'a-b' must be letters, digits and '_', not beginning with a digit",
         "12:8: `axes.a-b` must be a mapping, not 5",
@@ -198,11 +198,11 @@ audits:
         ("prompt: again", "5:1: the key 'prompt' is already used in line 2: keep one of them"),
         ("no: 1", '5:1: a key must be text, but no without quotes is a boolean: write "no"'),
         ("? [a]\n: 1", "5:3: a key is a name, not a list or a mapping"),
-        ("<<: {trials: 3}", "5:1: merge keys (`<<`) are not read: write out the merged keys"),
-        ("trials: !!int 5", "5:9: tags are not read: leave out '!!int'"),
+        ("<<: {trials: 3}", "5:1: merge keys (`<<`) are not supported: write out the merged keys"),
+        ("trials: !!int 5", "5:9: YAML tags are not supported: remove '!!int'"),
         (
             "x: !!python/object/apply:os.system [ls]",
-            "5:4: tags are not read: leave out '!!python/object/apply:os.system'",
+            "5:4: YAML tags are not supported: remove '!!python/object/apply:os.system'",
         ),
         ('system: "\\ud83d"', "5:9: half of a surrogate pair is not a character: write the character itself"),
     ],
@@ -227,8 +227,8 @@ def test_an_error_is_reported_at_its_position(line: str, error: str) -> None:
         ("kind: a: b\n", "1:8: not valid YAML: mapping values are not allowed here"),
         ("kind: a\n\tb: c\n", "2:1: not valid YAML: found character '\\t' that cannot start any token"),
         ("kind: *a\n", "1:7: no anchor &a before the alias *a"),
-        ("a: &a [*a]\n", "1:8: the alias *a stands inside its own anchor"),
-        ("kind: a\nb: \x01\n", "2:4: the character U+0001 may not stand in YAML"),
+        ("a: &a [*a]\n", "1:8: the alias *a is inside its own anchor"),
+        ("kind: a\nb: \x01\n", "2:4: the character U+0001 is not allowed in YAML"),
         ("[" * 100, "1:52: nested more than 50 levels deep"),
         (b"kind: a\nb: \xff\n", "2:4: not UTF-8 text: save the file in the encoding UTF-8"),
         ("kind: a".encode("utf-16"), "1:1: not UTF-8 text: save the file in the encoding UTF-8"),
@@ -251,7 +251,7 @@ def test_aliases_repeat_values_but_only_so_many() -> None:
         f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
     )
     assert len(errors(bomb)) == 1
-    assert "the file's aliases stand for more than 1,000,000 characters" in errors(bomb)[0]
+    assert "the file's aliases, replaced by their values, have more than 1,000,000 characters" in errors(bomb)[0]
 
 
 def test_quoted_booleans_are_text() -> None:
