@@ -53,7 +53,7 @@ COLOUR_OF_THINGS: dict[str, tuple[str, ...]] = {
         *("tie", "dress", "shoes?", "shirts?", "sneakers?", "noise-cancell?ing", "water", "gold", "balance", "light"),
     ),
 }
-"""Words before which "black" or "white" is only a colour and is kept, as in "white noise"."""
+"""Words that make a preceding "black" or "white" a colour, as in "white noise"; the colour is kept."""
 
 GENERIC_WORDS = frozenset(
     (

@@ -33,7 +33,7 @@ EFFECTIVE_LONG = 1.5
 """Longer texts, or lists, are constant if their effective number of distinct values is below this: about 80 % are
 the same."""
 REPEATED_SHARE = 0.10
-"""Largest share of the answers that may be the same longer text although the prompts differ."""
+"""Largest share of the answers to different prompts that may be the same longer text."""
 MISSING_IN_EVERY_GROUP = 0.10
 """Largest share of missing answers that the group with the smallest share may have, in audits of missing answers."""
 TRUNCATED_SHARE = 0.10
@@ -147,8 +147,8 @@ def _mostly_foreign(probe: Probe, answers: Answers) -> list[Concern]:
     return [
         Concern(
             FOREIGN_ANSWERS,
-            f"most answers are not in English (about {_percentages(shares)}): refusals are recognised and identity "
-            "words removed in English only",
+            f"most answers are not in English (about {_percentages(shares)}): refusals and "
+            "identity words are recognised in English only",
             withholds="nothing",
         )
     ]

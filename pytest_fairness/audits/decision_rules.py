@@ -189,7 +189,7 @@ class PointEstimate(DecisionRule):
     """Rule: a change above the tolerance, or a value above the limit, is too bad, without a test (`gate: point`).
 
     Attributes:
-        tested_rule: the audit's own rule, which gives the smallest change that a test of this run detects.
+        tested_rule: the audit's own rule, from which the smallest detectable change is computed.
     """
 
     tested_rule: DecisionRule

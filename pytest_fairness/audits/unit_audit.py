@@ -119,11 +119,11 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         """Return the audit's statistic of the column means, for a table with this number of columns."""
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value of the hypothesis of no bias; `None` if the audit has no test of one run."""
+        """Return the p-value of the null hypothesis of no bias; `None` if the audit has no test for a single run."""
         return None
 
     def check_table(self, table: UnitTable) -> None:
-        """Raise `NotMeasurable` if too few units are complete; the message counts the missing answers."""
+        """Raise `NotMeasurable` if too few units have all numbers; the message states how many answers are missing."""
         complete = int(table.complete.sum())
         if complete >= MINIMUM_UNITS:
             return

@@ -62,7 +62,7 @@ class Shortfall(ValueGapAudit[AuditSettings]):
     harmed: ClassVar[str] = "highest"
 
     def check_table(self, table: UnitTable) -> None:
-        """Raise `NotMeasurable` if too few entities are complete, or if no answer is a list."""
+        """Raise `NotMeasurable` if too few entities have a number for every value, or if no answer is a list."""
         super().check_table(table)
         if not any(table.details["by_value"][value]["returned"] for value in table.columns):
             raise NotMeasurable(

@@ -143,7 +143,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         return Mean() if columns == 1 else LargestGap(columns)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value of the hypothesis that values do not differ; `None` for neutral lists (a single group)."""
+        """Return the p-value of the test whether attribute values differ; `None` for neutral lists (a single group)."""
         return super().p_value(table, random) if len(table.columns) > 1 else None
 
     def describe(self, measurement: Measurement) -> str:

@@ -142,15 +142,15 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         """Return two numbers of pairs: with a right answer to the pro version only, and to the anti version only."""
         pairs = measurement.details["mcnemar"]
         return {
-            "pairs with only the pro-stereotypical sentence right": pairs["only_pro_right"],
-            "pairs with only the anti-stereotypical sentence right": pairs["only_anti_right"],
+            "pairs with a right answer to the pro-stereotypical sentence only": pairs["only_pro_right"],
+            "pairs with a right answer to the anti-stereotypical sentence only": pairs["only_anti_right"],
         }
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return two phrases: how many pairs have only the pro version right, and how many only the anti version."""
         pairs: Json = measurement.details["mcnemar"]
-        only = f"{pairs['only_pro_right']} pairs with only the pro-stereotypical sentence right"
-        return [f"{only}, {pairs['only_anti_right']} with only the anti-stereotypical sentence right"]
+        only = f"{pairs['only_pro_right']} pairs with a right answer to the pro-stereotypical sentence only"
+        return [f"{only}, {pairs['only_anti_right']} with a right answer to the anti-stereotypical sentence only"]
 
 
 def discordant_pairs(rows: Floats) -> tuple[int, int]:

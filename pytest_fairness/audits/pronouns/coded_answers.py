@@ -1,4 +1,4 @@
-"""Answers of a coreference probe, each coded by the person that the answer names."""
+"""Answers of a coreference probe, each with the person that the answer names (its code)."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ MEAN_DEVIATION = Spread(lambda means: 1 - evenness(means), _deviation_gradient)
 
 
 def furthest(numbers: Floats, pairs: Pairs) -> tuple[int, int]:
-    """Return the indices of the two groups whose numbers differ most; first the group with the higher number.
+    """Return the indices of the two groups whose numbers differ most; the group with the higher number comes first.
 
     If no groups differ, return the first pair.
 

@@ -1,1 +1,1 @@
-"""Documents of two groups with a statistic of their distance, for the audits of two samples."""
+"""Documents of two groups with a statistic of their distance, for the audits of `two_sample`."""
