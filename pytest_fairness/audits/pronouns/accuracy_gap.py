@@ -142,8 +142,8 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         """Return two numbers of pairs: with a right answer to the pro version only, and to the anti version only."""
         pairs = measurement.details["mcnemar"]
         return {
-            "pairs with a right answer to the pro-stereotypical sentence only": pairs["only_pro_right"],
-            "pairs with a right answer to the anti-stereotypical sentence only": pairs["only_anti_right"],
+            "pairs with only the pro-stereotypical sentence right": pairs["only_pro_right"],
+            "pairs with only the anti-stereotypical sentence right": pairs["only_anti_right"],
         }
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
