@@ -73,7 +73,7 @@ def test_the_printed_command_asks_for_a_reason_and_its_placeholder_is_none(gifts
     failed = gifts.run("--fairness", target="python:app:biased")
     assert shows(failed, '--fairness-reason "..."')
     result = gifts.run("--fairness-rebaseline", "--fairness-reason", "...", target="python:app:biased")
-    assert shows(result, "  accepted without a reason; to give one, add --fairness-reason TEXT")
+    assert shows(result, "  accepted without a reason; add --fairness-reason TEXT to state the reason")
     assert "reason" not in entry(gifts)
 
 
