@@ -15,7 +15,7 @@ FAILURES = "failures"
 
 
 def total_counts(counts_by_owner: Mapping[str, RequestCounts]) -> dict[str, float]:
-    """Return the counts of a run.
+    """Return the request counts of a run, combined from those of its engines.
 
     All processes plan the same requests and find the same recorded answers, so `planned` and `reused` are not added up
     over processes. The other counts are added up, because each process sends only a part of the requests.

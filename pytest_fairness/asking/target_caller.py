@@ -16,7 +16,7 @@ from pytest_fairness.targets.one_line import one_line
 
 
 class TargetCaller:
-    """Sender of single attempts to a target, within the limits of the run.
+    """Caller of a target: makes one attempt to send a request, within the limits of the run.
 
     Args:
         target: the system under test; it is not opened or closed here.

@@ -22,7 +22,7 @@ class Target(Protocol):
     Attributes:
         name: name of the target for reports and baselines (`openai:gpt-5`).
         identity: text that names all properties of the target that can change an answer (kind, model, endpoint,
-            version). It is part of the key of every recorded response, and contains no secret.
+            version). The identity is part of the key of every recorded response, and contains no secret.
         reusable: whether other runs may reuse the recorded answers; `False` for code that may change under the same
             name.
         concurrency: maximum number of requests in flight that is useful for the target, or `None` for no limit.

@@ -87,8 +87,8 @@ class Claims:
             limit: maximum number of keys to claim now.
             capacity: maximum number of requests in flight, of all owners together.
             lease_seconds: seconds after which the claims expire unless they are renewed.
-            fresh: rule that decides which recorded answers are reused. Claims of other runs count only if this run
-                reuses answers of other runs.
+            fresh: rule that decides which recorded answers are reused. If the run reuses no answers of other runs, it
+                also ignores the claims of other runs.
             retries: keys of the owner's requests whose next attempt is due after a back-off; they are claimed before
                 `keys`.
             target: identity of the target, whose rate limit applies.

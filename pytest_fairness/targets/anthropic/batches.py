@@ -25,7 +25,7 @@ class MessageBatches(Messages, SdkBatches):
     """Client of the Message Batches API.
 
     The documented limits of a batch are 100,000 requests and 256 MB. Sampling parameters with the default value 1 are
-    not sent, because some models accept none.
+    not sent, because some models accept no sampling parameters.
 
     Batches have no metadata. A batch that a killed run may have created is found by its date, its number of requests
     and, after it has ended, by the keys in its results.

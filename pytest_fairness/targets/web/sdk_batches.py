@@ -49,7 +49,7 @@ class SdkBatches(SdkClient):
         """Yield the result of `read` for each line of a file; leave out lines that are too long or cannot be read.
 
         Args:
-            download: response of the SDK with the file.
+            download: the SDK's response, whose body is the file.
             read: function that reads the JSON of one line.
         """
         with self._translated_errors():
@@ -71,7 +71,7 @@ class SdkBatches(SdkClient):
         """Return the id that a server gives to a batch or a file.
 
         Raises:
-            RequestFailed: this is no id that can be part of an address.
+            RequestFailed: the value is not an id that can be part of an address.
         """
         if not isinstance(value, str) or not _ID.fullmatch(value):
             raise self._malformed("a batch with an id", str(value).encode("utf-8", "replace"))
