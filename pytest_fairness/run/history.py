@@ -13,6 +13,7 @@ from typing import Literal
 from pytest_fairness.asking.store.database import in_transaction
 from pytest_fairness.asking.store.store import Store
 from pytest_fairness.records import Json, VerdictName
+from pytest_fairness.reports.report_items import status
 
 MAX_RUNS = 500
 """Maximum number of runs in a store; older runs are deleted."""
@@ -23,7 +24,8 @@ Key = tuple[str, str]
 """Key of an item: name of its probe, and its id."""
 
 Point = dict[str, Json]
-"""Result of one item in one run: `probe`, `id`, `started`, `tool`, `target`, `value`, `interval`, `verdict`."""
+"""Result of one item in one run: `probe`, `id`, `started`, `tool`, `target`, `value`, `interval`, `verdict`; for an
+item marked `xfail`, also its `status`."""
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 _ITEM = ("probe", "id", "value", "interval", "verdict")
@@ -55,7 +57,11 @@ class History:
             servers: address of each target whose name does not contain the address.
         """
         items = [
-            {**{name: item[name] for name in _ITEM}, "target": targets.get(_key(item), document["target"])}
+            {
+                **{name: item[name] for name in _ITEM},
+                **({"status": status(item)} if item.get("expected_failure") else {}),
+                "target": targets.get(_key(item), document["target"]),
+            }
             for item in document["items"]
         ]
         if all(item["value"] is None for item in items):

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from pytest_fairness.__main__ import main
 from tests.support.projects import KIM, LOU, PROBE, Project, says, shows
 
 REASON = "ticket 123"
@@ -175,3 +176,13 @@ def test_gifts(corpus_generator, fairness_check):
     (item,) = project.read("report.json")["items"]
     assert (item["verdict"], item["expected_failure"]) == ("over-limit", {"reason": REASON, "outcome": "xfailed"})
     assert shows(result, "~ 1 known")
+
+
+def test_the_history_of_runs_says_known(
+    baselined: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    baselined.run("--fairness", target=BIASED)
+    capsys.readouterr()
+    monkeypatch.chdir(baselined.path)
+    main(["history", "--item", KIM])
+    assert re.search(r"^~ known ", capsys.readouterr().out, re.MULTILINE)

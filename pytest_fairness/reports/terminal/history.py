@@ -17,7 +17,8 @@ LEAST_NAME = 20
 _GAP = "  "
 
 Point = Mapping[str, Json]
-"""One item in one run: `probe`, `id`, `started`, `target`, `value`, `interval`, `verdict`."""
+"""One item in one run: `probe`, `id`, `started`, `target`, `value`, `interval`, `verdict`; if marked
+`xfail`, also `status`."""
 
 
 def history(points: Sequence[Point], last: int, width: int = 100) -> str:
@@ -38,7 +39,7 @@ def history(points: Sequence[Point], last: int, width: int = 100) -> str:
     for target in targets:
         rows = [
             (
-                WORDS[own[-1]["verdict"]],
+                _word(own[-1]),
                 str(len(own)),
                 own[-1]["started"][:10],
                 printable(f"{probe} {item}" if several_probes else item),
@@ -73,7 +74,7 @@ def _fitting(rows: Sequence[tuple[str, str, str, str, Sequence[str]]], width: in
 def _runs(points: Sequence[Point], width: int) -> str:
     rows = [
         (
-            WORDS[point["verdict"]],
+            _word(point),
             point["started"].replace("T", " ").rstrip("Z"),
             number(point["value"]),
             f"[{number(point['interval'][0])}, {number(point['interval'][1])}]" if point["interval"] else "",
@@ -85,6 +86,10 @@ def _runs(points: Sequence[Point], width: int) -> str:
     head = ("verdict", "run (UTC)", "value", "95 % interval", "target")
     title = printable(f"{first['probe']} {first['id']}")
     return "\n".join([title, *table([head, *_printable(rows)], width, right=(2,))]) + "\n"
+
+
+def _word(point: Point) -> str:
+    return WORDS[point.get("status", point["verdict"])]
 
 
 def _printable(rows: Sequence[Sequence[str]]) -> list[list[str]]:
