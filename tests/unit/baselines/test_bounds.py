@@ -34,7 +34,7 @@ def test_a_gzip_bomb_is_a_damaged_baseline(tmp_path: Path) -> None:
     ):
         read_answers(path)
     path.write_bytes(gzip.compress(b"\n" * 10_000_000) * 100)
-    with pytest.raises(BaselineError, match=r"gifts.responses.jsonl.gz:2: holds empty lines"):
+    with pytest.raises(BaselineError, match=r"gifts.responses.jsonl.gz:2: the line is empty"):
         read_answers(path)
 
 
