@@ -20,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
-import jsonschema
+from jsonschema import Draft202012Validator
 
 from tests.support.servers import fair_answer
 
@@ -50,66 +50,72 @@ CHAT_BODY = {
         "response_format": {"const": {"type": "json_object"}},
     },
 }
-INPUT_LINE = {
-    "type": "object",
-    "required": ["custom_id", "method", "url", "body"],
-    "additionalProperties": False,
-    "properties": {
-        "custom_id": {"type": "string", "minLength": 1},
-        "method": {"const": "POST"},
-        "url": {"const": "/v1/chat/completions"},
-        "body": CHAT_BODY,
-    },
-}
-CREATE_BATCH = {
-    "type": "object",
-    "required": ["input_file_id", "endpoint", "completion_window"],
-    "additionalProperties": False,
-    "properties": {
-        "input_file_id": {"type": "string"},
-        "endpoint": {"const": "/v1/chat/completions"},
-        "completion_window": {"const": "24h"},
-        "metadata": {
-            "type": "object",
-            "maxProperties": 16,
-            "propertyNames": {"maxLength": 64},
-            "additionalProperties": {"type": "string", "maxLength": 512},
+INPUT_LINE = Draft202012Validator(
+    {
+        "type": "object",
+        "required": ["custom_id", "method", "url", "body"],
+        "additionalProperties": False,
+        "properties": {
+            "custom_id": {"type": "string", "minLength": 1},
+            "method": {"const": "POST"},
+            "url": {"const": "/v1/chat/completions"},
+            "body": CHAT_BODY,
         },
-    },
-}
-MESSAGE_BATCH = {
-    "type": "object",
-    "required": ["requests"],
-    "additionalProperties": False,
-    "properties": {
-        "requests": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 100_000,
-            "items": {
+    }
+)
+CREATE_BATCH = Draft202012Validator(
+    {
+        "type": "object",
+        "required": ["input_file_id", "endpoint", "completion_window"],
+        "additionalProperties": False,
+        "properties": {
+            "input_file_id": {"type": "string"},
+            "endpoint": {"const": "/v1/chat/completions"},
+            "completion_window": {"const": "24h"},
+            "metadata": {
                 "type": "object",
-                "required": ["custom_id", "params"],
-                "additionalProperties": False,
-                "properties": {
-                    "custom_id": {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,64}$"},
-                    "params": {
-                        "type": "object",
-                        "required": ["model", "max_tokens", "messages"],
-                        "additionalProperties": False,
-                        "properties": {
-                            "model": {"type": "string"},
-                            "max_tokens": {"type": "integer", "minimum": 1},
-                            "messages": CHAT_BODY["properties"]["messages"],  # type: ignore[index] # a constant above
-                            "system": {"type": "string"},
-                            "temperature": {"type": "number", "minimum": 0, "maximum": 1},
-                            "top_p": {"type": "number", "minimum": 0, "maximum": 1},
+                "maxProperties": 16,
+                "propertyNames": {"maxLength": 64},
+                "additionalProperties": {"type": "string", "maxLength": 512},
+            },
+        },
+    }
+)
+MESSAGE_BATCH = Draft202012Validator(
+    {
+        "type": "object",
+        "required": ["requests"],
+        "additionalProperties": False,
+        "properties": {
+            "requests": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 100_000,
+                "items": {
+                    "type": "object",
+                    "required": ["custom_id", "params"],
+                    "additionalProperties": False,
+                    "properties": {
+                        "custom_id": {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,64}$"},
+                        "params": {
+                            "type": "object",
+                            "required": ["model", "max_tokens", "messages"],
+                            "additionalProperties": False,
+                            "properties": {
+                                "model": {"type": "string"},
+                                "max_tokens": {"type": "integer", "minimum": 1},
+                                "messages": CHAT_BODY["properties"]["messages"],  # type: ignore[index] # a constant above
+                                "system": {"type": "string"},
+                                "temperature": {"type": "number", "minimum": 0, "maximum": 1},
+                                "top_p": {"type": "number", "minimum": 0, "maximum": 1},
+                            },
                         },
                     },
                 },
-            },
-        }
-    },
-}
+            }
+        },
+    }
+)
 
 
 @dataclass
@@ -505,12 +511,10 @@ class MessageBatchServer(BatchServer):
         }
 
 
-def valid(body: Json, schema: Json) -> None:
+def valid(body: Json, schema: Draft202012Validator) -> None:
     """Raise the error of an invalid request unless a body follows a schema."""
-    try:
-        jsonschema.validate(body, schema)
-    except jsonschema.ValidationError as error:
-        raise HttpError(400, f"invalid request: {error.message[:200]}") from error
+    for error in schema.iter_errors(body):
+        raise HttpError(400, f"invalid request: {error.message[:200]}")
 
 
 def rfc3339(seconds: float) -> str:
