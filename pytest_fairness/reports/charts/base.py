@@ -129,7 +129,8 @@ def names_axis(rows: Sequence[Mapping[str, Json]]) -> Spec:
     """Return a vertical axis with the names of all rows in the given order, even if a layer of the chart omits rows."""
     order = list(dict.fromkeys(row["name"] for row in rows))
     axis = {"title": None, "ticks": False, "domain": False}
-    return {"field": "name", "type": "nominal", "sort": order, "axis": axis}
+    # `sort` with a list would become an expression, which Vega cannot parse if a name is `if`.
+    return {"field": "name", "type": "nominal", "sort": None, "scale": {"domain": order}, "axis": axis}
 
 
 def reference_line(value: float, label: str, *, dash: Sequence[int] = (4, 3), align: str = "center") -> list[Spec]:

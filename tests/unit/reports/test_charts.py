@@ -141,6 +141,14 @@ def test_a_trend_has_one_date_a_day() -> None:
     assert sorted(one.spec["encoding"]["x"]["axis"]["values"]) == [runs[0]["started"], runs[2]["started"]]
 
 
+def test_any_word_is_drawn_in_the_order_of_the_rows() -> None:
+    words = ("zebra", "if", "apple", "datum", "it's")
+    found = [{"word": word, "bits": 0.02 - place / 1000, "share": 0.1} for place, word in enumerate(words)]
+    drawn = svg(chart("contributions", [{**word, "side": "marked"} for word in found]), "words")
+    places = [drawn.index(f">{word}<") for word in words]
+    assert places == sorted(places)
+
+
 def test_an_svg_is_escaped_and_has_title_and_description() -> None:
     drawn = svg(chart("words", [{"word": "<b>&\"'", "z": 2.0}]), "chart-7")
     assert "<b>" not in drawn
