@@ -97,7 +97,7 @@ def test_a_scorer_without_the_label(installed: Project) -> None:
         (
             extras.MODULE,
             "[pytest_fairness.audits]\nlonger = fairness_extras:LongerAnswers\n",
-            "`info.name` is 'longer'",
+            "its `info.name` must be 'longer'",
         ),
         (
             extras.MODULE,
@@ -107,7 +107,7 @@ def test_a_scorer_without_the_label(installed: Project) -> None:
         (
             extras.MODULE.replace("    rule = SignificantChange()\n", ""),
             extras.ENTRY_POINTS,
-            "Audit that has info, rule",
+            "Audit and has info, rule",
         ),
         (extras.MODULE, "[pytest_fairness.audits]\nparrot = fairness_extras:parrot\n", "is not an audit"),
         (
