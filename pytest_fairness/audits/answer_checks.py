@@ -35,7 +35,7 @@ the same."""
 REPEATED_SHARE = 0.10
 """Largest share of the answers to different prompts that may be the same longer text."""
 MISSING_IN_EVERY_GROUP = 0.10
-"""Largest share of missing answers that the group with the smallest share may have, in audits of missing answers."""
+"""Audits of missing answers have a concern if more than this share of the answers is missing in every group."""
 TRUNCATED_SHARE = 0.10
 """Largest share of the usable answers that may be cut off at `max_tokens`."""
 FOREIGN_SHARE = 0.10
@@ -50,7 +50,7 @@ QUOTED = 60
 FEWEST_OTHER = 2
 """Decisions are constant if fewer decisions than this number differ from the most frequent decision."""
 OTHER_SHARE = 0.005
-"""Decisions are constant if a smaller share of them than this differs from the most frequent decision."""
+"""Decisions are constant if less than this share of the decisions differs from the most frequent decision."""
 PROSE_WORDS = 4
 """Smallest number of words, besides request ids and times, of a text that counts as prose. In a shorter text, the
 numbers may be the answer."""
@@ -133,7 +133,7 @@ def unrecognised_refusals(probe: Probe, item: AnyItem, answers: Answers) -> list
         Concern(
             FOREIGN_ANSWERS,
             f"answers are in other languages ({named}), and refusals are recognised in English only, so that a refusal "
-            "may have been counted as an answer. Have the target answer in English",
+            "may have been counted as an answer. Tell the target to answer in English",
         )
     ]
 

@@ -288,7 +288,7 @@ class Audit(Explanation[ProbeT, SettingsT]):
     def concerns(
         self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return the reasons to doubt the measurement that only this audit checks; see also `answer_checks`.
+        """Return this audit's own reasons to doubt the measurement; `answer_checks` has the reasons of all audits.
 
         Args:
             probe: probe of the item.
@@ -299,7 +299,7 @@ class Audit(Explanation[ProbeT, SettingsT]):
         return []
 
     def score(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers) -> float:
-        """Return the value of a few answers to which a person gave one common label, from which limits are calibrated.
+        """Return the value of a few answers; limits are calibrated from such values and a person's labels.
 
         Raises:
             NotMeasurable: the answers contain nothing that the audit can measure.

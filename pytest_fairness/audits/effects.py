@@ -124,9 +124,9 @@ def effect_of(
 ) -> Effect | None:
     """Return the effect size of a measurement; `None` if the audit has none, or if the item compares no groups.
 
-    A difference is found if the value's 95 % interval excludes the value without effect, and the p-value of the audit's
-    test is at most 5 %. If no difference is found, the size is `none`, or unknown if there is a concern about the
-    answers.
+    A difference is found if the value's 95 % interval excludes the value that means no effect, and the p-value of the
+    audit's test is at most 5 %. If no difference is found, the size is `none`, or unknown if there is a concern about
+    the answers.
 
     Args:
         known: effect size of the audit; `None` if the audit has none.

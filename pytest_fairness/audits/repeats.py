@@ -15,7 +15,7 @@ ALIKE = 0.9
 Servers that compute in batches change a word now and then.
 """
 SHORT_ANSWER = 5
-"""Largest number of words of an answer that is likely to be sampled more than once by chance."""
+"""An answer with at most this number of words may be sampled more than once by chance."""
 
 
 def repeats(cells: Iterable[Sequence[str]], temperature: float | None) -> bool:
@@ -31,7 +31,7 @@ def repeats(cells: Iterable[Sequence[str]], temperature: float | None) -> bool:
 
 
 def concern_of(observations: int, answers: int, *, enough: bool) -> Concern:
-    """Return the concern that repeated answers count as one observation, and may leave too few for any test.
+    """Return the concern that repeated answers count as one observation, which may leave too few observations to test.
 
     Args:
         observations: number of different prompts.

@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 MINIMUM_UNITS = 4
 """Smallest number of complete units that can be measured."""
 INCOMPLETE_SHARE = 0.10
-"""Largest share of units that may be incomplete without a missing answer; above it there is a concern."""
+"""A larger share of units that are incomplete for another reason than missing answers is a concern."""
 SHOWN_UNITS = 3
 """Number of units that a message names."""
 SHARED_UNITS = 0.80
@@ -138,7 +138,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
     def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
         """Return the answers of both runs, cut to the same number of trials if the value depends on this number.
 
-        By default, the value does not depend on it, and the answers are returned unchanged.
+        By default, the value does not depend on the number of trials, and the answers are returned unchanged.
         """
         return current, baseline
 

@@ -21,10 +21,9 @@ def alphas(shares: Sequence[float], alpha: float) -> list[float]:
     """Return the one-sided alpha of each interim analysis; all analyses together have the error rate `alpha`.
 
     When a share of the data has been collected, the probability of a false rejection in the analyses up to then is
-    `alpha × share ** 2`.
-     This is a spending function (Lan and DeMets 1983) of the power family (Kim and DeMets 1987). The data that each
-     analysis adds are independent of earlier data. The probabilities are computed by numerical integration (Armitage,
-     McPherson and Rowe 1969).
+    `alpha × share ** 2`. This is a spending function (Lan and DeMets 1983) of the power family (Kim and DeMets 1987).
+    The data that each analysis adds are independent of earlier data. The probabilities are computed by numerical
+    integration (Armitage, McPherson and Rowe 1969).
 
     Args:
         shares: share of all planned data at each analysis, in rising order; the last share is 1.

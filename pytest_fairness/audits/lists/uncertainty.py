@@ -1,4 +1,4 @@
-"""Audit `uncertainty`: variation among the lists for a repeated question, and the gap in variation between values."""
+"""Audit `uncertainty`: variation among the lists for a repeated question, and gap in variation between attribute values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ class UncertaintySettings(RepeatSettings):
 
 
 class Uncertainty(EntityAudit[UncertaintySettings]):
-    """Mean entropy, in bits, of an entity's repeated lists; for an attribute, the largest gap between its values."""
+    """Mean over entities of the entropy, in bits, of the items in an entity's repeated lists.
+
+    In an item for an attribute, the value is the largest gap between the mean entropies of the attribute's values.
+    """
 
     info = AuditInfo(
         name="uncertainty",
@@ -43,7 +46,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         question="How much do lists vary when the same question is asked again?",
         formula="mean over entities of H = −Σ p log₂ p; p = share of an item among all items of the entity's lists",
         meaning="Bits; log₂ k = always the same k items, more = lists vary. For an attribute: the largest minus the "
-        "smallest mean of its values.",
+        "smallest mean entropy of its values.",
         source="Shannon 1948",
         better=Direction.LOWER,
         unit="bits",
@@ -72,7 +75,10 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         return not labels.get("perturbation") and labels["attribute"] == item.labels.get("attribute", NEUTRAL)
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that lists vary, or for which attribute value they vary most; see `Audit.finding`."""
+        """Return the finding that lists vary; see `Audit.finding`.
+
+        The finding of an item for an attribute names the attribute value whose lists vary most.
+        """
         if result.labels:
             return super().finding(result)
         return Finding(

@@ -46,7 +46,7 @@ class ValueGapAudit(EntityAudit[SettingsT]):
     def examples(
         self, probe: RecommendationProbe, item: AuditItem[SettingsT], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
-        """Return pairs of lists for the same entity: one for the most disadvantaged attribute value, and a neutral one.
+        """Return pairs of lists for the same entity: a list for the most disadvantaged value, and a neutral list.
 
         The most affected entity comes first.
         """

@@ -95,9 +95,9 @@ def choice_counts(coded: Sequence[Coded]) -> dict[str, Json]:
 
 
 def flips(coded: Sequence[Coded]) -> tuple[int, int]:
-    """Return two counts of sentences: with stereotypical, and with anti-stereotypical choices for both "she" and "he".
+    """Return how many sentences get two stereotypical choices, and how many get two anti-stereotypical choices.
 
-    In both counts, the answers name different people for "she" and for "he".
+    The two choices are the answers for "she" and for "he". In the counted sentences, these choices name different people.
     """
     pairs: dict[tuple[str, str, int], dict[str, Coded]] = {}
     for each in coded:

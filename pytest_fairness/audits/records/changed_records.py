@@ -1,4 +1,4 @@
-"""Records whose answer changes if one attribute is flipped: number, favoured value, and other fields that change."""
+"""Records whose answer changes if one attribute is flipped: counts by value, and other fields that change."""
 
 from __future__ import annotations
 
@@ -99,10 +99,10 @@ def shares(records: Sequence[RecordChange], *, repeated: bool) -> dict[str, Json
 
 
 def directions(records: Sequence[RecordChange], attribute: str, values: Sequence[str]) -> dict[str, Json]:
-    """Return, for each pair of values, how many records favour each value, and a McNemar test adjusted for all pairs.
+    """Return, for each pair of values, how many records get more positive answers with each value, and McNemar's test.
 
-    The p-values are adjusted by Holm's method. The entries of the pair with the smallest p-value are repeated at the
-    top level of the result.
+    The p-values are adjusted for all pairs by Holm's method. The entries of the pair with the smallest p-value are
+    repeated at the top level of the result.
 
     Args:
         records: records with all answers.
@@ -134,7 +134,7 @@ def directions(records: Sequence[RecordChange], attribute: str, values: Sequence
 def change_with_other_fields(
     probe: CounterfactualProbe, flip: Flip, records: Sequence[RecordChange]
 ) -> dict[str, Json]:
-    """Return two shares of changed answers: for records in which the flip also changes other fields, and for others.
+    """Return two shares of changed answers: for records whose flip changes other fields too, and for all other records.
 
     For example, a flip of the sex may also change "Husband" to "Wife".
     """

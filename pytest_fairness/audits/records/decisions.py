@@ -107,7 +107,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         return super().compare(probe, item, current, baseline)
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return, for each of the two compared values, the number of records that favour this value."""
+        """Return, for each of two values, the number of records that get more positive answers with this value."""
         details = measurement.details
         if details.get("n10") is None:
             return {}

@@ -36,7 +36,7 @@ from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 Floats = NDArray[np.float64]
 
 SHOWN_RECORDS = 20
-"""Largest number of records in the details whose answers favour the same value as the result."""
+"""Largest number of records in the details that get more positive answers with the favoured value; see `examples`."""
 
 
 class FlipDirection(RecordAudit[AuditSettings]):
@@ -142,7 +142,11 @@ class FlipDirection(RecordAudit[AuditSettings]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return details: the shares of both runs, and the records whose change enlarges the difference of this run."""
+        """Return details: the shares of both runs, and the records that became worse; see `moved_records`.
+
+        A record became worse if its difference between the two compared values changed towards the value that
+        gets more positive answers in this run.
+        """
         first, second = _furthest(current.mean(axis=0))
         sign = 1.0 if current[:, first].mean() >= current[:, second].mean() else -1.0
         change = (current[:, first] - current[:, second]) - (baseline[:, first] - baseline[:, second])
@@ -161,11 +165,17 @@ class FlipDirection(RecordAudit[AuditSettings]):
     def examples(
         self, probe: CounterfactualProbe, item: AuditItem[AuditSettings], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
-        """Return two different answers about each record whose answers favour the same value as the result."""
+        """Return two different answers about each record that gets more positive answers with the favoured value.
+
+        The favoured value is the one of the two compared values that has the larger share of positive answers.
+        """
         return side_by_side(measurement.details["leaning"], item.labels["attribute"], answers)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return how many records favour each of the two values, and the records whose answers changed most."""
+        """Return a phrase with two counts, and the records whose answers became worse.
+
+        The counts are the records with more positive answers for the first value, and for the second value.
+        """
         details = measurement.details
         first, second = details["values"]
         found = []

@@ -42,10 +42,11 @@ Floats = NDArray[np.float64]
 
 
 class FlipRate(RecordAudit[AuditSettings]):
-    """Share of records whose answer changes when flipped, minus the share when the prompt is repeated; −1..1.
+    """Share of answers that change if a record is flipped, minus the share that change on repetition; −1..1.
 
-    A system that answers at random changes its answer equally often with a flip and with a repetition, so that its
-    value is 0 on average. The details count the records that favour each value.
+    A repetition sends the prompt of the unchanged record again. A system that answers at random changes its answer
+    equally often with a flip and with a repetition, so that its value is 0 on average. The details also count, for each
+    pair of values, the records that get more positive answers with the first value, and with the second value.
     """
 
     info = AuditInfo(
@@ -71,7 +72,7 @@ class FlipRate(RecordAudit[AuditSettings]):
     forms: ClassVar[tuple[str, ...]] = (OWN, AGAIN, FLIPPED)
 
     def table(self, probe: CounterfactualProbe, item: AuditItem[AuditSettings], answers: Answers) -> UnitTable:
-        """Return, for each record, the share of answers that change with the flip, and on repetition of the prompt."""
+        """Return two shares for each record: of answers that change with a flip, and that change on repetition."""
         flip = probe.flips[item.labels["attribute"]]
         records = {
             name: record_change(answered, probe.positive, flip.attribute, flip.values)
@@ -104,7 +105,7 @@ class FlipRate(RecordAudit[AuditSettings]):
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic: share of answers that change with the flip, minus share that change on repetition."""
+        """Return the statistic: share of answers that change with a flip, minus the share on repetition."""
         return ShareDifference()
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
@@ -134,7 +135,10 @@ class FlipRate(RecordAudit[AuditSettings]):
         return side_by_side(records, item.labels["attribute"], answers)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return how many answers change in each direction, and the records whose answers became worse."""
+        """Return a phrase with two counts, and the records whose answers became worse.
+
+        The counts are the records with more positive answers for the first value, and for the second value.
+        """
         details = measurement.details
         one_way, other_way = details["n10"], details["n01"]
         first, second = details["values"][:2]

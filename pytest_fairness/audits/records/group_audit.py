@@ -192,7 +192,7 @@ RATES_APART = shares_apart("the rates of the two groups that differ most", _furt
 
 
 def _rates(cells: Sequence[tuple[str, str]], rows: Floats, sizes: Floats) -> list[dict[str, Json]]:
-    """Return each rate of each group with Wilson's interval; both are `None` if the rate is not defined."""
+    """Return each rate of each group with Wilson's interval; rate and interval are `None` if not defined."""
     found = []
     for cell, (rate, group) in enumerate(cells):
         size, hits = int(sizes[cell]), float(np.nansum(rows[:, cell]))

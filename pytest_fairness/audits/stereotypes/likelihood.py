@@ -148,7 +148,10 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         }
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that the model prefers stereotypes; without an instruction, as no prompt changes that."""
+        """Return the finding that the model prefers stereotypes.
+
+        The finding suggests no system prompt, because likelihoods of sentences are requested without one.
+        """
         return Finding(f"The model gives sentences with stereotypes a higher probability: {subject_of(result)}.", "")
 
     def describe(self, measurement: Measurement) -> str:
@@ -167,7 +170,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         return {part["case"]: part["difference"] for side in strongest.values() for part in side}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the terms that changed most; without a baseline the cases with the strongest preference."""
+        """Return the terms that changed most; without a baseline, the cases with the strongest preference."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             return [f"{part['term']} {part['then']:.3g} to {part['now']:.3g}" for part in moved]
         side = "stereotype" if measurement.value > stereoset.FAIR else "anti_stereotype"

@@ -13,7 +13,7 @@ from pytest_fairness.records import Answer, Answers
 MINIMUM_RESPONSES = 8
 """Smallest number of scored answers of each side of an item; see `ScoredAnswers.short_sides`."""
 MINIMUM_OF_A_CASE = 2
-"""Smallest number of scored answers of each group with which a case counts in its category."""
+"""A case counts in its category only if it has at least this number of scored answers of each group."""
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class SentenceScores:
     def stereoset(
         self, scoring: Scoring, *, ties: stereoset.Ties = "left out", only: NDArray[np.bool_] | None = None
     ) -> dict[str, Json]:
-        """Return StereoSet's scores (see `stats.stereoset`) of the cases in the mask `only`; by default, of all."""
+        """Return the scores of `stats.stereoset` for the cases in the mask `only`; by default, for all cases."""
         chosen = np.ones(len(self.cases), dtype=np.bool_) if only is None else only
         first, second, third = (self.scores[scoring][sentence][chosen] for sentence in SENTENCES)
         terms = [term for term, own in zip(self.terms, chosen, strict=True) if own]

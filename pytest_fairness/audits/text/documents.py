@@ -49,8 +49,8 @@ class Documents:
         The groups' labels are permuted within strata; in a stratum with one group, a permutation changes nothing.
 
         Raises:
-            NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` usable answers in strata with both groups, or all
-                of them are empty.
+            NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` usable answers in strata with both groups, or none
+                of the group's documents contains a word.
         """
         kept = comparable(groups)
         anonymize = anonymizer(groups.probe)

@@ -30,7 +30,9 @@ def gap_change(
     description: str,
     details: Mapping[str, Json] | None = None,
 ) -> Comparison:
-    """Return the change with its interval and test; if the gap has the opposite sign in the baseline, with a reversal.
+    """Return the change with its interval and test.
+
+    If the gap has the opposite sign in the baseline, the result also contains a reversal.
 
     Args:
         gaps: gap of the current run and gap of the baseline, marked minus unmarked group.

@@ -211,7 +211,7 @@ def require(groups: Groups) -> None:
 
 
 def numbered(names: Sequence[NameT]) -> tuple[tuple[NameT, ...], Ints]:
-    """Return the different names, sorted, and for each name its index among them."""
+    """Return the different names, sorted, and the index of each name among the different names."""
     different = tuple(sorted({*names}))
     places = {name: place for place, name in enumerate(different)}
     return different, np.array([places[name] for name in names], dtype=np.int64)

@@ -223,9 +223,9 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         return {word["word"]: word["z"] for word in measurement.details["words"] if word["significant"]}
 
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
-        """Return words of the marked and of the unmarked group: words that grew or, if none did, significant words.
+        """Return words of the marked and of the unmarked group: words that grew or, if no word grew, significant words.
 
-        Function words are left out, unless there are no others.
+        Function words are left out, unless there are no other words.
         """
         words = {word["word"]: word["side"] for word in _grown_or_significant(details_of(result))}
         named = content_words(words)
@@ -233,7 +233,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         return by_side["marked"], by_side["unmarked"]
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words that grew or, if none did, significant words; content words before function words.
+        """Return the words that grew or, if no word grew, the significant words; content words come first.
 
         A note marks words of the unmarked group.
         """
@@ -247,5 +247,5 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
 
 
 def _grown_or_significant(details: Mapping[str, Json]) -> list[Mapping[str, Json]]:
-    """Return the words that grew since the baseline or, if none did, the significant words."""
+    """Return the words that grew since the baseline or, if no word grew, the significant words."""
     return details.get("grown") or [word for word in details.get("words", ()) if word["significant"]]

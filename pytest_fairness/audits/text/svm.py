@@ -1,9 +1,9 @@
 """Audit `svm`: accuracy with which a linear classifier separates two groups' texts without identity terms.
 
-Cheng, Durmus and Jurafsky 2023 ("Marked Personas") report plain accuracy for one group against all others. There, a
-classifier that always predicts the larger class has an accuracy of 0.8. This audit reports the balanced accuracy for
-one marked group against the unmarked group, so that chance is 0.5. The classifier that scores a text is trained on all
-other texts.
+Cheng, Durmus and Jurafsky 2023 ("Marked Personas") report plain accuracy for one group against all other groups. In
+their data, a classifier that always predicts the larger class has an accuracy of 0.8. This audit reports the balanced
+accuracy for one marked group against the unmarked group, so that chance is 0.5. The classifier that scores a text is
+trained on all other texts.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ class SvmSettings(AuditSettings):
 class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     """Balanced accuracy of a linear classifier on texts that it was not trained on, 0..1; chance is 0.5.
 
-    Changes are computed from the log-odds of the accuracy, so that a change can be detected from any baseline. A change
-    is reported as the change from an accuracy of 0.5 that has the same difference in log-odds: 0.15 stands for a change
-    from 0.5 to 0.65, and also for a change from 0.89 to 0.94.
+    A change is the difference between the log-odds of two runs, so that a change can be detected from any baseline. To
+    report the difference on the scale of accuracies, it is added to the log-odds of 0.5, which are 0. The reported
+    number is the accuracy that has the resulting log-odds, minus 0.5. For example, 0.15 stands for a change from 0.5 to
+    0.65, and also for a change from 0.89 to 0.94.
     """
 
     info = AuditInfo(
@@ -57,8 +58,8 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         question="Can a simple classifier recognise which group a text is about?",
         formula="balanced accuracy = (share of marked texts classified correctly + same share of unmarked texts) / 2, "
         "each text left out of training;  change = logistic(log-odds now − log-odds in the baseline) − 0.5",
-        meaning="0.5 = chance, 1 = all texts recognised. A change is given as the change from an accuracy of 0.5 that "
-        "has the same difference in log-odds.",
+        meaning="0.5 = chance, 1 = all texts recognised. Changes are shown as if the accuracy had been 0.5 in the "
+        "baseline: a change of 0.15 is one from 0.5 to 0.65, or from 0.89 to 0.94.",
         source="Cheng, Durmus and Jurafsky 2023, “Marked Personas”; Suykens and Vandewalle 1999, “Least Squares "
         "Support Vector Machine Classifiers”",
         better=Direction.LOWER,
@@ -110,7 +111,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     def run_change(
         self, item: AuditItem[SvmSettings], current: Documents, baseline: Documents, random: np.random.Generator
     ) -> RunChange[Corpus]:
-        """Return the change of the accuracy between the runs, cut to equal size; see `Svm` for its scale.
+        """Return the change of the accuracy, after the runs are cut to equal size; `Svm` explains the scale of changes.
 
         One matrix factorisation scores the documents of both runs: the classifier of a run is trained to separate this
         run's groups, and to score the other run's documents as 0.
@@ -162,8 +163,8 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
                 Concern(
                     "few_different_answers",
                     f"one group has only {different} different answers, {FEWEST_DIFFERENT} are needed to train a "
-                    "classifier on some and test it on the others. The accuracy is therefore set to 0.5. Raise "
-                    "`sampling.temperature` or `trials`, or give several prompts",
+                    "classifier on some answers and test it on the other answers. The accuracy is therefore set to "
+                    "0.5. Raise `sampling.temperature` or `trials`, or give several prompts",
                 )
             )
         return found
@@ -175,7 +176,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     def describe_change(self, comparison: Comparison) -> str:
         """Return the change as a phrase.
 
-        The number in the phrase is the change from an accuracy of 0.5 that has the same difference in log-odds.
+        The number in the phrase is on the scale that `Svm` explains.
         """
         found = super().describe_change(comparison)
         return f"{found} (as a change from an accuracy of 0.5)" if comparison.value else found

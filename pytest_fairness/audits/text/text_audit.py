@@ -84,9 +84,10 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         return word_rows(*found, documents.words, documents.marked.tolist(), names)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words most typical of either group: first the strongest content words, if any, then all others.
+        """Return the words most typical of either group: first the strongest content words, then all other words.
 
-        If the measurement weighs function words apart and they have most of the weight, they come first as one entry.
+        If the measurement lists function words separately, and they have most of the weight, the first entry names them
+        together.
         """
         weights = self.word_weights(measurement)
         first = {*content_words(strongest(weights))}
@@ -106,7 +107,10 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
     def typicality(
         self, probe: GenerationProbe, item: AuditItem[SettingsT], measurement: Measurement
     ) -> Callable[[str], float]:
-        """Return a function that scores a text: above 0 if typical of the marked group, below 0 if of the unmarked."""
+        """Return a function that scores how typical a text is of the marked group.
+
+        The score is below 0 for a text that is typical of the unmarked group.
+        """
         weights, anonymize = self.word_weights(measurement), anonymizer(probe)
         # Sorted, as a sum of floating-point numbers depends on their order.
         return lambda text: sum(weights.get(word, 0.0) for word in sorted({*anonymize.words(text)}))
@@ -114,7 +118,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
         """Return two lists for the finding: the words most typical of the marked group, and of the unmarked group.
 
-        Function words are left out, unless there are no others.
+        Function words are left out, unless there are no other words.
         """
         weights = {} if result.measurement is None else strongest(self.word_weights(result.measurement))
         named = content_words(weights)

@@ -17,8 +17,8 @@ FEW = 5
 class ShareChange:
     """Hits and misses of two groups in two runs, and the change of the gap between the groups.
 
-    The gap is a difference between the two groups' shares of hits: the group whose share is larger in both runs
-    together, minus the other group. Both runs have the same cells.
+    The gap is the share of hits of one group minus the share of hits of the other group. The first of these is the
+    group whose share is larger in both runs together. Both runs have the same cells.
 
     Attributes:
         hits: (answers,) 1 for a hit, else 0.

@@ -60,8 +60,8 @@ def evenness(means: Floats) -> Floats:
 def _centred(means: Floats) -> Floats:
     """Return each mean minus the mean of all means; gradients are computed from the result.
 
-    If all means are equal, the gradients are not defined; the result is then that for means of which the first is
-    slightly larger.
+    If all means are equal, the gradients are not defined. The result is then the same as if the first mean were
+    slightly larger than the other means.
     """
     centred: Floats = means - means.mean()
     return centred if centred.any() else np.eye(len(means))[0] - 1 / len(means)

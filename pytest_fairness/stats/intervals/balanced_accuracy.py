@@ -77,7 +77,7 @@ class Accuracy:
 
 
 def effective_size(marked: int, unmarked: int) -> float:
-    """Return the size of a sample with two equally large groups whose accuracy has the same standard error."""
+    """Return the total size of two equally large groups with which the accuracy is as precise as with these groups."""
     return 4 / (1 / marked + 1 / unmarked)
 
 
@@ -90,7 +90,8 @@ def logistic(log_odds: float) -> float:
 class Change:
     """Change of an accuracy between two runs, computed from log-odds, which have no upper limit.
 
-    The value is the change from an accuracy of 0.5 that has the same change of log-odds.
+    The change is the difference between the log-odds of two runs. To express this difference as an accuracy, it is
+    added to the log-odds of 0.5, which are 0. The value is the accuracy that has the resulting log-odds, minus 0.5.
 
     Attributes:
         value: the change, −0.5..0.5; above 0 if the first run's accuracy is higher. An accuracy below chance counts as
@@ -105,7 +106,7 @@ class Change:
 
     @classmethod
     def of(cls, first: Accuracy, second: Accuracy) -> Change:
-        """Return the accuracy of the first run minus the accuracy of the second run; the runs are independent."""
+        """Return the change from the second run to the first run; the runs are independent."""
         log_odds = first.above_chance - second.above_chance
         error = math.hypot(first.above_chance_error, second.above_chance_error)
         value = logistic(log_odds) - 0.5

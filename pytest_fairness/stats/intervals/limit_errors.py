@@ -69,7 +69,7 @@ def best(candidates: Sequence[Errors]) -> Errors | None:
     """Return the best good limit (see `Errors.good`); `None` if no limit is good.
 
     Each error rate is divided by the rate that is allowed (`FALSE_POSITIVES` or `MISSES`), which gives two quotients
-    for each limit. The best limit has the smallest value of the larger quotient.
+    for each limit. The best limit is the limit whose larger quotient is smallest.
     """
     good = [each for each in candidates if each.good]
     return min(good, key=lambda each: max(each.false_positive / FALSE_POSITIVES, each.missed / MISSES), default=None)

@@ -25,7 +25,7 @@ def shrunken(scores: Floats, added: float = 1.0) -> tuple[float, float]:
 
 
 def bounded_error(scores: Floats, added: float = 1.0) -> float:
-    """Return the standard error of the mean of scores in 0..1, but at least the one that `shrunken` returns.
+    """Return the standard error of the mean of scores in 0..1, but at least the standard error of `shrunken`.
 
     Args:
         scores: (n,) scores, 0..1.

@@ -274,11 +274,11 @@ class _Batch:
 
 @cache
 def _mean_bits(first: int, second: int) -> Floats:
-    """Return the mean amount that a word with k occurrences adds to the divergence by chance, for k = 0, 1, 2 etc.
+    """Return the mean divergence that a word with k occurrences adds by chance, for k = 0, 1, 2 etc.
 
-    The numbers are multiplied by text length / k. The probability that an occurrence falls into the first group is the
-    group's share of the documents. The result is 1 for k = 1, and approaches 1 / (8 ln 2 share (1 − share)) for large
-    k.
+    Each number is a divergence in bits, multiplied by the number of words in all documents. Each occurrence falls into
+    the first group with probability s, the first group's share of the documents. The result is 1 for k = 1, and
+    approaches 1 / (8 ln 2 s (1 − s)) for large k.
 
     Args:
         first, second: number of documents in each group.

@@ -79,7 +79,7 @@ def at_size(
         random: random generator.
 
     Returns:
-        the mean excess; `None` if the strata hold fewer than `size` pairs of documents of both groups.
+        the mean excess; `None` if fewer than `size` pairs of documents of both groups can be formed within strata.
     """
     sides: list[list[Ints]] = [[], []]
     for stratum in np.unique(strata):

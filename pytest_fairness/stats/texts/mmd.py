@@ -45,10 +45,10 @@ def estimates(features: Features, strata: Ints, first: Bools, second: Bools) -> 
 
     The weight is α = λ + (1 − λ) / S, with the effective number of strata S = 1 / Σ w(s)² and λ = 1 / (2 √S). The
     result equals λ times the mean discrepancy within strata, plus 1 − λ times the discrepancy of all strata together.
-    For strata of equal size, its standard deviation is at most 12 % larger than the standard deviation of the
-    discrepancy of all strata together.
-     A difference that is equal in all strata counts in full. Differences that cancel each other count with the factor
-     λ. With one stratum, the result is W. A stratum in which a sample has only one unit contributes to B only.
+    For strata of equal size, the standard deviation of the result is at most 12 % larger than the standard deviation of
+    the discrepancy of all strata together. A difference that is equal in all strata counts in full. Differences that
+    cancel each other count with the factor λ. With one stratum, the result is W. A stratum in which a sample has only
+    one unit contributes to B only.
 
     Args:
         features: (units, dimensions) feature vectors; their inner products are the kernel.

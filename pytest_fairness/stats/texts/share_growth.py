@@ -1,9 +1,9 @@
 """Test for words that became more typical of one of two groups from one run to another.
 
-A word's difference is the share of the marked group's documents that contain the word, minus that share of the unmarked
-group. The test statistic of a word is the change of the word's difference from one run to another, divided by the
-change's standard deviation under permuted run labels. Because many words are tested at once, the critical value comes
-from the permutation distribution of the largest statistic (max-T; Westfall and Young 1993).
+A word's difference is the share of the marked group's documents that contain the word, minus the share of the unmarked
+group's documents that contain it. The test statistic of a word is the change of the word's difference from one run to
+another, divided by the change's standard deviation under permuted run labels. Because many words are tested at once,
+the critical value comes from the permutation distribution of the largest statistic (max-T; Westfall and Young 1993).
 
 A word that became more frequent in one group is also associated with that group in the documents of both runs together.
 Permutation of run labels does not change this association. Words may therefore be weighted by their association,
@@ -166,14 +166,14 @@ class ShareGrowth:
 
 
 def smallest_share(needed: Needed, power: float = normal.POWER) -> float:
-    """Return the smallest probability of a word in a document with which enough documents contain the word.
+    """Return the smallest true share of texts with a word for which enough documents of a run contain the word.
 
     Args:
-        needed: number of documents that must contain the word, and number of all documents.
-        power: probability that at least this many documents contain the word.
+        needed: number of documents of the run that must contain the word, and number of all documents of the run.
+        power: probability that enough documents contain the word.
 
     Returns:
-        the probability, 0..1 (Clopper and Pearson 1934); infinity if not even all documents would be enough.
+        the share, 0..1 (Clopper and Pearson 1934); infinity if not even all documents would be enough.
     """
     # Deferred, as scipy is not needed to load a probe.
     from scipy.special import betaincinv

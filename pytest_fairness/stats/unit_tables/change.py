@@ -1,9 +1,9 @@
 """Change of a statistic between two runs of the same units, with a sign-flip test of the units' moves.
 
 A unit's move is the change of its row between the runs. If the two runs do not differ, each move has either sign with
-equal probability; random signs therefore give the null distribution. For a gap between two groups, the change is the
-change of the signed difference. For a distance among several groups, the change of the signed distance is computed too
-(see `stats.groups.spreads`).
+equal probability; random signs therefore give the null distribution. A gap between two groups is compared as a
+signed difference. For a distance among several groups, the change of the distance is computed, and also the change of
+the signed distance (see `stats.groups.spreads`).
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def words(documents: Documents) -> Tfidf:
 
 
 def ngrams(documents: Documents) -> Tfidf:
-    """Return the TF-IDF weights of character n-grams within words, which also show similar endings and misspellings."""
+    """Return the TF-IDF weights of character n-grams within words; they also match similar endings and misspellings."""
     return _tfidf(
         [" ".join(document) for document in documents],
         analyzer="char_wb",
@@ -78,8 +78,8 @@ def text_features(documents: Documents) -> mmd.Features:
 def embedding_features(embeddings: Sequence[bytes | None]) -> mmd.Features:
     """Return feature vectors of length 1, shape (documents, dimensions), so that inner products are cosines.
 
-    Documents without an embedding, or with an embedding of length 0, have the similarity 1 to each other and 0 to all
-    others.
+    Documents without an embedding, or with an embedding of length 0, have the similarity 1 to each other, and the
+    similarity 0 to all other documents.
 
     Args:
         embeddings: embedding of each document as little-endian 32-bit numbers; `None` for a document without one.

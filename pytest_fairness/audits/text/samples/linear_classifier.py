@@ -33,8 +33,8 @@ FEWEST_DIFFERENT = 5
 """A classifier is trained only if each group has at least this many different answers."""
 FEWEST_DOCUMENTS_OF_A_WORD = 3
 MOST_WORDS = 2048
-"""If there are more documents than this number, only the words that occur in most documents are features: at most this
-number."""
+"""Largest number of documents for which all words are features. For more documents, at most this number of words are
+features: the words that occur in the most documents."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Corpus(Sample):
 
     @cached_property
     def different(self) -> int:
-        """Return the number of different documents in the group with fewer of them."""
+        """Return the number of different documents in the group that has fewer different documents."""
         return min(len(np.unique(self.kinds[side])) for side in (self.documents.marked, ~self.documents.marked))
 
     @cached_property

@@ -29,7 +29,7 @@ def is_function_word(word: str) -> bool:
 
 
 def content_words(words: Iterable[str]) -> list[str]:
-    """Return the words without function words; if all are function words, return them all."""
+    """Return the words without function words; if all are function words, return all words."""
     found = list(words)
     return [word for word in found if not is_function_word(word)] or found
 

@@ -74,7 +74,10 @@ class LexiconFile(ProbeModel):
 
     @model_serializer
     def _content(self) -> tuple[str, ...]:
-        """Return the terms to write in place of the path, because stored measurements are keyed by the terms."""
+        """Return the terms, which replace the path in serialised settings.
+
+        The key of a stored measurement is computed from the serialised settings, so that it depends on the terms.
+        """
         return self._terms
 
 

@@ -110,8 +110,8 @@ class Rates:
     def error(self, weights: Floats | None = None) -> tuple[float, float]:
         """Return the standard error of the gap, and its degrees of freedom.
 
-        The standard error is at least that of two occurrences of terms in all documents: even if no term occurs in
-        these documents, terms may occur in other documents.
+        The standard error is at least the standard error of one occurrence of a term in each group: even if no term
+        occurs in these documents, terms may occur in other documents.
 
         Args:
             weights: (strata,) weights; `None` for the run's own weights.
@@ -135,7 +135,7 @@ class Rates:
         return {term: (marked, unmarked, documents[term]) for term, (marked, unmarked) in rates.items()}
 
     def gaps(self) -> dict[str, float]:
-        """Return, for each term that occurs, its mean rate in the marked group minus that in the unmarked group."""
+        """Return, for each term that occurs, the mean rate of the marked group minus that of the unmarked group."""
         return {term: marked - unmarked for term, (marked, unmarked, _) in self.by_term().items()}
 
 
