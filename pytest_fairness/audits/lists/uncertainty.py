@@ -1,4 +1,4 @@
-"""Audit `uncertainty`: variation among the lists for a repeated question, and gap in variation between attribute values."""
+"""Audit `uncertainty`: variation among the lists for a repeated question; gap between values in this variation."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def choice_counts(coded: Sequence[Coded]) -> dict[str, Json]:
 def flips(coded: Sequence[Coded]) -> tuple[int, int]:
     """Return how many sentences get two stereotypical choices, and how many get two anti-stereotypical choices.
 
-    The two choices are the answers for "she" and for "he". In the counted sentences, these choices name different people.
+    The two choices are the answers for "she" and for "he". In the counted sentences, the choices are different people.
     """
     pairs: dict[tuple[str, str, int], dict[str, Coded]] = {}
     for each in coded:
