@@ -182,7 +182,7 @@ class RunSettings:
     baselines: Path = _setting(Path("baselines"), "Folder of the baseline files", PATH)  # noqa: RUF009 - returns a field
     baseline_responses: bool = _setting(
         True,
-        "Store the responses from which baselines were measured together with the baselines",
+        "Store, beside the baselines, the responses from which the baselines were measured",
         BOOLEAN,
         default="true",
     )

@@ -18,12 +18,21 @@ from pytest_fairness.errors import BaselineError, FairnessError
 Entries = Mapping[str, Entry]
 """Entries of a baseline, by item id."""
 FileChange = tuple[str, Sequence[Entries | None], Entries | None]
-"""Name of a baseline, its entries in each parent commit, and its new entries; `None` for an unreadable file."""
+"""Change of a baseline: its name, its entries in each parent commit, and its new entries.
+
+`None` stands for the entries of a file that cannot be read.
+"""
 
 
 @dataclass(frozen=True)
 class AcceptedItem:
-    """Item of an acceptance: name of its baseline, id, old value (`None` if new) and new value (`None` if removed)."""
+    """Item of an acceptance.
+
+    Attributes:
+        baseline, id: name of the item's baseline, and id of the item.
+        old: value before the acceptance; `None` if the baseline did not hold the item.
+        new: accepted value; `None` if the item was removed from the baseline.
+    """
 
     baseline: str
     id: str
@@ -36,10 +45,11 @@ class Acceptance:
     """Values that one person accepted on one date for one reason.
 
     Attributes:
-        date: date of the measurement or, for removed items, of the commit; ISO 8601.
-        by, reason: `None` if the baseline does not name them.
+        date: date of the measurement, ISO 8601. Removed items have the date of the commit or, if the change is not
+            committed, the present date.
+        by, reason: the person and the reason; `None` if the baseline does not state them.
         commit: short id of the commit; `None` if the change is not committed.
-        items: the accepted items, sorted.
+        items: the accepted items, sorted by baseline and id.
     """
 
     date: str
@@ -55,7 +65,7 @@ class AcceptanceLog:
 
     Attributes:
         acceptances: the acceptances, the latest first.
-        revisions: phrase with the range.
+        revisions: the range as a phrase, such as `whole history`.
         problems: a sentence for each file that cannot be read.
     """
 
@@ -69,12 +79,12 @@ def acceptance_log(folder: Path, revisions: str | None) -> AcceptanceLog:
 
     Args:
         folder: folder of the baselines; it may be missing in the working tree.
-        revisions: `A..B`, `A...B` (since the common ancestor), `REV` (up to the working tree), or `None` (the whole
-            history up to the working tree).
+        revisions: `A..B`, `A...B` (from the common ancestor to B), `REV` (from REV to the working tree), or `None` (the
+            whole history and the working tree).
 
     Raises:
-        FairnessError: git is not installed, the folder is in no repository, a revision does not exist, or the whole
-            history has no baseline.
+        FairnessError: git is not installed, the folder is in no repository, a revision does not exist, the revisions
+            have no common ancestor, or `revisions` is `None` and there has never been a baseline.
     """
     place, inside = repository_of(folder)
     history = _History(place, folder, inside)
@@ -115,12 +125,15 @@ class _History:
         self._in_blob = cache(self._read_blob)
 
     def commits(self, revisions: str) -> list[tuple[str, str]]:
-        """Return id and date of the commits that changed a baseline, the oldest first."""
+        """Return the id and the date of each commit that changed a baseline, the oldest commit first."""
         lines = git(self._place, "log", "--reverse", "--topo-order", "--format=%H %cI", revisions, "--", self._path)
         return [(commit, date) for commit, _, date in (line.partition(" ") for line in lines.decode().splitlines())]
 
     def changed_files(self, commit: str) -> Iterator[FileChange]:
-        """Yield, for each baseline that a commit changed: name, entries in each differing parent, and new entries."""
+        """Yield the changes of baselines by a commit.
+
+        A merge commit changes a baseline only if the baseline differs from the baseline in every parent commit.
+        """
         options = ("--root", "-r", "-c", "-z", "--no-commit-id", "--no-renames", "--no-abbrev")
         parts = git(self._place, "diff-tree", *options, commit, "--", self._path).split(b"\0")
         for facts, path in zip(parts[::2], parts[1::2], strict=False):
@@ -130,7 +143,7 @@ class _History:
                 yield name, [self._in_blob(name, blob) for blob in before], self._in_blob(name, after)
 
     def uncommitted(self, commit: str) -> Iterator[FileChange]:
-        """Yield, for each baseline: name, entries in the commit (a list of one), and entries in the working tree."""
+        """Yield, for each baseline, the change from a commit (in place of parents) to the working tree."""
         listed = git(self._place, "ls-tree", "-r", "-z", "--full-tree", commit, "--", self._inside)
         blobs = {}
         for line in filter(None, listed.split(b"\0")):
@@ -166,12 +179,20 @@ class _History:
 
 
 def _acceptances(files: Iterator[FileChange], date: str, commit: str | None) -> Iterator[Acceptance]:
-    """Yield the acceptances of one commit, or of the changes that are not committed; renamed items are left out."""
+    """Yield the acceptances in these changes, one for each date, person and reason.
+
+    Items that were only renamed are left out.
+
+    Args:
+        files: the changes of baselines.
+        date: date of removed items.
+        commit: short id of the commit; `None` if the changes are not committed.
+    """
     changed: list[tuple[str, str, Entry | None, Entry | None]] = []
     for name, parents, after in files:
         before = [entries for entries in parents if entries is not None]
         if after is None or not before:
-            continue  # the problems name the file
+            continue  # a file cannot be read; `_History.problems` has a sentence about it
         for item in sorted({*after, *before[0]}):
             old, new = before[0].get(item), after.get(item)
             if all(entries.get(item) != new for entries in before):

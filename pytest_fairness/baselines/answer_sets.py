@@ -112,7 +112,7 @@ def write_answers(path: Path, answer_sets: Mapping[str, Sequence[Row]]) -> None:
     Equal answers give byte-identical files.
 
     Raises:
-        OSError: the file cannot be written; the old one is unchanged.
+        OSError: the file cannot be written; the old file is unchanged.
     """
     ordered = {answer_set: sorted_rows(answer_sets[answer_set]) for answer_set in sorted(answer_sets)}
     if not any(ordered.values()):

@@ -176,8 +176,8 @@ def ordered(found: Iterable[ItemChange]) -> list[ItemChange]:
 def _renamed(removed: Mapping[Key, Entry], added: Mapping[Key, Entry]) -> dict[Key, Key]:
     """Return the old key (name of the baseline, and item id) of each item that was renamed, by its new key.
 
-    An added item counts as renamed if a removed item has the same id and the same file, or if one removed item has the
-    same measurement. If several have the same measurement, the one with the same id counts.
+    An added item is a renamed item if a removed item has the same id and the same file, or the same measurement. Among
+    several removed items with the same measurement, only the item with the same id counts.
     """
     by_file = {(entry.file or "", key[1]): key for key, entry in removed.items() if entry.file is not None}
     by_numbers: dict[object, list[Key]] = defaultdict(list)

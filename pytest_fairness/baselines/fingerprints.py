@@ -29,7 +29,7 @@ def stale_parts(entry: Entry, parts: Mapping[str, Json]) -> list[str]:
         parts: inputs of this run, by name; see `Entry.fingerprint`.
 
     Returns:
-        names of changed inputs, of added inputs followed by ` (added)`, and of removed inputs followed by ` (removed)`.
+        Names of changed inputs; the names of added inputs end in ` (added)`, those of removed inputs in ` (removed)`.
     """
     return changed_parts(fingerprints(parts), entry.fingerprint)
 

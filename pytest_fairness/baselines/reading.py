@@ -65,7 +65,7 @@ class Baseline:
 
     @cached_property
     def answer_sets(self) -> Mapping[str, Sequence[Row]] | None:
-        """Return all kept answers by the id of their answer set; `None` if there is not a file of answers.
+        """Return all kept answers by the id of their answer set; `None` if the file of answers is absent.
 
         The file is read at the first access.
         """

@@ -94,7 +94,7 @@ class Revisions:
 
 @contextmanager
 def snapshots(folder: Path, revisions: str) -> Iterator[tuple[Snapshot, Snapshot]]:
-    """Yield the baselines before and after a change.
+    """Yield the baselines at the old and at the new end of a range of revisions, for a `with` block.
 
     Args:
         folder: folder of the baselines; it may be missing in the working tree.

@@ -173,7 +173,7 @@ def tolerance_of(audit: AnyAudit, item: AnyItem) -> float:
 
 
 def gravest_concern(measurement: Measurement) -> Concern | None:
-    """Return the most serious concern that prevents a verdict or a pass; `None` if no concern does."""
+    """Return the most serious concern that prevents a verdict or a pass; `None` if there is no such concern."""
     absent = missing_reason(measurement)
     missing = () if absent is None else (Concern("missing_answers", absent),)
     return next((each for each in (*measurement.concerns, *missing) if each.withholds != "nothing"), None)

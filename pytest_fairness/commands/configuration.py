@@ -24,7 +24,7 @@ def configured_path(name: str, default: Path) -> Path:
 
     Args:
         name: name of the setting.
-        default: path without the setting, relative to the folder of the configuration file like the setting itself.
+        default: path if the setting is absent; like the setting, relative to the folder of the configuration file.
     """
     root, settings = _configuration()
     return root / (str(settings.get(name, "")).strip() or default)

@@ -36,8 +36,8 @@ def run(arguments: argparse.Namespace) -> None:
     path = in_folder(Path.cwd(), arguments.store or DEFAULT_STORE)
     if not path.exists():
         raise FairnessError(
-            f"{path}: the store does not exist. Name its file with --store (the value of the ini option "
-            "`fairness_store`)."
+            f"{path}: there is no store at this path. If your store is elsewhere, give its path with --store, as in "
+            "the ini option `fairness_store`."
         )
     with Store(path) as store:
         recorded = list(History(store).points())

@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
                 files[GITLAB] = INCLUDE
     written = _write(root, files, force=arguments.force)
     if includes and GITLAB_JOB.name not in (root / GITLAB).read_text("utf-8", "replace"):
-        print(f"\n{GITLAB} exists and stays unchanged. Add to it:\n\n{INCLUDE.rstrip()}")
+        print(f"\n{GITLAB} exists and stays unchanged. Add these lines:\n\n{INCLUDE.rstrip()}")
     if services and (metadata.distribution("pytest-fairness").read_text("direct_url.json") or "") != "":
         # pip writes this file if it installed from a folder, an archive or a repository.
         print(

@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=[name for name in AUDITS["generation"] if name != "lexicon"],
         help="audit to run; may be repeated (default: all of these)",
     )
-    parser.add_argument("--write-probe", type=Path, metavar="FILE", help="write a probe with the same results to FILE")
+    parser.add_argument("--write-probe", type=Path, metavar="FILE", help="write to FILE a probe that measures the same")
     parser.add_argument(
         "--report",
         type=Path,
@@ -120,7 +120,7 @@ def run(arguments: argparse.Namespace) -> None:
         words_of_file(document, found.probe).write(arguments.words)
         print(f"wrote {arguments.words}")
     if arguments.write_probe is not None:
-        print(f"wrote {arguments.write_probe}; this command measures the same numbers with it:")
+        print(f"wrote {arguments.write_probe}; this command measures the same numbers with the new probe:")
         print(shlex.join(["pytest", "--fairness-measure", str(arguments.write_probe)]))
     if failed := sum(result.measurement is None for result in results):
         used = {arguments.group, arguments.text, *arguments.strata}

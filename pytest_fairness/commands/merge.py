@@ -44,14 +44,14 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def existing(address: StoreAddress) -> StoreAddress:
-    """Return the address of a store; for a folder, the file in it.
+    """Return the absolute address of a store; if the address is a folder, the path of the store's file in the folder.
 
     Raises:
-        FairnessError: there is no such file.
+        FairnessError: the file does not exist.
     """
     found = in_folder(Path.cwd(), address)
     if isinstance(found, Path) and found.is_dir():
         found /= DEFAULT_STORE.name
     if not found.exists():
-        raise FairnessError(f"{found}: no such file. Name the store of a job, such as `.fairness-1/`.")
+        raise FairnessError(f"{found}: there is no store at this path. Give the path of a store's file or folder.")
     return found

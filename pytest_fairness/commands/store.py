@@ -1,4 +1,4 @@
-"""Command `store`: shows the size of a store, deletes old responses, and copies a store."""
+"""Command `store`: shows the size of a store, deletes responses or batches, shrinks the file, or copies the store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions.add_argument(
         "--forget-batches",
         action="store_true",
-        help="forget all batches of providers, for example of a closed account; their requests may be sent again",
+        help="delete the records of all batches at providers, for example of a closed account; later runs may send the "
+        "requests of these batches again",
     )
     actions.add_argument(
         "--copy-to",
@@ -45,12 +46,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Show the number of responses of each target in a store; delete old responses, or copy all responses."""
+    """Show the number of responses of each target in a store.
+
+    With an option, delete old responses, shrink the file, forget batches, or copy the store instead.
+    """
     from pytest_fairness.asking.store import maintenance
     from pytest_fairness.asking.store.store import Store
 
     if arguments.target is not None and arguments.prune is None:
-        raise FairnessError("--target selects the responses that --prune deletes: give both.")
+        raise FairnessError("--target selects the responses that --prune deletes. Add --prune, or remove --target.")
     address = existing(arguments.store or DEFAULT_STORE)
     with Store(address) as store:
         if arguments.prune is not None:

@@ -1,4 +1,7 @@
-"""Requests in batches of the provider: sent before the first test, so that no time limit of a test ends the wait."""
+"""Hooks for batches: many requests that a provider accepts together, and answers within a day.
+
+Batches are sent before the first test, so that the time limit of a test cannot end the wait for the answers.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,11 @@ if TYPE_CHECKING:
 class BatchHooks:
     """Hooks that send the requests of all selected items in batches; registered in every process of the run.
 
-    A target that a fixture of the user provides gets no batches, because fixtures run with the tests.
+    A target that a fixture of the user provides gets no batches, because the fixture runs only when the tests run.
 
     Args:
         config: pytest's configuration.
-        service: service of the run; it gets the errors of targets.
+        service: service of the run; its planner gets the errors of batches that could not be sent or collected.
     """
 
     def __init__(self, config: pytest.Config, service: AuditService) -> None:
@@ -37,7 +40,11 @@ class BatchHooks:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Send the requests, and wait for the answers as the settings demand."""
+        """Send the requests in batches, and wait for the answers.
+
+        With `--fairness-batch-submit`, do not wait. With `--fairness-batch-collect`, only record the answers of batches
+        that have ended; see `BatchSender.send`.
+        """
         if session.testsfailed and not self._config.getoption("continue_on_collection_errors"):
             return  # pytest's own loop reports the errors and runs no test
         if any(map(self._config.getoption, ("collectonly", "setuponly"))):
@@ -57,14 +64,14 @@ class BatchHooks:
         """Show how to continue if the wait for the batches was interrupted."""
         if self._waiting:
             text = (
-                "the batches continue at the provider. Run again to wait for them, or later with "
-                "--fairness-batch-collect to record the answers of the batches that have ended."
+                "the provider continues to answer the batches. To wait for the answers, run again. To record only the "
+                "answers of batches that have ended, run later with --fairness-batch-collect."
             )
             for line in wrap(text, terminalreporter._tw.fullwidth, hanging="  "):
                 terminalreporter.write_line(line, bold=True)
 
     async def _send_all(self, targets: Iterable[tuple[Target, list[pytest.Item]]]) -> None:
-        # At the same time, because one provider may need a day.
+        # The targets are asked at the same time, because each provider may need a day.
         await asyncio.gather(*(self._send(target, items) for target, items in targets))
 
     async def _send(self, target: Target, items: list[pytest.Item]) -> None:

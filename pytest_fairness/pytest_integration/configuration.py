@@ -131,8 +131,8 @@ def folder_in_repository(config: pytest.Config) -> str:
 def _root(config: pytest.Config) -> Path:
     """Return the folder to which paths of the ini file are relative: pytest's rootdir.
 
-    Without a configuration file, the rootdir depends on the arguments, so that `pytest probes/one.yaml` and `pytest`
-    would use different baseline folders. In that case the root is the folder in which pytest was started.
+    Without a configuration file, the root is the folder in which pytest was started. pytest's rootdir would then depend
+    on the arguments, so that `pytest probes/one.yaml` and `pytest` would use different baseline folders.
     """
     here = config.invocation_params.dir
     by_arguments = config.inipath is None and not config.getoption("rootdir")
@@ -164,7 +164,7 @@ def _written(config: pytest.Config, option: Option) -> Iterator[tuple[str, Any]]
 def _targets(config: pytest.Config) -> tuple[str | None, dict[str, str]]:
     """Return the first target (`None` if no target is set), and the targets by name.
 
-    The targets by name are empty for a single target without a name.
+    The mapping by name is empty for a single target without a name.
     """
     for where, written in _written(config, _BY_NAME["fairness_target"]):
         lines = written if isinstance(written, str) else "\n".join(written)

@@ -37,7 +37,7 @@ class GuardedFile:
         self._replaced = {} if _has_symbols(file) else WITHOUT_SYMBOLS
 
     def write(self, text: str) -> int:
-        """Write a text, with a space inserted into each command and symbols replaced that the terminal lacks.
+        """Write a text; insert a space into each command, and replace the symbols that the terminal lacks.
 
         Return the length of the text.
         """

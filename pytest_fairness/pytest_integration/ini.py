@@ -58,7 +58,7 @@ def place(config: pytest.Config, name: str) -> str:
 def require_known_names(config: pytest.Config) -> None:
     """Raise `pytest.UsageError` for unknown ini names and environment variables with the plugin's prefix.
 
-    Otherwise a misspelt name would silently leave a setting at its default, even the target. Names that a conftest
+    Otherwise a misspelt name would silently leave a setting, such as the target, at its default. Names that a conftest
     declares are accepted.
     """
     overridden = (setting.partition("=")[0].strip() for setting in config.getoption("override_ini", None) or ())

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 NAME = "fairness-session"
 EXPECTED = (pytest.skip.Exception, pytest.xfail.Exception)
-"""Exceptions by which a fixture or test skips an item or declares its failure as expected."""
+"""Exceptions by which a fixture or test skips an item, or declares that the item's failure is expected."""
 
 
 def start(config: pytest.Config) -> None:
@@ -271,7 +271,7 @@ class FairnessSession:
     def pytest_report_teststatus(
         self, report: pytest.TestReport
     ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
-        """Return the category of a report if a result is inconclusive or has no verdict, or only lacks a baseline."""
+        """Return the category of a report if its result is inconclusive, has no verdict, or only lacks a baseline."""
         if is_without_baseline(report):
             return "no-baseline", "n", ("NO-BASELINE", {"yellow": True})
         name = undecided(report) if report.when == "call" and report.passed else None

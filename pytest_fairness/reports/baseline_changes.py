@@ -132,7 +132,7 @@ def _details(change: ItemChange) -> Iterator[str]:
 
 
 def _words(change: ItemChange) -> Iterator[str]:
-    """Yield lines with the words that became significant, or no longer are, for an audit that counts words."""
+    """Yield lines with the words that became significant or are no longer significant, for audits that count words."""
     old, new = change.old, change.new
     if old is None or new is None or old.value == new.value or change.info is None or change.info.tolerance_of_value:
         return
@@ -150,7 +150,8 @@ def _words(change: ItemChange) -> Iterator[str]:
     if change.comparison is None:
         yield (
             "the change shown is the difference between two numbers of significant words. A run instead counts words "
-            "that became more typical of a group; for that, diff needs the unchanged probe and both baselines' answers"
+            "that became more typical of a group; to count them, diff needs the unchanged probe and the answers of "
+            "both baselines"
         )
 
 
@@ -201,7 +202,7 @@ def _has_sides(change: ItemChange) -> bool:
 def _contribution(change: ItemChange, name: str, was: float | None, now: float | None) -> str:
     """Return a phrase with the name of a contribution and its old and new number.
 
-    A number (`was` or `now`) is `None` if that baseline does not hold it.
+    The old number `was` or the new number `now` is `None` if the old or new baseline does not hold the contribution.
     """
     if was is None:
         return f"{name} {number(now)}{' (new)' if change.old and change.old.contributions else ''}"

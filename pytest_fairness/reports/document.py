@@ -46,7 +46,7 @@ def report_document(
         requests: number of requests for each name in `REQUEST_COUNTS` (0 if a name is missing), and `cost`.
         targets: the audited targets by name, for a run with several targets.
         target_version: version of the target that the user set, if any.
-        commit: id of the commit of the project that was tested, and whether it had uncommitted changes, if known.
+        commit: id of the tested project's commit, and whether there were uncommitted changes; `None` if unknown.
         failures: number of failed requests by error message, the most frequent first.
         oldest_reused: arrival time of the oldest reused response, in seconds since the epoch; `None` without reuse.
         notes: notes on the whole run.

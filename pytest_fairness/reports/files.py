@@ -28,7 +28,7 @@ Trends = Mapping[tuple[str, str], Sequence[Mapping[str, Json]]]
 
 
 def require_writable(path: Path, option: str = "--fairness-report") -> None:
-    """Raise an error if a report of this format cannot be written; called before any request is sent.
+    """Raise an error if the path's format cannot be written; called before any request is sent.
 
     Args:
         path: the file to write.

@@ -28,7 +28,7 @@ def finding(item: Item, method: Mapping[str, Json]) -> str:
 
 
 def expectation(item: Item) -> Iterator[str]:
-    """Yield a remark on the item's mark `xfail`, if any: its reason, or the advice to remove it if the item passes."""
+    """Yield the reason of the item's mark `xfail`, or the advice to remove the mark if the item passes."""
     mark = item.get("expected_failure")
     if mark and outcome(item) == "known":
         yield f"known: {mark['reason']}"
@@ -77,7 +77,7 @@ def _compared(item: Item, method: Mapping[str, Json]) -> str:
 
 
 def _amount(item: Item, unit: str) -> str:
-    """Return the change and tolerance as text; if the limit is exceeded or there is no change, the value and limit."""
+    """Return the change and tolerance; if the limit is exceeded or there is no change, return the value and limit."""
     change, limit, tolerance = item["change"], item["limit"], item["tolerance"]
     if change and item["verdict"] != VerdictName.OVER_LIMIT:
         allowed = "" if tolerance is None else f" (allowed {number(tolerance)})"

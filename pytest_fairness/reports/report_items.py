@@ -47,7 +47,11 @@ def severity(item: Item) -> tuple[int, float, str]:
 
 
 def status(item: Item) -> str:
-    """Return the item's verdict or, if a mark `xfail` took effect, `KNOWN`, `NO_LONGER_FAILS` or `UNEXPECTED_PASS`."""
+    """Return the status of an item: its verdict, unless a mark `xfail` changed pytest's outcome.
+
+    The status is then `KNOWN` (failed as expected), `NO_LONGER_FAILS` (passed) or `UNEXPECTED_PASS` (passed, which the
+    strict mark counts as a failure).
+    """
     match (item.get("expected_failure") or {}).get("outcome"):
         case "xfailed":
             return KNOWN
@@ -102,7 +106,7 @@ def tolerated_worsenings(items: Iterable[Item]) -> list[str]:
 
 
 def known_failures(items: Iterable[Item]) -> str:
-    """Return the number and reasons of expected failures, as `1 known regression (ticket 12)`; an empty text if 0."""
+    """Return the number and reasons of known failures, as `1 known regression (ticket 12)`; empty if there are none."""
     known = [item for item in items if status(item) == KNOWN]
     if not known:
         return ""
@@ -114,7 +118,7 @@ def known_failures(items: Iterable[Item]) -> str:
 
 
 class Acceptance(NamedTuple):
-    """Baselines that were accepted on the same date by the same person for the same reason.
+    """Acceptance of baselines on the same date, by the same person and for the same reason.
 
     Attributes:
         date: the date, ISO 8601.
@@ -129,7 +133,7 @@ class Acceptance(NamedTuple):
 
 
 def acceptances(items: Iterable[Item]) -> list[Acceptance]:
-    """Return the acceptances of the items' baselines, the latest first; an empty list without any name or reason."""
+    """Return the acceptances of the items' baselines, the latest first; empty if none states a person or reason."""
     found: dict[tuple[str, str | None, str | None], list[str]] = defaultdict(list)
     for item in sorted((item for item in items if item["baseline"]), key=_baseline_date, reverse=True):
         baseline = item["baseline"]

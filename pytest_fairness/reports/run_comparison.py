@@ -29,14 +29,14 @@ FACTS = {
     "started": "started",
     "seconds": "seconds",
 }
-"""Names of facts about runs; reports of earlier versions lack some."""
+"""Names of facts about runs, by their key in the report document. Reports of earlier versions lack some facts."""
 REQUESTS = {
     "prompt_tokens": "prompt tokens",
     "completion_tokens": "completion tokens",
     "cost": "cost",
     "oldest_reused": "oldest reused answer",
 }
-"""Names of facts about requests; all others are `requests`, with the key of the document."""
+"""Names of facts about requests, by key. A fact without a name here is shown as `requests` with its key."""
 COUNTS = ("total", "passed", "failed", "inconclusive", "errors", "known")
 
 

@@ -68,7 +68,7 @@ def wrap(text: str, width: int, *, indent: str = "", hanging: str | None = None,
 
 
 def fill(parts: Sequence[str], width: int) -> list[str]:
-    """Return the parts, joined by commas, in lines of at most `width` columns; only longer parts are broken."""
+    """Return the parts, joined by commas, in lines of at most `width` columns; only a longer part is broken."""
     lines: list[str] = []
     for place, part in enumerate(parts, start=1):
         text = part if place == len(parts) else f"{part},"

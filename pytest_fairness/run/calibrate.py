@@ -62,7 +62,7 @@ def calibrate(probe: Probe, labelled: Path) -> list[Calibration]:
     Args:
         probe: the probe.
         labelled: CSV or JSON Lines file with the columns of the probe's kind, the column `label` (acceptable or
-            problematic) and, if several outputs share a label, the column `set`.
+            problematic) and, if a label applies to several outputs together, the column `set`.
 
     Raises:
         FairnessError: the file cannot be read, a label is missing or unknown, or all labels are the same.

@@ -33,7 +33,7 @@ KEPT_PROMPTS = 2_000
 
 
 class RecentPrompts:
-    """Prompts of the probes that were used last; all items of a probe select their prompts from them."""
+    """Prompts of the probes that were used last; all items of a probe select their prompts from these prompts."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[Probe, int, list[Prompt]]] = []

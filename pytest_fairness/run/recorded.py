@@ -29,7 +29,7 @@ def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
     """
     if not run.settings.store.exists():
         raise FairnessError(
-            f"{run.settings.store}: the store does not exist. Name the store of the pytest runs with --store."
+            f"{run.settings.store}: there is no store at this path. Give the path of your store with --store."
         )
     by_target: dict[str, dict[Request, Response]] = {}
     for each in run.store.all_recorded():

@@ -115,7 +115,7 @@ def test_export_writes_recorded_answers_by_label_and_trial(
         (["export", "probes/none.yaml"], "probes/none.yaml:1:1: cannot be read"),
         (["export", "probes/gifts.yaml", "--target", "nobody"], "unknown target 'nobody'"),
         (["export", "probes/gifts.yaml", "--target", "openai:x"], "no answers of openai:x"),
-        (["export", "probes/gifts.yaml", "--store", "none.sqlite"], "the store does not exist"),
+        (["export", "probes/gifts.yaml", "--store", "none.sqlite"], "there is no store at this path"),
         (
             ["export", "probes/gifts.yaml", "--target", "python:app:polite", "-o", "no/such/file"],
             "no/such/file: cannot",

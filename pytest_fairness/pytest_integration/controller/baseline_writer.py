@@ -99,7 +99,7 @@ def write_baseline(
 def accepted_by(settings: RunSettings, environment: Mapping[str, str] = os.environ) -> str | None:
     """Return the name of the person who accepts new baselines: from the settings, the CI job or git.
 
-    Git's user is the last choice, because the user in a CI job is often a bot. With the setting `none`, the result is
+    Git's user is the last choice, because git's user in a CI job is often a bot. With the setting `none`, the result is
     `None`.
     """
     if settings.accepted_by is not None:

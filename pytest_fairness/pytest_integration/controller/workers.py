@@ -1,4 +1,4 @@
-"""Hooks of pytest-xdist in the controller: they send data to the workers and receive the header from one of them."""
+"""Hooks of pytest-xdist in the controller: they send data to the workers and receive the header from one worker."""
 
 from __future__ import annotations
 

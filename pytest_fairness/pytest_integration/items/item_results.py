@@ -90,7 +90,7 @@ def records_on(report: pytest.TestReport) -> Iterator[Record]:
 
 
 def undecided(report: pytest.TestReport) -> VerdictName | None:
-    """Return the first of the verdicts `inconclusive` and `measured` that a result on the report has, else `None`."""
+    """Return `inconclusive` or else `measured` if a result on the report has this verdict; otherwise `None`."""
     verdicts = {record["result"]["verdict"]["name"] for record in records_on(report)}
     return next((name for name in (VerdictName.INCONCLUSIVE, VerdictName.MEASURED) if name in verdicts), None)
 
@@ -113,8 +113,8 @@ def undo_xfail(report: pytest.TestReport) -> None:
 def record_expected_failures(report: pytest.TestReport, records: Iterable[dict[str, Json]]) -> None:
     """Set `ItemResult.expected_failure` of the results of a test marked `xfail`: the reason and pytest's outcome.
 
-    A Python test may have several results. If the test failed as expected, only results that did not pass are changed,
-    otherwise only results that passed.
+    A Python test may have several results. If the test failed as expected, only the results that did not pass are
+    changed; if the test passed, only the results that passed are changed.
     """
     shown = report.longrepr if isinstance(report.longrepr, str) else ""
     if hasattr(report, "wasxfail"):

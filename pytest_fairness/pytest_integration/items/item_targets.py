@@ -1,7 +1,7 @@
 """Target of a test item; the settings name the target, or the fixture `fairness_target` provides it.
 
-This module uses pytest's private fixture API, because there is no public one for items that are not functions. pytest's
-own doctest items do the same.
+This module uses pytest's private fixture API, because pytest has no public API for items that are not functions.
+pytest's own doctest items use it, too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from _pytest.fixtures import FixtureDef
 
     TargetSource: TypeAlias = FixtureDef[Any] | str
-    """Source of a target: the fixture that provides it, or its name in the settings if there are several targets."""
+    """Source of a target: its name if the settings name several targets; otherwise the fixture that provides it."""
 
 PROBE_ITEM = pytest.StashKey[ProbeItem]()
 """Key of the probe item in the stash of a pytest item."""

@@ -70,7 +70,7 @@ class FairnessItem(pytest.Item):
     """Test item of a probe: its set-up sends requests and measures, its call judges and may fail.
 
     Attributes:
-        siblings: for each item of the same baseline, selected or not, by its id: whether the item is skipped.
+        siblings: whether an item is skipped, by item id, for all items of the same baseline, selected or not.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class FairnessItem(pytest.Item):
     def _repr_failure_py(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: TracebackStyle | None = None
     ) -> TerminalRepr:
-        """Return an error, also that of a time limit, without a traceback, because a probe has no code of the user's.
+        """Return an error, such as an exceeded time limit, without a traceback, because a probe has no Python code.
 
         Formatting the traceback would take pytest a tenth of a second. An error of the set-up does not reach
         `repr_failure`.

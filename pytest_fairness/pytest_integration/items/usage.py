@@ -17,7 +17,7 @@ def with_usage(example: str, more: Callable[[Any], str] = lambda _: "") -> Calla
 
     Args:
         example: a correct call; the text before the bracket names the method in the message.
-        more: function that takes the method's object and returns text to add to the message.
+        more: function that takes the object whose method was called, and returns text to add to the message.
     """
 
     def decorate(method: Callable[P, T]) -> Callable[P, T]:

@@ -1,6 +1,6 @@
 """Charts of an item's details.
 
-A new chart is one function and one line in `CHARTS`; an audit names its chart in `AuditInfo`.
+To add a chart, write a function and add a line to `CHARTS`; an audit names its charts in `AuditInfo`.
 
 A chart is plain data: a Vega-Lite specification, a table of the same numbers, and a description in words.
 `vega.py` draws it.

@@ -71,7 +71,7 @@ def _title(baseline: float | None, allowed: object) -> str:
 def _allowed(
     item: Item, method: Mapping[str, Json] | None, baseline: float
 ) -> tuple[float | None, float | None] | None:
-    """Return the lowest and the highest value within the tolerance, each `None` if there is no bound on its side.
+    """Return the lowest and the highest value within the tolerance; `None` in place of a value that has no bound.
 
     The result is `None` if there is no tolerance, or if the audit's change is not the difference of two values.
     """

@@ -28,7 +28,7 @@ def marked(item: Item, detail: Json) -> Chart | None:
 def grown(item: Item, detail: Json) -> Chart | None:
     """Return a table of the words by which the groups differ more than in the baseline.
 
-    The difference is between the shares of the two groups' texts that contain the word.
+    The groups differ in the share of their texts that contain the word.
     """
     found = mappings_in(detail)
     if not found:
@@ -60,7 +60,7 @@ def _two(shares: Json) -> list[float | None]:
 
 
 def contributions(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of the words' contributions to the divergence; each bar points to the group that uses it more."""
+    """Return a chart of the words' contributions to the divergence; each bar points to the group with more uses."""
     found = [word for word in mappings_in(detail) if as_float(word.get("bits")) is not None]
     if not found:
         return None
@@ -131,7 +131,7 @@ def terms(item: Item, detail: Json) -> Chart | None:
 def _word_chart(
     item: Item, title: str, words: Sequence[tuple[str, float, bool]], *, axis: str, table: Table
 ) -> Chart | None:
-    """Return a chart with a bar for each word, on the right for the marked and on the left for the unmarked group."""
+    """Return a chart with bars to the right for words of the marked group, and to the left for the unmarked group."""
     marked_name, unmarked_name = group_names(item)
     right = sorted((word for word in words if word[1] > 0), key=lambda word: -word[1])[:SHOWN]
     left = sorted((word for word in words if word[1] < 0), key=lambda word: word[1])[:SHOWN]

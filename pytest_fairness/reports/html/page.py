@@ -38,7 +38,7 @@ def require_extra() -> None:
 def render(template: str, **values: Any) -> str:
     """Return the page of a template, with the style sheet and the script inlined.
 
-    The content security policy of the page contains the hashes of both.
+    The content security policy of the page contains the hashes of the style sheet and of the script.
 
     Raises:
         FairnessError: the extra `report` is not installed.

@@ -133,9 +133,12 @@ class ItemView:
     Attributes:
         name: HTML anchor of the item.
         item: the item of the report document.
-        outcome, tone: outcome of the item, and outcome that selects its colour and shape; see `headline.tone`.
-        verdict, title: symbol and word of the verdict, and title of the audit.
-        line, reason: finding as one line, and reason of the verdict.
+        outcome: outcome of the item.
+        tone: outcome that selects the item's colour and shape; see `headline.tone`.
+        verdict: symbol and word of the verdict.
+        title: title of the audit.
+        line: finding as one line.
+        reason: reason of the verdict.
         probe, audit, groups: positions of the item's probe, audit and groups in the lists of the page's filters.
         full: whether the item is shown with its examples, tables and charts.
         strip: picture of the change in the list of items; `None` without a picture.
@@ -420,9 +423,9 @@ def _side(own: Sequence[Mapping[str, Json]], place: int, words: Words | None) ->
     Args:
         own: the answers of the example.
         place: index of the answer in `own`.
-        words: words to mark, by group. `None` marks nothing, for an item without a significant change. An empty mapping
-            marks differences: between this answer and the example's first answer (the first is compared with the
-            second), and between the baseline's answer and the current answer.
+        words: words to mark, by group. `None`: mark nothing (the item has no significant change). Empty mapping: mark
+            differences instead of words. The answer is compared with the example's first answer, or the first answer
+            with the second; the baseline's answer is compared with the current answer.
     """
     one, other = own[place], own[1 if place == 0 and len(own) > 1 else 0]
     group, current = str(one.get("group", "example")), _text(one, "text")

@@ -71,7 +71,7 @@ def text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _layout(cells: Sequence[Sequence[str]]) -> tuple[str, list[int]]:
-    """Return the font size of a table and the widths of its columns in characters, wrapping the widest ones."""
+    """Return the font size of a table and the widths of its columns in characters; the widest columns are wrapped."""
     narrowest = [max(map(_longest_part, column)) for column in cells]
     whole = [max(map(len, column)) for column in cells]
     # A heading breaks first, so that it makes no column of short cells wide.
@@ -100,7 +100,7 @@ def _line(cells: Sequence[str], wrapped: Sequence[bool]) -> str:
 
 
 def _cell(cell: str, wraps: bool) -> str:
-    """Return an escaped cell; in a column with line breaks, names may break and intervals may not."""
+    """Return an escaped cell; in a column with line breaks, lines break inside names but never inside intervals."""
     if not wraps:
         return escaped(cell)
     return "".join(

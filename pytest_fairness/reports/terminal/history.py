@@ -54,7 +54,7 @@ def history(points: Sequence[Point], last: int, width: int = 100) -> str:
 
 
 def _fitting(rows: Sequence[tuple[str, str, str, str, Sequence[str]]], width: int) -> list[str]:
-    """Return the rows as lines that fit the width: names are cut in the middle, and the oldest values left out."""
+    """Return the rows as lines that fit the width: names are cut in the middle, and the oldest values are left out."""
     start = table([("verdict", "runs", "last run"), *(row[:3] for row in rows)], width, right=(1,))
     first = max(map(width_of, start))
     size = max(LEAST_NAME, width - first - 2 * len(_GAP) - VALUES_WIDTH)

@@ -1,4 +1,4 @@
-"""Changes of baselines measured from their answers, for audits whose change is not the difference of two values."""
+"""Changes between baselines, measured from answers, for audits whose change is not the difference of two values."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root
 
 
 def _needs_answers(change: ItemChange) -> bool:
-    """Return whether the difference of the two values is not the change that a run measures."""
+    """Return whether a run measures this change from answers, instead of as the difference of two values."""
     if change.old is None or change.new is None or change.info is None:
         return False
     return change.old.value != change.new.value and not change.info.tolerance_of_value
@@ -57,7 +57,7 @@ def _items(path: Path, root: Path) -> Mapping[str, ProbeItem]:
 
 
 def _compared(change: ItemChange, item: ProbeItem, old: Snapshot, new: Snapshot) -> ItemChange:
-    """Return the change with the comparison of both answer sets; without it if one belongs to another probe."""
+    """Return the change with the comparison of both answer sets; unaltered if the sets cannot be compared."""
     runs = []
     for entry, side, name in (
         (change.new, new, change.baseline),

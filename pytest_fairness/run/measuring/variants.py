@@ -1,7 +1,7 @@
 """Measurement of a probe's variants, which are alternative prompts or system prompts.
 
-The results show which variant lowers bias, and what it costs in usable and correct answers. They are added to the
-details of the item. A variant has no verdict, and an error of a variant changes neither the item's verdict nor its
+The results show which variant lowers bias, and what it costs in usable and correct answers. The results are in
+the details of the item. A variant has no verdict, and an error of a variant changes neither the item's verdict nor its
 baseline.
 """
 
@@ -28,7 +28,7 @@ from pytest_fairness.targets.base import Target
 ALPHA = 0.05
 """One-sided significance level of a variant's test.
 
-A variant is reported to lower bias only if both this test and the confidence interval show it.
+A variant is reported to lower bias only if both this test and the confidence interval show a lower loss.
 """
 
 Effect = Literal["lower", "higher", "unclear"]
@@ -215,9 +215,10 @@ def _unusable(own: Sequence[Answer], other: Sequence[Answer]) -> dict[str, Json]
 
 
 def _quality(own: ItemMeasurement, other: ItemMeasurement) -> dict[str, Json] | None:
-    """Return the quality of the answers to both wordings, over the units that have answers to both.
+    """Return the quality of the answers to the probe's own wording and to a variant.
 
-    The result is `None` if the probe has no right answers, or if there is no such unit.
+    Only units with answers to both wordings count. The result is `None` if there is no such unit, or if the probe has
+    no right answers.
     """
     probe = own.item.probe
     ours, theirs = kinds.quality(probe, own.answers), kinds.quality(probe, other.answers)

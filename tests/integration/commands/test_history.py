@@ -140,7 +140,7 @@ def test_each_run_of_a_single_item_has_a_row(store: Path, capsys: pytest.Capture
         (["--probe", "letters"], "--probe letters: not in the recorded runs of "),
         (["--probe", "letters"], "Recorded: products."),
         (["--item", "jsd"], "Recorded: jsd[race=Asian], jsd[race=Black]."),
-        (["--store", "none.sqlite"], "none.sqlite: the store does not exist."),
+        (["--store", "none.sqlite"], "none.sqlite: there is no store at this path."),
     ],
 )
 def test_an_empty_selection_is_an_error_on_one_line(

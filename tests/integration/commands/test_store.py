@@ -56,7 +56,7 @@ def test_thousands_of_responses_are_merged(tmp_path: Path) -> None:
 
 def test_a_store_that_does_not_exist_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["merge", str(tmp_path / "nowhere"), "--store", str(tmp_path / "merged.sqlite")]) == 2
-    assert "nowhere: no such file. Name the store of a job" in capsys.readouterr().err
+    assert "nowhere: there is no store at this path." in capsys.readouterr().err
     assert not (tmp_path / "merged.sqlite").exists()
     fill(tmp_path / "one.sqlite", {"a": 1})
     assert main(["merge", str(tmp_path / "one.sqlite"), "--store", str(tmp_path / "one.sqlite")]) == 2

@@ -352,7 +352,7 @@ def test_an_interrupted_wait_says_how_to_go_on(project: Project, server: BatchSe
     waiting.send_signal(signal.SIGINT)
     output, _ = waiting.communicate(timeout=60)
     assert waiting.returncode == pytest.ExitCode.INTERRUPTED
-    assert "the batches continue at the provider. Run again to wait for them" in " ".join(output.split())
+    assert "the provider continues to answer the batches. To wait for the answers, run" in " ".join(output.split())
     server.polls = server.batches[0].polls + 1
     run(project, server, "--fairness-batch-collect").assert_outcomes(passed=2)
     require_once(project, server)
