@@ -20,7 +20,7 @@ def replace_file(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_file() and path.read_bytes() == data:
         return
-    # A file of `tempfile` could be read by its owner only.
+    # A file that `tempfile` creates could be read only by its owner.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
         with temporary.open("xb") as file:

@@ -100,6 +100,6 @@ def reader(probe: Probe) -> Reader[Any]:
 
 
 def quality(probe: Probe, answers: Sequence[Answer]) -> AnswerQuality | None:
-    """Return the quality of answers (share of right or relevant answers); `None` if the probe does not define it."""
+    """Return the share of right or relevant answers as quality; `None` if the probe does not state which are right."""
     score = kind_of(probe).quality
     return None if score is None else score(probe, answers)

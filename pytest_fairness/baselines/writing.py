@@ -86,7 +86,7 @@ def update_baseline(
 
 
 def _unless_unchanged(entry: Entry, old: Entry | None) -> Entry:
-    """Return the new entry, or the old entry if the new one would only change its date and the person who accepts."""
+    """Return the new entry, or the old entry if only the date and the name of the person who accepts would change."""
     if old is not None and entry.reason in (None, old.reason) and entry.same_measurement(old):
         return old
     return entry

@@ -47,7 +47,7 @@ def _configuration() -> tuple[Path, dict[str, Any]]:
 
 def _settings(path: Path) -> dict[str, Any] | None:
     """Return pytest's settings in a file; `None` if pytest would not use the file."""
-    own = path.name.lstrip(".").startswith("pytest.")  # counts even without the heading
+    own = path.name.lstrip(".").startswith("pytest.")  # pytest uses such a file even without the heading
     try:
         text = path.read_text("utf-8", "replace")
         if path.suffix == ".toml":

@@ -66,12 +66,14 @@ def run(arguments: argparse.Namespace) -> None:
             from pytest_fairness.asking.store.batch_table import BatchTable
 
             batches, requests = BatchTable(store).delete_all()
-            print(f"{address}: {counted(requests, 'request')} of {batches:,} forgotten batches may be sent again")
+            unanswered = counted(requests, "unanswered request")
+            print(f"{address}: batches forgotten: {batches:,}; {unanswered} may be sent again")
         elif arguments.copy_to is not None:
             with Store(in_folder(Path.cwd(), arguments.copy_to)) as destination:
                 copied, found = maintenance.copy_responses(store, destination)
                 runs = maintenance.copy_history(store, destination)
-            print(f"{address}: copied {copied:,} of {counted(found, 'response')}, and {counted(runs, 'run')}")
+            history = f"the history of {counted(runs, 'run')}"
+            print(f"{address}: copied {copied:,} of {counted(found, 'response')}, and {history}")
         else:
             write(_table(maintenance.sizes(store)), None)
 

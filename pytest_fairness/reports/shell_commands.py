@@ -32,7 +32,8 @@ def accept_command(
 ) -> list[str] | None:
     """Return the command that accepts the current values of failed items as the new baseline.
 
-    Items over their limit are left out, because the limit also applies to new baselines. Known failures are left out.
+    Items over their limit are left out, because the limit also applies to new baselines. Known failures are left out,
+    because they are to be fixed later.
 
     Args:
         items: items of the report document.
@@ -96,7 +97,7 @@ def _is_printable(nodeid: str) -> bool:
 
 
 def shell_lines(command: Sequence[str], width: int) -> list[str]:
-    """Return the command in lines of at most `width` columns, which end in a backslash so that the shell joins them."""
+    """Return the command in lines of at most `width` columns; a backslash ends each line but the last."""
     lines: list[str] = []
     for word in (escaped(_quoted(word)) for word in command):
         longer = f"{lines[-1]} {word}" if lines else word

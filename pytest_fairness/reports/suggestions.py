@@ -79,8 +79,8 @@ def _suggestions(item: Item, finding: Finding, system: str | None) -> Iterable[S
     if finding.words:
         yield Suggestion(
             "filter",
-            "Or filter the model's output for these words, and repeat the request if one occurs. This hides words; it "
-            "does not change the model.",
+            "Or filter the model's output for these words, and repeat the request if a word occurs. This hides words; "
+            "it does not change the model.",
             "\n".join(finding.words),
         )
     if finding.trainable and not in_test:

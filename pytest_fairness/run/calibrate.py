@@ -33,7 +33,7 @@ class Calibration:
         unmeasured: number of sets that could not be measured.
         present: error rates of the probe's own limit; `None` if the probe sets no limit, or if one of the two labels
             has no measured set.
-        curve: error rates of limits, one for each different division of the sets into passed and failed.
+        curve: error rates of possible limits; each limit divides the sets differently into passed and failed.
         best: error rates of the recommended limit; `None` if no limit keeps both error rates low.
     """
 
@@ -176,6 +176,6 @@ def _score(item: ProbeItem, answers: Sequence[Answer]) -> float | None:
 
 
 def _errors_of_value(audit: AnyAudit, errors: Errors) -> Errors:
-    """Return the error rates with their limit, a loss, converted to a value of the audit, as probe files state it."""
+    """Return the error rates with their limit converted from a loss to a value of the audit, as in probe files."""
     limits = {"higher": -errors.limit, "fifty": 50 + errors.limit}
     return replace(errors, limit=limits.get(audit.info.better, errors.limit))

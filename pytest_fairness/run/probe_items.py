@@ -77,7 +77,7 @@ class ProbeItem(AuditItem[Any]):
 
     @classmethod
     def made_of(cls, item: AnyItem, probe: Probe, audit: AnyAudit, trials: int | None = None) -> ProbeItem:
-        """Return a probe item with the attributes of an audit's item, its probe and the audit."""
+        """Return a probe item made from an audit's item, with the probe and the audit."""
         inherited = {field.name: getattr(item, field.name) for field in fields(AuditItem)}
         return cls(**inherited, probe=probe, audit=audit, trials=trials)
 
@@ -115,8 +115,8 @@ class ProbeItem(AuditItem[Any]):
     def analyses(self) -> list[ProbeItem]:
         """Return one item for each interim analysis and, last, an item for the final analysis of all answers.
 
-        A spending function divides alpha and beta among the analyses, so that all analyses together have the error
-        rates of a single analysis; see `stats.interim_analyses`.
+        A spending function divides alpha and beta (1 minus the power) among the analyses, so that all analyses together
+        have the error rates of a single analysis; see `stats.interim_analyses`.
         """
         if not self.asks:
             return [self]

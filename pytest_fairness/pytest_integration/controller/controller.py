@@ -305,7 +305,7 @@ class Controller:
         return _are_complete(records) and any(record.get("needs_replay") for record in records)
 
     def _rebaseline_requests(self) -> str:
-        """Return a sentence about the requests that the suggested rebaseline command would send; empty if none."""
+        """Return a sentence about the requests of the suggested rebaseline command; empty if it would send none."""
         records = self._records_to_accept()
         if _are_complete(records):
             return ""

@@ -57,7 +57,7 @@ class RequestTotals:
         return {**total, "planned": planned, "reused": reused, "cost": cost}
 
     def oldest_reused(self) -> float | None:
-        """Return the date of the oldest reused response, in seconds since the epoch; `None` if none is reused."""
+        """Return the date of the oldest reused response, in seconds since the epoch; `None` without reuse."""
         if not self.at_the_end()["reused"]:
             return None
         with suppress(FairnessError):

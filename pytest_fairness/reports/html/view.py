@@ -193,7 +193,7 @@ class View:
             ordered.sort(key=lambda item: item["value"] is None)
         else:
             ordered.sort(key=lambda item: severity(item)[:2])
-        # The history has unescaped names, so that its results are found before the document is escaped.
+        # The history has unescaped names: its results are looked up before the names in the document are escaped.
         trends = [self.trends.get((item["probe"], item["id"]), ()) for item in ordered]
         self.document = filters.clean({**self.document, "items": ordered})
         items: list[Item] = self.document["items"]

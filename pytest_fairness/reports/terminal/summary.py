@@ -160,7 +160,7 @@ def _heading(document: Mapping[str, Json], items: Sequence[Item], width: int) ->
     files = {item["probe"]: _file(item) for item in items}
     probes = next(iter(files.values())) if len(files) == 1 else counted(len(files), "probe")
     counts = effects.sizes(items).split(", ") if is_measured_only(items) else _verdict_counts(items)
-    # The command `measure` has the file of answers for both.
+    # The command `measure` gives the file of answers as target and as probe.
     audited = " · ".join(dict.fromkeys([printable(document["target"]), cut_middle(printable(probes), width - 2)]))
     lines = _paragraph(f"{audited} · {counted(len(items), 'item')}", width, {"bold": True})
     markup = {"bold": True, **_markup(items[0])}

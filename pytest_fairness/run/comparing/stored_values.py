@@ -36,7 +36,7 @@ def require_possible(item: ProbeItem, baseline: Baseline, entry: Entry) -> None:
 def checked(item: ProbeItem, baseline: Baseline, entry: Entry, own: float) -> tuple[Entry, str | None]:
     """Return the entry with the value measured from its answers, and a note if the stored value differs.
 
-    A difference is accepted only if another version, or another alpha, measured the stored value.
+    A difference is accepted only if the stored value was measured by another version or with another alpha.
 
     Args:
         item: the item as `ProbeItem.for_baseline` returns it.

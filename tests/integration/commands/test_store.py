@@ -107,7 +107,7 @@ def test_a_store_moves_to_a_database_and_back(
     with Store(one) as store:
         store.database.execute("INSERT INTO history (run) VALUES ('{}')")
     assert main(["store", "--store", str(one), "--copy-to", str(database_url)]) == 0
-    assert "copied 2 of 2 responses, and 1 run" in capsys.readouterr().out
+    assert "copied 2 of 2 responses, and the history of 1 run" in capsys.readouterr().out
     assert main(["store", "--store", str(database_url), "--copy-to", str(back)]) == 0
     assert texts(back) == texts(one)
     assert main(["store", "--store", str(database_url), "--vacuum"]) == 0

@@ -129,7 +129,7 @@ def test_a_batch_that_is_lost_can_be_forgotten(
     assert says(lost_batch, "or has no such batch (HTTP 404: No such batch)")
     server.before = lambda _: None
     assert main(["store", "--store", str(project.path / ".fairness"), "--forget-batches"]) == 0
-    assert "30 requests of 1 forgotten batches may be sent again" in capsys.readouterr().out
+    assert "batches forgotten: 1; 30 unanswered requests may be sent again" in capsys.readouterr().out
     run(project, server).assert_outcomes(passed=2)
     assert len(server.single) == REQUESTS
 
