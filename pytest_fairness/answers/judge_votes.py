@@ -46,7 +46,7 @@ def decided(answer: Answer, judged: Judged) -> Answer:
 
 
 def requests(judging: Judging, answers: Sequence[Answer]) -> list[list[Request]]:
-    """Return, for each answer, a request to the judge model for each vote; none for an empty or missing answer."""
+    """Return, for each answer, the requests for the judge model's votes; none if the answer has no text."""
     return [
         [request(judging, answer.text or "", number) for number in range(judging.votes)] if needed(answer) else []
         for answer in answers

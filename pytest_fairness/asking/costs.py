@@ -17,7 +17,7 @@ def cost_of(price: Price, prompt_tokens: float, completion_tokens: float) -> flo
 
 
 def with_cost(counts: Mapping[str, int], price: Price | None) -> dict[str, float]:
-    """Return the counts with a further entry `cost`; without a price, with `uncounted` set to 0 instead.
+    """Return the counts with the additional entry `cost`; without a price, set `uncounted` to 0 instead.
 
     Args:
         counts: request counts of one engine; see `Engine.progress`.

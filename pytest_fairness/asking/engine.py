@@ -1,4 +1,4 @@
-"""Engine: gets the answers to requests from the store, or from one target, to which it sends them in the background."""
+"""Engine: gets answers from the store or from one target; it sends requests to the target in the background."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.one_line import one_line
 
 BATCH = 4_000
-"""Number of requests that are planned in one batch; requests with a recorded answer are removed from memory after each
-batch."""
+"""Number of requests that are planned together. Those with a recorded answer are then removed from memory, before
+further requests are planned."""
 
 DESCRIPTORS = 8
 """Number of free file descriptors that a run needs: 3 for the event loop, 3 for a connection to the store, 1 for a

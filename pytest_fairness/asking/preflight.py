@@ -12,7 +12,7 @@ usually have different prompts, and a server that filters contents rarely reject
 
 
 class Preflight:
-    """State of the preflight in one process; which request is the run's first one is recorded in the store.
+    """State of the preflight in one process; the store records which request is the run's first one.
 
     Args:
         tracker: the requests and their states.
@@ -41,7 +41,7 @@ class Preflight:
         return rephrased or isinstance(outcome, TargetError) or self.rejects(request, outcome)
 
     def judged(self, key: str, request: Request, outcome: Response | FairnessError) -> Response | FairnessError:
-        """Return the outcome of an attempt; after `MAX_REJECTIONS` rejections, a `TargetError`, which ends sending."""
+        """Return the outcome of an attempt, or after `MAX_REJECTIONS` rejections a `TargetError`, which ends sending."""
         if key != self.key or not self.rejects(request, outcome):
             return outcome
         self._rejections += 1

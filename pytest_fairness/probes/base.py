@@ -256,7 +256,7 @@ class Probe(ProbeModel):
         return found
 
     def draws(self, trials: int | None = None) -> int:
-        """Return the number of trials of each prompt (the maximum if it grows): `trials`, else the probe's number."""
+        """Return `trials`; by default, the probe's number of trials of each prompt (the maximum if it grows)."""
         return max_trials(self.trials) if trials is None else trials
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:

@@ -33,7 +33,7 @@ def mappings(value: Json) -> Iterator[tuple[str, Content]]:
 
 
 def items(value: Json) -> Iterator[tuple[int, Any]]:
-    """Yield the index and the value of each item of a list; nothing for any other value."""
+    """Yield the index and the value of each element of a list; nothing for a value that is no list."""
     yield from enumerate(value if isinstance(value, list) else ())
 
 

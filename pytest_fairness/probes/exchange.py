@@ -13,7 +13,7 @@ from pytest_fairness.probes.recommendation.model import NEUTRAL, RecommendationP
 from pytest_fairness.records import Answer
 
 Position = tuple[Hashable, Hashable]
-"""Position of a prompt: the prompt's group, after a key that all prompts share that differ only in the group."""
+"""Position of a prompt: a key, which is the same for all prompts that differ only in their group; and the group."""
 
 ProbeT = TypeVar("ProbeT", bound=Probe)
 

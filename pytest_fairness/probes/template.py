@@ -30,7 +30,7 @@ def spans(template: str) -> list[tuple[int, int]]:
 
 
 def intended(template: str, names: Collection[str]) -> set[str]:
-    """Return the names of a template's placeholders, and for each misspelt one the most similar of `names`."""
+    """Return the names of a template's placeholders; for a misspelt placeholder, also the most similar of `names`."""
     used = placeholders(template)
     misspelt = [name for name in used if name not in names][:MAX_DIAGNOSTICS]
     return {*used, *(near for name in misspelt if (near := nearest(name, names)) is not None)}

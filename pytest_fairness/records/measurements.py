@@ -90,7 +90,7 @@ class Reversal:
 
     @classmethod
     def tested(cls, value: float, p_value: float, description: str) -> Self:
-        """Return a reversal with a doubled p-value (Bonferroni), because there are two tests: this and the change's."""
+        """Return a reversal with a doubled p-value (Bonferroni), because the change is tested as well."""
         return cls(value, min(1.0, 2 * p_value), description)
 
 

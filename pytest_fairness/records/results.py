@@ -63,8 +63,8 @@ class Verdict:
         name: name of the verdict.
         reason: explanation with the numbers, on one line.
         minimum_detectable: smallest true worsening that a run of this size detects with 80 % power.
-        significant: whether the item is significantly worse than its baseline at the item's alpha, even by less than
-            the tolerance.
+        significant: whether the item is significantly worse than its baseline at the item's alpha, even if the
+            worsening is within the tolerance.
         upper_bound: one-sided 95 % upper confidence bound of the change; `None` if the audit has none.
         contributors: words, groups or records that contribute most to the value, the strongest first (content words
             before function words); empty unless the change, or the excess over the limit, is significant.

@@ -80,7 +80,7 @@ class Classifier:
         root = self._folder.resolve()
         if Path(self.name).is_absolute() or ".." in Path(self.name).parts:
             raise ModelError(
-                f"{self.name}: the model's folder must be inside of the probe's folder; write its path relative to it"
+                f"{self.name}: the model must be inside of the probe's folder; write its path relative to this folder"
             )
         for path in (self._given, *self._given.iterdir()):
             if not path.resolve().is_relative_to(root):

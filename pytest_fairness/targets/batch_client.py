@@ -20,7 +20,7 @@ class BatchIntent(NamedTuple):
     Attributes:
         token: unique name, which the batch's metadata contains if the provider has metadata.
         file: the provider's id of the file with the requests; empty if there is none.
-        keys: keys of its requests.
+        keys: keys of the batch's requests.
         created: time at which the requests were chosen, in seconds since the epoch.
         known: the provider's ids of all other batches in the store.
     """
@@ -33,7 +33,7 @@ class BatchIntent(NamedTuple):
 
 
 class BatchUnclear(FairnessError):
-    """Error of a batch that was perhaps created, while the provider cannot tell yet."""
+    """Error: the provider cannot tell yet whether a batch was created."""
 
 
 class BatchStatus(NamedTuple):
@@ -69,7 +69,7 @@ class BatchClient(Protocol):
 
     Attributes:
         max_requests: maximum number of requests in one batch.
-        max_bytes: maximum size of a batch's requests, written as lines.
+        max_bytes: maximum number of bytes of a batch's requests, each written as a line of JSON.
     """
 
     max_requests: int
@@ -114,5 +114,5 @@ def has_batches(target: Target) -> bool:
 
 
 def as_line(value: Any) -> bytes:
-    """Return a value as one line of JSON; ASCII, because a line of UTF-8 cannot hold lone surrogates."""
+    """Return a value as one line of JSON in ASCII, because UTF-8 cannot encode lone surrogates."""
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"

@@ -56,8 +56,8 @@ def _require_inside(written: str, folder: Path) -> None:
     leads_out = path.is_absolute() or written.startswith("~") or ".." in path.parts
     if leads_out or not (folder / path).resolve().is_relative_to(folder.resolve()):
         raise TargetError(
-            f"transformers:{written}: the model must be inside of the probe's folder; write its path relative to it "
-            "(--fairness-target)."
+            f"transformers:{written}: the model must be inside of the probe's folder; write its path relative to this "
+            "folder (--fairness-target)."
         )
 
 

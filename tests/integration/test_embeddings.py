@@ -274,7 +274,7 @@ def test_a_model_of_this_machine_gives_the_mean_of_its_last_states(texts: Projec
     [
         (
             "../tiny",
-            "must be inside of the probe's folder; write its path relative to it (`embeddings` in the probe file)",
+            "inside of the probe's folder; write its path relative to this folder (`embeddings` in the probe file)",
         ),
         ("~/tiny", "must be inside of the probe's folder"),
         ("/tmp", "must be inside of the probe's folder"),  # noqa: S108 - named, and not written to

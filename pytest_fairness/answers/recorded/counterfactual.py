@@ -20,9 +20,10 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
     """Reader of a counterfactual probe's answer file, which has one answer per row.
 
     The first row of a record has the record's own attribute values. A row in which one attribute has another value is
-    the answer after a flip. The other rows are unflipped: as many as the most frequent flip of the record has are
-    trials, and any further ones are repetitions of the request, which show how much answers differ by chance. If a
-    record has no flips, all its rows are trials. Rows without any of the probe's values are left out.
+    the answer after a flip. The other rows are unflipped. If the record's most frequent flip has `n` rows, the first
+    `n` unflipped rows are trials; further unflipped rows are repetitions of the request, which show how much answers
+    differ by chance. If a record has no flips, all its rows are trials. Rows without any of the probe's values are left
+    out.
     """
 
     @cached_property

@@ -38,7 +38,7 @@ def require_columns(file: str, columns: Mapping[str, str], there: Sequence[str],
 
     Args:
         file: the file's name, for messages.
-        columns: the required columns: from the probe's name for a column (an axis, `prompt`, `text`, …) to the file's.
+        columns: for each of the probe's names for a required column (an axis, `prompt`, `text`, …), the file's name.
         there: the file's columns.
         unmapped: those of the probe's names that `responses.columns` cannot map to another column.
     """

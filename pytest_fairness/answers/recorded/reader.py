@@ -77,7 +77,7 @@ class Reader(ABC, Generic[ProbeT]):
 
     @abstractmethod
     def _columns(self) -> dict[str, str]:
-        """Return the file's columns by the probe's names for them; raise `ProbeError` if a required one is absent."""
+        """Return the file's columns by the probe's names for them; raise `ProbeError` if the file lacks a column."""
 
     def _mapped(self, needed: Iterable[str], optional: Sequence[str] = ()) -> dict[str, str]:
         """Return the file's columns by the probe's names for them; leave out optional names that have no column."""

@@ -1,8 +1,9 @@
-"""Sender of one target's requests in batches: each batch is created and paid for once, each answer recorded once.
+"""Sender of one target's requests in batches.
 
-A batch is written to the store before the provider knows the batch. If a run is killed at any step, the next run can
-therefore continue the batch: it uploads requests that were not uploaded, looks up at the provider whether the batch was
-created, and downloads results that were not recorded.
+Each batch is created and paid for once, and each answer is recorded once. For this, a batch is written to the store
+before the provider knows the batch. If a run is killed at any step, the next run can continue the batch: it uploads
+requests that were not uploaded, asks the provider whether the batch was created, and downloads results that were not
+recorded.
 """
 
 from __future__ import annotations
@@ -89,14 +90,14 @@ class BatchSender:
         self._unclear = ""
 
     async def send(self, requests: Iterable[Request]) -> None:
-        """Send the requests without a recorded answer in batches; wait for the batches and record their results.
+        """Send all requests that have no recorded answer, as batches; wait for the batches and record their results.
 
         With `batch_submit`, return when all batches are created. With `batch_collect`, choose no requests for new
         batches, and record only the results of batches that have ended.
 
         Raises:
             TargetError: the target cannot be asked.
-            AnswersMissing: requests were not submitted yet (`batch_collect`), or the provider cannot be reached.
+            AnswersMissing: with `batch_collect`, a request is in no batch yet; or the provider cannot be reached.
             RequestFailed: the provider rejects a batch.
         """
         try:
@@ -111,7 +112,10 @@ class BatchSender:
             )
 
     def _choose(self, requests: Iterable[Request]) -> int:
-        """Write the requests of the next batches to the store; with `batch_collect`, only count these requests."""
+        """Write new batches of the unanswered requests to the store, and return 0.
+
+        With `batch_collect`, write nothing, and return the number of these requests.
+        """
         chosen: dict[str, Request] = {}
         size = unsubmitted = 0
         rest = (request for request in requests if request.answer_format in BATCHED)
@@ -207,14 +211,14 @@ class BatchSender:
         lines = [self._client.line(key, request) for key, request in requests.items()]
         remote = None
         if batch.state is BatchState.CREATING:
-            # A list that lacks the batch is reliable only some time after the batch may have been created.
+            # A provider's list may lack a batch that was created a few seconds ago.
             await asyncio.sleep(max(0.0, batch.touched + self._timing.settle - self._store.database.now()))
             remote = await self._limited(self._client.find(self._intent(batch, requests)))
         if remote is None:
             try:
                 if batch.state is BatchState.PLANNED:
                     batch = batch._replace(file=await self._limited(self._client.upload(batch.token, lines)))
-                # Written before the batch is created, so that a later run looks for it.
+                # Written before the batch is created, so that a later run looks for the batch at the provider.
                 batch = batch._replace(state=BatchState.CREATING)
                 self._table.put(batch)
                 remote = await self._limited(self._client.create(self._intent(batch, requests), lines))
@@ -232,7 +236,7 @@ class BatchSender:
         return BatchIntent(batch.token, batch.file, keys, batch.created, self._table.remotes())
 
     async def _record_all(self, batch: Batch, status: BatchStatus) -> None:
-        """Record the results of a batch that has ended; requests without a result have failed."""
+        """Record the results of a batch that has ended; record its requests without a result as failed."""
         async for results in _groups(self._client.results(batch.remote, status)):
             self._record(batch, results)
             self._table.hold(batch.token, self._timing.lease)
@@ -296,7 +300,7 @@ class BatchSender:
 
         Raises:
             RequestFailed: another attempt would fail in the same way.
-            AnswersMissing: all attempts have failed for `fairness_give_up` seconds.
+            AnswersMissing: all attempts have failed for more than `fairness_give_up` seconds.
         """
         if error.retry is None:
             raise error

@@ -10,11 +10,11 @@ class BatchTiming:
     """Pauses and time limits of batches, in seconds.
 
     Attributes:
-        first_poll, longest_poll: first and longest pause between two requests for the status of a batch; the pauses
-            double.
+        first_poll, longest_poll: first and longest pause between two requests for the status of a batch; each pause
+            is twice as long as the previous one.
         step: time limit of one exchange with the provider, such as the upload of the requests.
-        lease: time without a sign of life after which another machine takes over the batch of a process; longer than
-            `step`.
+        lease: time for which a process reserves a batch; if the process does not renew the reservation, another
+            machine may then work on the batch. Longer than `step`.
         settle: time after the creation of a batch during which a provider's list of batches may not yet contain the
             batch.
     """

@@ -16,7 +16,7 @@ from pytest_fairness.asking.store.store import Store, decode_request, encode_req
 from pytest_fairness.records import Request
 
 BATCH_KEPT = 30 * 86_400.0
-"""Seconds after which a batch is forgotten: providers delete its results after 29 or 30 days."""
+"""Seconds after which a batch is deleted from the tables: providers delete its results after 29 or 30 days."""
 _CHUNK = 4_000
 """Number of keys in one SQL query."""
 _COLUMNS = "token, state, file, remote, created, touched"
@@ -39,7 +39,7 @@ class Batch(NamedTuple):
     Attributes:
         token: our name of the batch, which its metadata contains.
         state: state of the batch's creation at the provider.
-        file: the provider's id of the file with its requests; empty if there is none.
+        file: the provider's id of the file with the batch's requests; empty if there is none.
         remote: the provider's id of the batch; empty if it is not known.
         created, touched: dates of the batch and of its last change of state, in seconds since the epoch.
     """
@@ -74,7 +74,9 @@ class BatchTable:
         run: RunId,
         max_requests: int | None,
     ) -> int:
-        """Add a batch of those requests without a recorded answer, claim or other batch; return their number.
+        """Add a batch of the requests that have no recorded answer and no claim, and are in no other batch.
+
+        The batch has only as many requests as the budget allows. Batches older than `BATCH_KEPT` are deleted.
 
         Args:
             token: name of the new batch.
@@ -83,6 +85,9 @@ class BatchTable:
             fresh: rule that decides which recorded answers are reused.
             run: the run, whose budget the requests use.
             max_requests: budget of the run.
+
+        Returns:
+            The number of requests in the batch; without any, no batch is added.
         """
         now = self.database.now()
         self.database.execute(
@@ -103,7 +108,7 @@ class BatchTable:
         return len(keys)
 
     def pending(self, keys: Iterable[str]) -> dict[str, str]:
-        """Return the token of the batch that will answer each of these requests, by key; leave out other requests."""
+        """Return the token of each request's batch, by the request's key; leave out requests that are in no batch."""
         rest = iter(keys)
         found: dict[str, str] = {}
         query = "SELECT key, token FROM batch_requests WHERE key IN (SELECT value FROM json_each(?))"

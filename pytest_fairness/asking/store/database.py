@@ -42,7 +42,7 @@ class Database(Closing):
 
     @abstractmethod
     def write(self, function: Callable[[], T]) -> T:
-        """Call a function in a write transaction, and return its result; inside another transaction, join it.
+        """Call a function in a write transaction, and return its result; a call within a transaction starts no new one.
 
         Only one process writes at a time, so the function must be short. A database on a server calls the function
         again if the connection is lost before the transaction is committed.

@@ -17,7 +17,8 @@ class Freshness(NamedTuple):
     Attributes:
         run: name of the run; see `RunId`.
         oldest: earliest date of an answer of another run, in seconds since the epoch; answers dated in the future are
-            not accepted. `inf` accepts no answer of another run, `-inf` accepts all answers, whatever their date.
+            not accepted. Two values are special: `inf` accepts no answer of another run, and `-inf` accepts all
+            answers, even those dated in the future.
     """
 
     run: str = ""

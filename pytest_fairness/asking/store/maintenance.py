@@ -32,9 +32,9 @@ class Size(NamedTuple):
 
 
 def copy_responses(source: Store, destination: Store) -> tuple[int, int]:
-    """Copy the responses of a store to another one.
+    """Copy the responses of a store to another store.
 
-    If both stores have a response to a request, the newer one is kept.
+    If both stores have a response to a request, the newer response is kept.
 
     Returns:
         The number of copied responses, and the number of responses in `source`.
@@ -70,9 +70,10 @@ def sizes(store: Store) -> list[Size]:
 
 
 def prune(store: Store, *, older_than: float, target: str | None = None) -> int:
-    """Delete responses and cached results from before a date, and return the number of deleted responses.
+    """Delete responses from before a date, and return the number of deleted responses.
 
-    The cached document of the last run is kept, because `export` reads it.
+    Without `target`, cached results from before the date are deleted as well. The cached document of the last run is
+    kept, because `export` reads it.
 
     Args:
         store: the store.
@@ -94,7 +95,7 @@ def prune(store: Store, *, older_than: float, target: str | None = None) -> int:
 
 
 def _pages(database: Database) -> Iterator[list[Any]]:
-    """Yield the responses of a store in pages, so that few are in memory at once."""
+    """Yield the responses of a store in pages, so that few responses are in memory at once."""
     query = f"SELECT sequence, {_COLUMNS} FROM responses WHERE sequence > ? ORDER BY 1 LIMIT ?"  # noqa: S608 - a constant
     last = 0
     while rows := database.execute(query, (last, PAGE)):
@@ -103,7 +104,10 @@ def _pages(database: Database) -> Iterator[list[Any]]:
 
 
 def _insert_newer(database: Database, rows: list[Any]) -> int:
-    """Insert each row whose request has no newer response in the database; return the number of inserted rows."""
+    """Insert the newest row of each request, and return the number of inserted rows.
+
+    A row is left out if the database has an equally new or a newer response to its request.
+    """
     newest: dict[str, Any] = {}
     for row in rows:
         if row[0] not in newest or row[-1] > newest[row[0]][-1]:

@@ -41,8 +41,8 @@ SET tcp_keepalives_idle TO 10;
 SET tcp_keepalives_interval TO 5;
 SET tcp_keepalives_count TO 3
 """
-"""Settings of each connection; with these, a machine that has lost its connection loses the writers' lock after at most
-25 seconds."""
+"""Settings of each connection, by which a machine that has lost its connection loses the writers' lock after at most 25
+seconds."""
 _LOCK = """
 UPDATE store SET changes = changes + 1
 RETURNING changes, extract(epoch FROM clock_timestamp())::float8, pg_current_xact_id()::text
@@ -148,7 +148,7 @@ class PostgresDatabase(Database):
                 return result
             raise
         if getattr(self._thread, "changes", None) == changes - 1:
-            self._thread.changes = changes  # no other connection has written since the last look
+            self._thread.changes = changes  # no other connection has written since the last call of `has_changed`
         return result
 
     def _was_committed(self, transaction: str) -> bool:

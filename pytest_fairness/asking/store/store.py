@@ -1,7 +1,7 @@
 """Store of recorded responses, through which the processes of a run share all state.
 
 `sqlite.py` and `postgres.py` hold the connections and `schema.py` the tables; `claims.py`, `runs.py`,
-`rate_limit_table.py` and `result_cache.py` hold the statements of the other tables.
+`rate_limit_table.py`, `result_cache.py` and `batch_table.py` hold the statements of the other tables.
 """
 
 from __future__ import annotations

@@ -241,7 +241,7 @@ class CoreferenceProbe(Probe):
         ]
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the inputs that all sentences share: their kind (WinoBias or ambiguous), question and system prompt.
+        """Return the inputs that all sentences share: their type (WinoBias or ambiguous), question and system prompt.
 
         The texts of the sentences are left out, because answers are compared sentence by sentence.
         """
@@ -254,7 +254,7 @@ class CoreferenceProbe(Probe):
 
     @classmethod
     def lacking(cls, data: Content) -> dict[str, str]:
-        """Return the kind of items that the probe does not have, with its remedy; see `Probe.lacking`."""
+        """Return the missing type of sentence (ambiguous or WinoBias), with its remedy; see `Probe.lacking`."""
         if isinstance(data.get("items"), Mapping):
             return {"sentences": "ambiguous sentences, a list under `items`"}
         return {"winobias": "sentences with a right answer, `items: {winobias: [pro file, anti file]}`"}

@@ -70,7 +70,7 @@ class CounterfactualProbe(Probe):
 
     @model_validator(mode="after")
     def _fits_its_records(self) -> Self:
-        """Check that the keys fit the records; for a data set of OpenML, this is checked when it is fetched."""
+        """Check that the keys fit the records; the records of OpenML are not checked before they are fetched."""
         if self.responses is None and not isinstance(self.written_records, OpenmlRecords | None):
             try:
                 found = [*self._record_diagnostics()]
@@ -124,7 +124,7 @@ class CounterfactualProbe(Probe):
         return [record for record in found if any(self._value(record, flip) for flip in self.flips.values())]
 
     def _all_rows(self) -> list[dict[str, str]]:
-        """Return the fields of all records; raise the error of a failed download again instead of repeating it."""
+        """Return the fields of all records; after a failed download, raise its error again without a new download."""
         if self._rows is None and self.written_records is not None:
             try:
                 self._rows = rows_of(self.written_records)
@@ -159,8 +159,8 @@ class CounterfactualProbe(Probe):
                     yield Diagnostic(
                         location,
                         f"flipping {flip.attribute!r} changes nothing in the prompt of record {record.id}: the record "
-                        f"has no {', '.join(missing)}, so the clause is left out. Move {{{flip.attribute}}} to a "
-                        "separate clause",
+                        f"has no {', '.join(missing)}, so the clause with {{{flip.attribute}}} is left out. Move "
+                        f"{{{flip.attribute}}} to a separate clause",
                     )
                     return
 

@@ -221,10 +221,11 @@ def _fetched(data_set: OpenmlRecords) -> list[dict[str, Json]]:
     except Exception as error:  # network, proxy, half-written cache and unknown formats raise various errors
         named = f"version={version}" if data_set.version is not None else "version='active'"
         raise ProbeError(
-            f"the data set {called} cannot be fetched from openml.org ({type(error).__name__}: {error}). On a machine "
-            f'with a network, run once: python -c "from sklearn.datasets import fetch_openml; '
-            f"fetch_openml('{data_set.openml}', {named}, as_frame=False, parser='liac-arff')\", and copy "
-            "scikit-learn's cache, ~/scikit_learn_data; or download the file and name it, `records: {file: adult.data}`"
+            f"the data set {called} cannot be fetched from openml.org ({type(error).__name__}: {error}). (1) On a "
+            f'machine with a network, run: python -c "from sklearn.datasets import fetch_openml; '
+            f"fetch_openml('{data_set.openml}', {named}, as_frame=False, parser='liac-arff')\". (2) Copy the folder "
+            "~/scikit_learn_data, scikit-learn's cache, from there to this machine. Instead of both steps, you can "
+            "download the records as a file and name the file: `records: {file: adult.data}`"
         ) from error
     categories: Mapping[str, Sequence[str]] = found.categories or {}
     return [

@@ -170,7 +170,7 @@ class GenerationProbe(Probe):
 
     @property
     def removed_terms(self) -> tuple[str, ...] | None:
-        """Terms that are removed from answers, besides the built-in terms; `None` if not even these are removed."""
+        """Terms that are removed from answers in addition to the built-in terms; `None` if no terms are removed."""
         if self.anonymize is False:
             return None
         return self.anonymize.terms if isinstance(self.anonymize, Anonymize) else self.anonymize

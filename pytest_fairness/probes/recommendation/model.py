@@ -133,7 +133,7 @@ class RecommendationProbe(Probe):
 
     @cached_property
     def relevant(self) -> dict[str, tuple[str, ...]] | None:
-        """Relevant items by name of the entity, spelt as in the probe; `None` if the probe names no file.
+        """Relevant items by the entity's name in the probe's spelling; `None` if the probe has no key `relevant`.
 
         Letter case is ignored when the names in the file are compared with those in the probe.
 

@@ -51,8 +51,8 @@ class Case(ProbeModel):
     )
     opposite: CaseName | None = Field(
         default=None,
-        description="Name of the opposite case, which must name this case in return. The two are averaged, so that a "
-        "model that gives the same answer in both cases scores 0.5.",
+        description="Name of the opposite case, which must name this case in return. The scores of the two cases are "
+        "averaged, so that a model that gives the same answer in both cases scores 0.5.",
     )
     groups: tuple[Line, ...] = Field(
         default=(), min_length=2, description="Groups that replace {group}; their answers are compared."

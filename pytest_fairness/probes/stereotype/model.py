@@ -21,7 +21,7 @@ from pytest_fairness.records import AnswerFormat, Json, Prompt
 
 
 class StereotypeProbe(Probe):
-    """Probe of stereotypes; the prompt of an open case gets `trials` answers for each of its groups."""
+    """Probe of stereotypes; the `prompt` of a case gets `trials` answers for each of the case's groups."""
 
     prompts_belong_to: ClassVar[str] = "cases"
 
@@ -91,7 +91,10 @@ class StereotypeProbe(Probe):
         return "likelihood" if "sentence" in labels else "text"
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Return the prompts of open cases by case, group and trial, then the prompts for likelihoods."""
+        """Return the prompts of the cases that have a `prompt`, sorted by case, group and trial.
+
+        The prompts that request likelihoods follow.
+        """
         if self.responses is not None:
             return []
         asked = list(self._open_prompts(self.draws(trials)))

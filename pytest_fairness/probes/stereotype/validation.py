@@ -52,9 +52,9 @@ def unmet(*, markers: bool, texts: bool, likelihoods: bool) -> dict[str, str]:
     """Return the types of cases (see `AuditSettings.needs`) that are missing, each with its remedy.
 
     Args:
-        markers: whether an open case has markers.
-        texts: whether there is an open case.
-        likelihoods: whether there is a likelihood case.
+        markers: whether a case has a `prompt` and markers.
+        texts: whether a case has a `prompt`.
+        likelihoods: whether a case has sentences and no `prompt`.
     """
     sorts = {
         "markers": (markers, "a case with a `prompt` and lists of markers, `stereotype` and `anti_stereotype`"),
@@ -171,7 +171,10 @@ def _likelihood_case(case: Content) -> Iterator[Diagnostic]:
         if key not in case:
             yield Diagnostic((), f"`{key}` is missing: write both sentences")
         elif isinstance(case[key], list):
-            message = f"`{key}` of a case without `prompt` must be one sentence; for markers add a `prompt`"
+            message = (
+                f"`{key}` must be one sentence, because this case has no `prompt`. If the list contains markers, add a "
+                "`prompt`"
+            )
             yield Diagnostic((key,), message)
     for key in _ONLY_OPEN:
         if key in case:

@@ -1,4 +1,4 @@
-"""Client of Anthropic's Message Batches API: one request holds all requests of a batch."""
+"""Client of Anthropic's Message Batches API: one HTTP request creates a batch and holds all its requests."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ REASONS = {
     "expired": "the batch expired before this request was answered",
     "canceled": "the batch was cancelled before this request was answered",
 }
-"""Message for each type of a result without an answer."""
+"""Message for each type of result that has neither an answer nor an error message of the provider."""
 
 
 class MessageBatches(Messages, SdkBatches):
     """Client of the Message Batches API.
 
-    The documented limits of a batch are 100,000 requests and 256 MB. Sampling parameters with the default value 1 are
-    not sent, because some models accept no sampling parameters.
+    The documented limits of a batch are 100,000 requests and 256 MB. `temperature` and `top_p` are left out unless one
+    of them differs from the default value 1, because some models accept neither parameter.
 
     Batches have no metadata. A batch that a killed run may have created is found by its date, its number of requests
     and, after it has ended, by the keys in its results.
@@ -72,8 +72,8 @@ class MessageBatches(Messages, SdkBatches):
                     return remote
         if unclear is not None:
             raise BatchUnclear(
-                f"{self._name}: a run ended while it created a batch. Only the results of batch {unclear} will show "
-                "whether this is the batch; run again when it has ended."
+                f"{self._name}: a run ended while it created a batch, perhaps the batch {unclear}. Only the results of "
+                f"{unclear} will show this; run again when {unclear} has ended."
             )
         return None
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_fairness.targets.web.http_errors import HttpErrors
 
 MAX_UNREADABLE = 8
-"""Number of unreadable answers at the start of a run from which the JSONPath of the answer counts as wrong."""
+"""Number of unreadable answers, without any readable one, at which the JSONPath of the answer counts as wrong."""
 _KINDS = {dict: "an object", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
 PLACEHOLDERS = ("prompt", "system", "temperature", "top_p", "max_tokens", "seed")
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*(.*)")

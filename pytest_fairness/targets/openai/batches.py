@@ -23,11 +23,12 @@ class ChatBatches(Chat, SdkBatches):
     """Client of the Files and Batches API.
 
     The documented limits of a batch are 50,000 requests and 200 MB. For answers in JSON, the field `response_format` is
-    set only if the prompt contains the word JSON, because OpenAI rejects other requests with this field.
+    set only if the prompt contains the word JSON, because OpenAI rejects the field for other prompts.
 
     Args:
         endpoint: the model and its server.
-        own_server: whether this is a server of the user, which may know only the older name of `max_tokens`.
+        own_server: whether the server is the user's own; it may know only the name `max_tokens` and not OpenAI's newer
+            name of this field.
     """
 
     max_requests = 50_000

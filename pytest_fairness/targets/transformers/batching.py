@@ -64,7 +64,7 @@ too large."""
 
 
 class Batches:
-    """Queue of requests, answered in batches; one batch contains either requests for texts or for likelihoods.
+    """Queue of requests, answered in batches; a batch has only requests for texts, or only requests for likelihoods.
 
     Args:
         answer: function that answers a batch; called in a thread.

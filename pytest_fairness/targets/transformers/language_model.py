@@ -41,7 +41,7 @@ class LanguageModel(LoadedModel):
     # Generation
 
     def generate(self, requests: Sequence[Request], wanted: Callable[[int], bool]) -> list[Response | FairnessError]:
-        """Return the answers to several prompts, generated in one batch; each has its own sampling parameters and seed.
+        """Return the answers to several requests, generated in one batch with each request's sampling parameters.
 
         Args:
             requests: the requests of the batch.

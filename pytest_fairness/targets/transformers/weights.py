@@ -24,7 +24,7 @@ class Weights:
     Attributes:
         place: a folder, or an id of the Hub.
         gguf: name of the GGUF file in the folder, if the model is a GGUF file.
-        revision: for a model of the Hub, the cached commit; without one, the revision that the user named.
+        revision: for a model of the Hub, the cached commit or, if none is cached, the revision that the user named.
         digest: for a local model, the digest of its files.
         local: whether the model is a file or folder of this machine.
         cached: whether a model of the Hub is in the cache.

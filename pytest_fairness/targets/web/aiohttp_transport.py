@@ -1,7 +1,7 @@
-"""Transport of the HTTP client over aiohttp, which needs half of the CPU time of httpx2's own transport.
+"""Transport of the HTTP client over aiohttp; it needs half of the CPU time of httpx2's own transport.
 
-The SDKs of OpenAI and Anthropic offer such a transport, too (`DefaultAioHttpClient`). Unlike these, this transport does
-not report a broken connection as a timeout, and accepts addresses with a login.
+The SDKs of OpenAI and Anthropic also have a transport over aiohttp (`DefaultAioHttpClient`). That transport reports a
+broken connection as a timeout and rejects addresses with a login; this one does neither.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ERRORS: tuple[tuple[type[Exception], type[httpx2.RequestError]], ...] = (
     (aiohttp.ClientConnectionError, httpx2.ReadError),
     (aiohttp.ClientError, httpx2.RemoteProtocolError),
 )
-"""Classes of aiohttp's errors with the classes of httpx2's errors; the first match counts."""
+"""Classes of aiohttp's errors, each with the class of httpx2's errors that replaces it; the first that fits counts."""
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
@@ -75,7 +75,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             await self._session.close()
 
     def _opened(self) -> aiohttp.ClientSession:
-        """Return the session, which needs a running event loop."""
+        """Return the session; it is made at the first call, because it needs a running event loop."""
         if self._session is None:
             connector = aiohttp.TCPConnector(
                 limit=self._limits.max_connections or 0,
@@ -94,7 +94,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
 
 class _Body(httpx2.AsyncByteStream):
-    """Body of a response, as sent by the server."""
+    """Body of a response as the server sent it, without decompression."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response

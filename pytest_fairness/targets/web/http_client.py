@@ -25,7 +25,7 @@ MAX_REDIRECTS = 5
 _LOGS = ("httpx2", "openai._base_client", "anthropic._base_client")
 """Names of the HTTP clients' loggers, which log the full address of each request."""
 _OF_THE_BODY = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
-"""Names of headers that no longer hold once a body is read."""
+"""Names of headers that no longer describe a body after it is read and decompressed."""
 
 
 class RedirectedElsewhere(httpx2.RequestError):
@@ -71,7 +71,7 @@ class BoundedClient(httpx2.AsyncClient):
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
         """Send a request and read its whole response, even with `stream`.
 
-        Follow redirects within the host if configured.
+        Follow redirects within the host if the option `follow_redirects` (default: the client's setting) is true.
 
         Raises:
             RedirectedElsewhere: the server redirects to another host.

@@ -19,7 +19,7 @@ from pytest_fairness.targets.web.sdk_client import MALFORMED, SdkClient
 CLOCK_SKEW = 300.0
 """Seconds by which the clocks of a provider and of this machine may differ."""
 LINE_OVERHEAD = 65_536
-"""Number of bytes of a line of results beside the answer."""
+"""Maximum number of bytes of a line of results in addition to the bytes of the answer."""
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,200}")
 
 
