@@ -41,7 +41,7 @@ class Preflight:
         return rephrased or isinstance(outcome, TargetError) or self.rejects(request, outcome)
 
     def judged(self, key: str, request: Request, outcome: Response | FairnessError) -> Response | FairnessError:
-        """Return the outcome of an attempt, or after `MAX_REJECTIONS` rejections a `TargetError`, which ends sending."""
+        """Return an attempt's outcome, or after `MAX_REJECTIONS` rejections a `TargetError`, which ends sending."""
         if key != self.key or not self.rejects(request, outcome):
             return outcome
         self._rejections += 1
