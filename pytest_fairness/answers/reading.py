@@ -55,7 +55,8 @@ def read(response: Response | None, answer_format: AnswerFormat, allowed: Sequen
 
     Returns:
         The status and the content. If the status is `OK`, the content is a string for the formats `text` and `json`, a
-        list of strings for `list` and `titles`, or one of the choices; otherwise it is `None`.
+        list of strings for `list` and `titles`, a list of numbers for `likelihood`, or one of the choices. For any
+        other status, the content is `None`.
     """
     if response is None:
         return Status.FAILED, None

@@ -81,7 +81,7 @@ _cached_title = lru_cache(maxsize=2**16)(_title)
 
 
 def without_tails(found: list[str]) -> list[str]:
-    """Return the titles without an artist's name that all of them share, as in ` by Adele` or `Adele - `."""
+    """Return the titles without an artist's name that all titles share, as in ` by Adele` or `Adele - `."""
     if len(found) < _MANY:
         return found
     for mark, place in ((_DASH, -1), (_BY, -1), (_DASH, 0)):
@@ -98,7 +98,7 @@ def without_tails(found: list[str]) -> list[str]:
 
 
 def _without_rest(found: list[str]) -> list[str]:
-    """Return the titles without the last one if it is cut off inside its quotes or is a closing sentence."""
+    """Return the titles; leave out the last title if it is cut off inside its quotes or is a closing sentence."""
     if not found:
         return found
     last = found[-1]

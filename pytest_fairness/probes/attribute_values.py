@@ -59,7 +59,7 @@ WrittenValue = Annotated[
     Annotated[Line, Tag("text")] | Annotated[ValueSettings, Tag("mapping")],
     Discriminator(_written_as),
 ]
-"""Type of a value in a probe file: one text for both name and words, or a mapping with both."""
+"""Type of a value in a probe file: a text, which is its name and its words, or a mapping with its name and words."""
 
 
 def single(name: str, written: Sequence[str | ValueSettings]) -> Attribute:

@@ -74,8 +74,8 @@ class SamplingSettings(ProbeModel):
         default=None,
         ge=0,
         le=2**31 - 1,
-        description="Seed of the probe. The seed of each request is derived from it, from the request's texts and "
-        "from the trial number.",
+        description="Seed of the probe. The seed of each request is derived from this seed, the request's texts and "
+        "the trial number.",
     )
 
 

@@ -132,7 +132,7 @@ class ImportedTarget(ApplicationTarget):
     """Target for a callable that is imported when the target is first used.
 
     Args:
-        module: name `package.module` of a module in pytest's rootdir, or of an installed one.
+        module: name `package.module` of a module in pytest's rootdir, or of an installed module.
         attribute: name of the callable in the module; dots separate attributes of classes and objects.
         settings: settings of the run.
     """

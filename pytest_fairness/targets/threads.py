@@ -58,7 +58,7 @@ class DaemonThreads:
         return await future
 
     def close(self) -> None:
-        """End the idle threads now, and the busy ones after their calls."""
+        """End the idle threads now, and the busy threads after their calls."""
         for _ in range(self._started):
             self._work.put(None)
 

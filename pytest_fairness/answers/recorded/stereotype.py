@@ -23,7 +23,7 @@ class StereotypeReader(TextReader[StereotypeProbe]):
 
     @cached_property
     def _known(self) -> dict[tuple[str, str], dict[str, str]]:
-        """Labels of the answers for each case and group, by the folded forms of both names; see `fields.folded`."""
+        """Labels of the answers for each case and group, by the folded forms of their names; see `fields.folded`."""
         return {
             (fields.folded(case.name), fields.folded(group)): self.probe.labels(case, group or None)
             for case in self.probe.open_cases

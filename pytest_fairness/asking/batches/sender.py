@@ -107,8 +107,8 @@ class BatchSender:
             await self._client.close()
         if unsubmitted:
             raise AnswersMissing(
-                f"{counted(unsubmitted, 'request')} to {self._target.name} neither answered nor in a batch; submit "
-                "with --fairness-batch-submit, or send them now without --fairness-batch-collect"
+                f"not sent: {counted(unsubmitted, 'request')} to {self._target.name}, neither answered nor in a batch; "
+                "submit with --fairness-batch-submit, or send them now without --fairness-batch-collect"
             )
 
     def _choose(self, requests: Iterable[Request]) -> int:

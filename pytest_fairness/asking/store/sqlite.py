@@ -190,7 +190,7 @@ def _tighten(path: Path, mode: int) -> None:
 def _write_ahead(connection: sqlite3.Connection) -> None:
     """Switch write-ahead mode on.
 
-    Retry while another process switches it on, too: SQLite does not wait for the other process in this case.
+    Retry while another process also switches write-ahead mode on, because SQLite does not wait for that process.
     """
     deadline = time.monotonic() + BUSY_TIMEOUT
     while True:

@@ -26,7 +26,7 @@ PLACEHOLDERS = {
     "second": "the other occupation belongs",
     "pronoun": "`she` or `he` belongs",
 }
-"""Placeholders of an ambiguous sentence, each with the words after "write it where" in the error if it is missing."""
+"""Placeholders of an ambiguous sentence, each with the end of the message "write it where …" if it is missing."""
 COLUMNS = ("item", "first", "pronoun", "text", "trial", "masculine", "feminine")
 """Column names of an answer file for ambiguous sentences."""
 WINOBIAS_COLUMNS = ("line", "version", "text", "trial")
@@ -39,7 +39,7 @@ _WINOBIAS_QUESTION = 'who does the pronoun "{pronoun}" refer to? Answer with the
 
 
 class AmbiguousSentence(ProbeModel):
-    """One ambiguous sentence; its prompts have the occupations in both orders, each with both pronouns."""
+    """One ambiguous sentence; its four prompts have the occupations in either order, with `she` or with `he`."""
 
     sentence: Text = Field(
         description="The sentence, in which the pronoun may refer to either person: {first} and {second} stand for the "
@@ -231,7 +231,7 @@ class CoreferenceProbe(Probe):
         return {"line": number, "version": version, "wording": _digest(pair.pro.marked, pair.anti.marked)}
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Return four prompts per item (both orders, each with `she` and `he`), or two per WinoBias pair."""
+        """Return four prompts per item (each order of the occupations with `she` and `he`); two per WinoBias pair."""
         if self.responses is not None:
             return []
         return [

@@ -29,7 +29,8 @@ OWN, AGAIN, FLIPPED = "own", "again", "flipped"
 class CounterfactualProbe(Probe):
     """Probe of decisions about records.
 
-    Requests are sent about each unchanged record, about it again (repetition), and about the record after each flip.
+    For each record, there are requests about the unchanged record, repetitions of them, and requests about the record
+    after each flip.
     """
 
     model_config = ConfigDict(

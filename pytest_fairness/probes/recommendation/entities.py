@@ -72,7 +72,7 @@ class EntitiesFile(DataFile):
         return sample
 
     def read(self) -> tuple[Entity, ...]:
-        """Return the entities in the file's order, without duplicates; if `sample` is set, a seeded sample of these."""
+        """Return the entities, or a seeded sample if `sample` is set, in the file's order and without duplicates."""
         found = _entities(table.read(self.file, self.file.name, "entities"), self.column, self.domain)
         if self.sample is not None:
             drawn = random.Random(self.seed).sample(range(len(found)), self.sample)  # noqa: S311 - no secrets

@@ -15,7 +15,7 @@ COLUMNS = ("entity", "attribute", "value", "items", "rank", "trial", "domain")
 
 _PLACEHOLDERS = {"prompt": ("value", "entity", "k"), "neutral": ("entity", "k")}
 _CONTENTS = {"value": "its values belong", "entity": "the entity's name belongs"}
-"""Placeholders that a prompt must have, each with the words after "write it where" in the error if it is missing."""
+"""Placeholders that a prompt must have, each with the end of the error "write it where …" for a prompt without it."""
 
 
 def diagnostics(data: Content) -> Iterator[Diagnostic]:
