@@ -87,7 +87,7 @@ class BatchTable:
             max_requests: budget of the run.
 
         Returns:
-            The number of requests in the batch; without any, no batch is added.
+            The number of requests in the batch; if it is 0, no batch was added.
         """
         now = self.database.now()
         self.database.execute(

@@ -144,7 +144,7 @@ class Chat(SdkClient):
     async def _post(self, path: str, body: Mapping[str, Json]) -> httpx2.Response:
         """Send a body, and return the raw response.
 
-        The SDK's typed methods take as much CPU time as the rest of the request, and its types fail if compatible
+        The SDK's typed methods take as much CPU time as the rest of the request, and the SDK's types fail if compatible
         servers leave out a field.
         """
         return await self._client.post(path, cast_to=httpx2.Response, body=body)
