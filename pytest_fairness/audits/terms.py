@@ -33,7 +33,7 @@ class Terms:
     def found(self, text: str) -> Iterator[str]:
         """Yield the term of each occurrence in a text.
 
-        If terms overlap, the first one in the text counts; if two begin at the same place, the longer one.
+        If terms overlap, the first one in the text counts; if two begin at the same place, the longer one counts.
         """
         for match in self._pattern.finditer(normalise(text)) if self._pattern is not None else ():
             yield self._terms[(match.lastindex or 1) - 1]

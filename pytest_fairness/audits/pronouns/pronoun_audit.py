@@ -19,7 +19,7 @@ SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
 
 class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
-    """Base class of audits that count which person a pronoun means, according to the answers; one item per probe."""
+    """Base class of audits that count answers by the person whom they name for a pronoun; one item per probe."""
 
     kind: ClassVar[str] = "coreference"
     closed_answers: ClassVar[bool] = True

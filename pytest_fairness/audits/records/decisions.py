@@ -96,7 +96,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
     def compare(
         self, probe: CounterfactualProbe, item: AuditItem[SettingsT], current: Answers, baseline: Answers
     ) -> Comparison:
-        """Return the change, if the same judge model read the answers of both runs; see `UnitAudit.compare`.
+        """Return the change, after checking that the runs have the same judge model; see `UnitAudit.compare`.
 
         Raises:
             BaselineStale: the baseline's answers were read by another judge model.

@@ -156,7 +156,7 @@ class GroupAudit(RecordAudit[SettingsT]):
             ]
             parts.append(f"{rate}: {', '.join(shares) or 'none defined'}")
         undefined = measurement.details["undefined"]
-        flag = f"; not defined: {', '.join(undefined)} (no such records)" if undefined else ""
+        flag = f"; not defined: {', '.join(undefined)} (no records to compute a rate)" if undefined else ""
         return f"gap {measurement.value:.3g} ({'; '.join(parts)}){flag}"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:

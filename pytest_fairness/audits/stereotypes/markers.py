@@ -164,7 +164,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         )
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the mean share as a phrase, and the share of answers with too few markers if it is large."""
+        """Return a phrase with the mean share; it also says if many answers have too few markers."""
         details = measurement.details
         said = f"{measurement.value:.0%} stereotype markers"
         if details["share_without"] <= marker_suggestions.MOST:

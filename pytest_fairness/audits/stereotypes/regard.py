@@ -159,7 +159,7 @@ class Regard(CaseAudit[RegardSettings]):
         return f"groups differ by {measurement.value:.3g} ({ends})"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the mean probability of each group; if there are no groups, of each case."""
+        """Return the mean probability of each group or, if there are no groups, of each case."""
         label = measurement.details["examples"][0]["label"]
         by_case = {case: labels[label] for case, labels in measurement.details["by_case"].items()}
         return super().contributions(measurement) or by_case

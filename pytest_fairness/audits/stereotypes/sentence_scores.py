@@ -44,7 +44,7 @@ class SentenceScores:
     without_first_token: int
 
     def preferred(self, scoring: Scoring, *, ties: stereoset.Ties = "left out") -> Floats:
-        """Return a number for each case: 100 if the stereotype is preferred, 0 if the anti-stereotype is, else NaN."""
+        """Return for each case 100 if the stereotype is preferred, 0 if the anti-stereotype is preferred, else NaN."""
         scores = self.scores[scoring]
         return stereoset.preferences(scores["stereotype"], scores["anti_stereotype"], ties=ties, tolerance=SAME_SCORE)
 

@@ -193,7 +193,7 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
         return rate
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the terms that contribute most to the change of the gap; without a baseline, to the gap itself."""
+        """Return the terms that contribute most to the change of the gap or, without a baseline, to the gap itself."""
         changed = comparison.details.get("changed_terms", ()) if comparison is not None else ()
         found = [(term["term"], term["change"]) for term in changed] or [
             (term["term"], term["gap"]) for term in measurement.details["terms"]

@@ -85,8 +85,8 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         "z = δ / √(1/(y₁ + α) + 1/(y₂ + α))",
         meaning="Number of words whose |z| exceeds the critical value: the 1 − alpha quantile of the largest |z| of "
         "all words under permuted labels. The tolerance is the number of words whose difference may grow since the "
-        "baseline. The difference is the share of one group's texts that contain the word, minus that of the other "
-        "group's texts.",
+        "baseline. The difference is the share of one group's texts that contain the word, minus the share "
+        "of the other group's texts that contain it.",
         source="Monroe, Colaresi and Quinn 2008, “Fightin’ Words”; Cheng, Durmus and Jurafsky 2023, “Marked Personas”; "
         "Westfall and Young 1993 on testing many words at once",
         better=Direction.LOWER,

@@ -80,7 +80,7 @@ def run_swaps(current: Bools, cells: Ints, count: int, random: np.random.Generat
 
 
 def equal_size(current: Bools, cells: Ints, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
-    """Return random subsets of both runs, such that both have the same number of units in every cell.
+    """Return random subsets of each run; in a draw, both subsets have the same number of units in every cell.
 
     The arguments and the result are those of `run_swaps`. Each unit stays in its own run. If the runs already have
     equal size in every cell, each result has a single row.

@@ -223,7 +223,7 @@ def _change_error(held: Floats, sizes: Floats, weights: Floats) -> Floats:
 def _credit(held: Floats, sizes: Floats, weights: Floats) -> Floats:
     """Return each word's association with each group, in standard deviations, 0..`CREDIT`; shape (2, words).
 
-    The standard deviation is that under permuted group labels.
+    The standard deviation is computed under permuted group labels.
 
     Args:
         held: (strata, 2, words) number of documents of both runs that contain the word, by group.
@@ -240,7 +240,8 @@ def _credit(held: Floats, sizes: Floats, weights: Floats) -> Floats:
 def _spread(held: Floats, first: Floats, second: Floats, weights: Floats) -> Floats:
     """Return, for each word, the standard deviation of a weighted sum of differences between shares; shape (words,).
 
-    Each difference is between the shares of the documents with two labels, which are permuted within cells.
+    A share is the part of a label's documents that contain the word; a difference is between the shares of two labels.
+    The labels are permuted within cells.
 
     Args:
         held: (strata, cells, words) number of documents that contain the word.
