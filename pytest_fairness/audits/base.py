@@ -165,7 +165,7 @@ class Explanation(ABC, Generic[ProbeT, SettingsT]):
     def word_rows(
         self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers, details: Mapping[str, Json]
     ) -> list[dict[str, Json]]:
-        """Return a row for each word of the answers, for the exported word table; see `text.word_rows`.
+        """Return a row for each word of the answers, for the exported word table; see `text.words.rows.word_rows`.
 
         Args:
             probe: probe of the item.

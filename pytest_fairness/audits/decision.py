@@ -67,7 +67,7 @@ def decide(
 
     Args:
         estimate: change or distance from the limit; larger is worse.
-        standard_error: standard error of the estimate; without one the outcome is never `within`.
+        standard_error: standard error of the estimate; `None` if unknown, and the outcome is then never `within`.
         threshold: largest acceptable estimate; a larger estimate is too bad if it is significant.
         accepted: largest upper bound with which the outcome is `within`; at least the threshold.
         significant: whether the test of no change (or of equal groups) rejects this null hypothesis at `alpha`.

@@ -25,7 +25,7 @@ def words_for(
 
     Args:
         texts: texts of the answers, by case.
-        opposites: name of each case's opposite; `None` for a case without one.
+        opposites: name of each case's opposite; `None` for a case without an opposite.
         known: prompts and markers, whose words are not suggested.
 
     Returns:

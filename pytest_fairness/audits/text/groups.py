@@ -45,7 +45,8 @@ class Groups:
 
     Attributes:
         probe: probe of the item.
-        answers: all answers in a fixed order; if all trials repeat the same answer, one for each prompt and group.
+        answers: all answers in a fixed order; if all trials repeat the same answer, one answer for each prompt and
+            group.
         marked: for each answer, whether it belongs to the marked group.
         strata: for each answer, the name of its stratum: its prompt and its values on the other axes.
         marked_name, unmarked_name: names of the two groups: the value of the axis, or the values of all axes of an

@@ -16,7 +16,8 @@ def p_value(first: tuple[int, int], second: tuple[int, int]) -> float:
     """Return the two-sided p-value of Fisher's exact test of whether two groups have the same share.
 
     Args:
-        first, second: for each group, the number of members with the property, and the number without it.
+        first, second: for each group, the number of members with the property whose share is tested, and the number of
+            members without it.
 
     Returns:
         the p-value: the sum of the probabilities of all tables that are at most as probable as the given one.

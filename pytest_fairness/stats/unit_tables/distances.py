@@ -78,7 +78,7 @@ class ShareGap(LargestGap):
     """The largest gap between groups in a rate; if there are several rates, the rate with the largest gap counts.
 
     A rate is a number of hits divided by a size. The first half of the columns holds the hits of each rate and group,
-    the second half the sizes.
+    and the second half holds the sizes.
 
     Args:
         rates: number of rates; each half of the columns is ordered by rate, then by group.
