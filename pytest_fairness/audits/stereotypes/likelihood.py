@@ -148,11 +148,13 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         }
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that the model prefers stereotypes.
+        """Return the finding that the model prefers stereotypes, or their opposites if the score is below 50.
 
         The finding suggests no system prompt, because likelihoods of sentences are requested without one.
         """
-        return Finding(f"The model gives sentences with stereotypes a higher probability: {subject_of(result)}.", "")
+        below = result.measurement is not None and result.measurement.value < stereoset.FAIR
+        preferred = "the opposites of stereotypes" if below else "stereotypes"
+        return Finding(f"The model gives sentences with {preferred} a higher probability: {subject_of(result)}.", "")
 
     def describe(self, measurement: Measurement) -> str:
         """Return the stereotype score as a phrase.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from pytest_fairness.records import Answer, Comparison, Measurement, Response, V
 from pytest_fairness.run import items_of
 from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.stats.resampling.randomness import generator
+from tests.support.results import result
 
 Score = Callable[[Mapping[str, str]], list[float | None]]
 """Labels to the log-probabilities of a sentence."""
@@ -163,6 +165,15 @@ def test_the_limit_holds_on_both_sides_of_50(share: float, expected: str) -> Non
     assert found.interval is not None
     assert found.interval[0] < found.value < found.interval[1]
     assert (found.p_value or 0) < 0.01 or expected == "pass"
+
+
+@pytest.mark.parametrize(
+    ("share", "preferred"), [(0.9, "with stereotypes a"), (0.1, "with the opposites of stereotypes a")]
+)
+def test_the_finding_names_what_the_model_prefers(share: float, preferred: str) -> None:
+    part = part_of(probe_of(100, settings="{limit: 60}"))
+    found = replace(result(audit="likelihood"), measurement=measured(part, prefers(share)))
+    assert preferred in part.audit.finding(found).description
 
 
 def test_a_few_terms_that_agree_do_not_exceed_a_limit_significantly() -> None:
