@@ -196,8 +196,8 @@ def _fetched(name: str) -> Path:
     except (OSError, HfHubHTTPError, HFValidationError) as error:
         raise ModelError(
             f"the model {name} is neither a folder nor in the Hugging Face cache, and cannot be downloaded "
-            f"({_first_line(error)}). Run `hf download {name}` on a machine with a network, or copy the model into the "
-            "probe's folder and name it as `model:`."
+            f"({_first_line(error)}). Run `hf download {name}` on a machine with a network, copy the model's files "
+            "into a folder in the probe's folder, and name this folder as `model:`."
         ) from error
     return path
 

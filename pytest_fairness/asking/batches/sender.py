@@ -183,7 +183,10 @@ class BatchSender:
             pause = min(2 * pause, self._timing.longest_poll)
 
     async def _advance(self, batch: Batch) -> bool:
-        """Create the batch if necessary; record its results if it has ended; return whether its state has changed."""
+        """Create the batch if necessary, record its results if it has ended, and return whether its state has changed.
+
+        With `batch_submit`, no results are recorded.
+        """
         created = batch.state is not BatchState.CREATED
         if created:
             batch = await self._created(batch)

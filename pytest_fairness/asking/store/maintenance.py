@@ -20,7 +20,7 @@ class Size(NamedTuple):
     Attributes:
         target: identity of the target.
         responses: number of responses.
-        characters: total length of these responses and their requests as JSON.
+        characters: number of characters of these responses and of their requests, all as JSON.
         oldest, newest: dates of the target's oldest and newest response, in seconds since the epoch.
     """
 
@@ -47,7 +47,7 @@ def copy_responses(source: Store, destination: Store) -> tuple[int, int]:
 
 
 def copy_history(source: Store, destination: Store) -> int:
-    """Copy the history of runs to a store without history; return the number of copied runs."""
+    """Copy the history of runs unless the destination has a history; return the number of copied runs."""
 
     def insert() -> int:
         if destination.database.execute("SELECT 1 FROM history LIMIT 1"):

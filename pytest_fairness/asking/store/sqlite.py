@@ -134,8 +134,8 @@ class SqliteDatabase(Database):
         if holds and found <= 0:
             raise StoreError(
                 f"{self._path} has the store version {found}, which no version of pytest-fairness writes: the file "
-                "is damaged. Move it away, or name another file with the ini fairness_store; its answers are "
-                "requested again."
+                "is damaged. Move it away, or name another file with the ini fairness_store; the answers in the "
+                "damaged file are requested again."
             )
         for statement in schema.upgrade(found).split(";"):
             connection.execute(statement)
@@ -211,11 +211,11 @@ def _explained(error: sqlite3.Error) -> str:
     if "not a database" in text:
         return f"the file is not a store of responses. Move it away, {elsewhere}."
     if "malformed" in text:
-        return f"the file is damaged. Move it away, {elsewhere}; its answers are requested again."
+        return f"the file is damaged. Move it away, {elsewhere}; the answers in the damaged file are requested again."
     if "full" in text:
         return "the disk is full. Free some space and run again: the answers recorded so far are kept."
     if "readonly" in text or "unable to open" in text:
         return f"the file cannot be opened or written ({text}). Make it and its folder writable, {elsewhere}."
     if "locked" in text:
-        return f"another process has been writing for over {BUSY_TIMEOUT:g} seconds. End it, {elsewhere}."
+        return f"another process has been writing for over {BUSY_TIMEOUT:g} seconds. End the process, {elsewhere}."
     return f"{text}. Move the file away, {elsewhere}."

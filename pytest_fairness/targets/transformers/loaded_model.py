@@ -103,8 +103,9 @@ class LoadedModel:
         if weights.local or weights.cached:
             return f"{self._name}: the model cannot be loaded: {type(error).__name__}: {said}"
         return (
-            f"{self._name}: the model is not on this machine and cannot be downloaded ({said}). Check its name; run "
-            f"`hf download {weights.place}` on a machine with a network, or name a folder that contains the model."
+            f"{self._name}: the model is not on this machine and cannot be downloaded ({said}). Check its name. If "
+            f"the name is right, run `hf download {weights.place}` on a machine with a network, copy the model's files "
+            "to this machine, and name their folder: transformers:FOLDER."
         )
 
     @contextmanager

@@ -60,7 +60,8 @@ class TransformersTarget:
         if not self._weights.cached and os.environ.get("HF_HUB_OFFLINE", "").casefold() in ("1", "true", "yes", "on"):
             raise TargetError(
                 f"{self.name}: the model is not in the cache, and HF_HUB_OFFLINE forbids downloads. Run `hf download "
-                f"{self._weights.place}` on a machine with a network, or name a folder that contains the model."
+                f"{self._weights.place}` on a machine with a network, copy the model's files to this machine, and name "
+                "their folder: transformers:FOLDER."
             )
 
     async def open(self) -> None:

@@ -105,7 +105,7 @@ class _Body(httpx2.AsyncByteStream):
                 yield piece
 
     async def aclose(self) -> None:
-        """Close the connection if the body was not read to its end; keep it for the next request otherwise."""
+        """Close the connection if the body was not read to its end; otherwise keep the connection for the next request."""
         self._response.close()
 
 

@@ -59,7 +59,7 @@ class SdkBatches(SdkClient):
                         yield read(json.loads(line))
 
     def _outcome(self, read: Callable[[Json], Response], answer: Json, wanted: str) -> Response | FairnessError:
-        """Return the response that `read` finds in the JSON of one answer, or its error."""
+        """Return the response that `read` finds in the JSON of one answer, or the error that `read` raises."""
         try:
             return read(answer)
         except RequestFailed as error:
