@@ -1,4 +1,4 @@
-"""Timer of the time after which the run gives up on a target that gives no answers."""
+"""Timer that says when the run gives up on a target that gives no answers."""
 
 from __future__ import annotations
 

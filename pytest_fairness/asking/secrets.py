@@ -15,7 +15,7 @@ _NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNOR
 
 
 class Secrets:
-    """API keys of this process, read from environment variables, which are removed from texts.
+    """API keys in the environment variables of this process; the keys are removed from texts.
 
     Args:
         environment: environment variables by name; default: those of this process.

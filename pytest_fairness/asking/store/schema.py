@@ -128,11 +128,11 @@ DROP TABLE old_responses;
 ALTER TABLE measurements ADD COLUMN created REAL NOT NULL DEFAULT 0;
 """,
 }
-"""Statements that upgrade the tables from the previous version, by version."""
+"""Statements that upgrade the tables from the previous version, by the new version."""
 
 
 def upgrade(version: int) -> str:
-    """Return the statements that upgrade the tables of a version to the current one; version 0 means no tables yet."""
+    """Return the statements that upgrade the tables of a version to `VERSION`; version 0 means no tables yet."""
     if version == 0:
         return _TABLES
     return "".join(_MIGRATIONS[older + 1] for older in range(version, VERSION))

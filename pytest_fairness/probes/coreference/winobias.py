@@ -151,7 +151,7 @@ def _sentence(marked: str) -> Sentence | str:
     pronouns = [word for word in inside if _PRONOUN.fullmatch(word)]
     people = [word for word in inside if not _PRONOUN.fullmatch(word)]
     if not pronouns or len(people) != 1:
-        return "brackets must enclose one person and the pronouns for it: `[The nurse] … because [she] …`"
+        return "brackets must enclose one person and the pronouns for this person: `[The nurse] … because [she] …`"
     text = re.sub(r"\s+", " ", _BRACKETS.sub(r"\1", marked))
     # The files have a blank after a bracket: "[the nurse] 's car".
     text = re.sub(r" (?=['\u2019]s\b)", "", text)

@@ -1,4 +1,4 @@
-"""Client of Anthropic's Message Batches API: one HTTP request creates a batch and holds all its requests."""
+"""Client of Anthropic's Message Batches API: one HTTP request creates a batch with all its requests."""
 
 from __future__ import annotations
 

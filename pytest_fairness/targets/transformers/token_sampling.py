@@ -83,7 +83,7 @@ class Ending:
         self._width, self._limits, self._wanted, self._torch = width, limits, wanted, torch
 
     def __call__(self, tokens: Any, _scores: Any, **_more: Any) -> Any:
-        """Return, for each row, whether the row is complete; shape (rows,)."""
+        """Return whether each row is complete, as a tensor of shape (rows,)."""
         written = tokens.shape[1] - self._width
         done = [written >= limit or not self._wanted(row) for row, limit in enumerate(self._limits)]
         return self._torch.tensor(done, device=tokens.device)

@@ -31,7 +31,7 @@ _ERRORS: tuple[tuple[type[Exception], type[httpx2.RequestError]], ...] = (
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
-    """Transport of an `httpx2.AsyncClient`, which uses connections of aiohttp.
+    """Transport of an `httpx2.AsyncClient` over connections of aiohttp.
 
     Args:
         ssl_context: TLS settings with the accepted certificates.
@@ -105,7 +105,7 @@ class _Body(httpx2.AsyncByteStream):
                 yield piece
 
     async def aclose(self) -> None:
-        """Close the connection if the body was not read to its end; otherwise keep the connection for the next request."""
+        """Keep the connection for the next request if the body was read to its end; otherwise close the connection."""
         self._response.close()
 
 
