@@ -16,8 +16,8 @@ T = TypeVar("T")
 class DaemonThreads:
     """Pool of daemon threads that grows with the calls in progress and reuses idle threads.
 
-    At its end, the interpreter waits for the threads of a `ThreadPoolExecutor`, but not for daemon threads. So a call
-    that never returns cannot block the end of the process.
+    When a process ends, it waits for the threads of a `ThreadPoolExecutor`, but not for daemon threads. So a call that
+    never returns cannot block the end of the process.
 
     Args:
         name: name of the threads in stack dumps.

@@ -1,4 +1,4 @@
-"""Reader of YAML: for any bytes, it returns a tree, or errors with their positions; it raises nothing else.
+"""Reader of YAML: any bytes give a tree, or errors with their positions, and never another exception.
 
 The tree is built from the events of PyYAML's parser, so that no objects other than text, numbers, booleans, lists and
 mappings are constructed.
