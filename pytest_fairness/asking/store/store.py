@@ -158,7 +158,7 @@ class Store(Closing):
             request: the request.
             target_identity: the target that answered.
             response: the answer.
-            fresh: rule for reused answers, of the run that sent the request.
+            fresh: the rule for reused answers that applies to the run that sent the request.
         """
         row = (
             key,
@@ -185,7 +185,7 @@ class Store(Closing):
             key: the request's key.
             target_identity: the target that gave no answer.
             message: message of the error.
-            fresh: rule for reused answers, of the run that sent the request.
+            fresh: the rule for reused answers that applies to the run that sent the request.
         """
         now = self.database.now()
         self._release(key, fresh)
