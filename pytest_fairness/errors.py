@@ -79,8 +79,8 @@ class StoreError(FairnessError):
 class AnswersMissing(FairnessError):
     """Error of an item that lacks answers.
 
-    Requests failed, no response was recorded (`--fairness-replay`), the maximum number of requests was reached, or the
-    run gave up on the target.
+    The reason can be that requests failed, that no response was recorded (`--fairness-replay`), that the maximum number
+    of requests was reached, or that the run gave up on the target.
     """
 
 

@@ -130,7 +130,7 @@ class _History:
         return [(commit, date) for commit, _, date in (line.partition(" ") for line in lines.decode().splitlines())]
 
     def changed_files(self, commit: str) -> Iterator[FileChange]:
-        """Yield the changes of baselines by a commit.
+        """Yield the changes of baselines in a commit.
 
         A merge commit changes a baseline only if the baseline differs from the baseline in every parent commit.
         """

@@ -117,7 +117,7 @@ def repository_of(folder: Path) -> tuple[Path, str]:
     """Return an existing folder of the git repository, and the path of `folder` from the root of the repository.
 
     Raises:
-        FairnessError: there is no git or no repository.
+        FairnessError: git is not installed, or the folder is in no repository.
     """
     place = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
     try:

@@ -302,10 +302,10 @@ def _advice(
 
 
 def missing_reason(measurement: Measurement) -> str | None:
-    """Return the reason why an item cannot pass because of missing answers; `None` if few enough are missing.
+    """Return the reason why an item cannot pass because of missing answers; `None` if few enough answers are missing.
 
-    Too many are missing if the share of missing answers is above 10 %, or if the groups' shares differ by more than 5
-    percentage points and Fisher's exact test gives p < 0.05.
+    Too many answers are missing in two cases: the share of missing answers is above 10 %; or the groups' shares of
+    missing answers differ by more than 5 percentage points, and Fisher's exact test gives p < 0.05.
     """
     absent = sum(measurement.missing.values())
     asked = absent + sum(measurement.n.values())

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Measure the audits of a probe on outputs that are labelled `acceptable` or `problematic`.
 
-    Print the error rates of the probe's limits and of other limits, and a limit with few errors of both kinds.
+    Print the error rates of the probe's limits and of other limits, and a limit with few false positives and misses.
     """
     from pytest_fairness import kinds, probes
     from pytest_fairness.reports.terminal import calibration

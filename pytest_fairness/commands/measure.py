@@ -53,7 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=[name for name in AUDITS["generation"] if name != "lexicon"],
         help="audit to run; may be repeated (default: all of these)",
     )
-    parser.add_argument("--write-probe", type=Path, metavar="FILE", help="write to FILE a probe that measures the same")
+    parser.add_argument(
+        "--write-probe", type=Path, metavar="FILE", help="write to FILE a probe that measures the same numbers"
+    )
     parser.add_argument(
         "--report",
         type=Path,

@@ -18,7 +18,7 @@ from pytest_fairness.targets.web.address import public_target
 
 _BY_NAME = {option.name: option for option in SETTINGS}
 _NAMED_TARGET = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})\s*=\s*(?P<target>.+)", re.DOTALL)
-"""Pattern of `NAME=TARGET`; the name contains no colon, unlike a target without a name that has an equals sign."""
+"""Pattern of `NAME=TARGET`. A name has no colon; a target without a name has an equals sign only after a colon."""
 
 
 def _prefer_command_line(config: pytest.Config, *contrary: str) -> None:

@@ -24,7 +24,7 @@ def ini(config: pytest.Config, option: Option) -> Any:
     """Return the ini file's value of an option, in the option's ini type; `None` if it is not set.
 
     Raises:
-        pytest.UsageError: the value has another type.
+        pytest.UsageError: the value does not have this type.
     """
     try:
         return config.getini(option.name)

@@ -43,7 +43,7 @@ def evidence_lines(item: Item, width: int) -> list[str]:
 
 
 def top_contributors(item: Item) -> list[str]:
-    """Return a phrase for each kind of contributor to the item's value; its strongest words come first."""
+    """Return a phrase for each kind of contributor to the item's value; the strongest words come first in a phrase."""
     details: Mapping[str, Json] = item["details"]
     return [
         *_marked_words(details, *group_names(item)),

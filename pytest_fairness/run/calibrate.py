@@ -29,7 +29,7 @@ class Calibration:
 
     Attributes:
         audit: name of the audit.
-        cases: number of measured sets of outputs, by label.
+        cases: number of measured sets, by label; a set is one output, or all outputs with the same value of `set`.
         unmeasured: number of sets that could not be measured.
         present: error rates of the probe's own limit; `None` if the probe sets no limit, or if one of the two labels
             has no measured set.

@@ -1,4 +1,7 @@
-"""Service that measures and compares probe items and measurements of Python tests, and decides their verdicts."""
+"""Service that decides the verdicts on probe items and on measurements of Python tests.
+
+The service measures probe items, and compares all measurements with their baselines.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of items on pytest's test reports, by which they travel from a worker to the controller."""
+"""Results of items in pytest's test reports, which pytest-xdist sends from a worker to the controller."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 To add a chart, write a function and add a line to `CHARTS`; an audit names its charts in `AuditInfo`.
 
 A chart is plain data: a Vega-Lite specification, a table of the same numbers, and a description in words.
-`vega.py` draws it.
+`vega.py` draws the specification.
 """
 
 from __future__ import annotations

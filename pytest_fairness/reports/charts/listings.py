@@ -10,7 +10,7 @@ from pytest_fairness.reports.report_items import Item, mappings_in
 
 
 def flips(_item: Item, detail: Json) -> Chart | None:
-    """Return a table of the records whose answer changes when the attribute is flipped, with both answers."""
+    """Return a table of the records whose answer changes if the attribute is flipped, with both records' answers."""
     rows: list[dict[str, Json]] = []
     for record in mappings_in(detail):
         row = dict(record)

@@ -54,7 +54,7 @@ def grown(item: Item, detail: Json) -> Chart | None:
 
 
 def _two(shares: Json) -> list[float | None]:
-    """Return the shares of texts with a word in the baseline and in this run; `None` in place of an unknown share."""
+    """Return the share of texts that contain a word, in the baseline and in this run; `None` for an unknown share."""
     known = list(shares)[:2] if isinstance(shares, list | tuple) else []
     return [as_float(share) for share in [*known, None, None][:2]]
 

@@ -112,7 +112,7 @@ def unaffected(items: Sequence[Item]) -> list[str]:
 
 
 def findings(items: Iterable[tuple[str, Item, str]]) -> list[Finding]:
-    """Return a finding for each group of each probe that got significantly worse, from the group's worst item.
+    """Return the finding of the worst item of each group that got significantly worse, separately for each probe.
 
     Args:
         items: for each item, its HTML anchor, the item, and its finding as one line; the worst item comes first.

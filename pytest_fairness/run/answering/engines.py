@@ -75,7 +75,7 @@ class Engines(Closing):
         return self._settings.replay or self._settings.fresh or not all(target.reusable for target in targets)
 
     def recorded(self, target: Target, keys: Sequence[str]) -> set[str]:
-        """Return those of the requests' keys for which this run reuses a recorded response.
+        """Return the keys, out of `keys`, of the requests for which this run reuses a recorded response.
 
         A missing store is not created.
         """
@@ -97,7 +97,7 @@ class Engines(Closing):
         self.engine(target).plan(self.own_part(target, answerable))
 
     def own_part(self, target: Target, requests: Iterable[Request]) -> Iterator[Request]:
-        """Yield the requests that this run sends: all of them, or only those that belong to the run's shard."""
+        """Yield the requests that this run sends: all requests, or only the requests of the run's shard."""
         shard = self._settings.shard
         return (each for each in requests if shard is None or shard.holds(response_key(target.identity, each)))
 

@@ -23,7 +23,7 @@ def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root
 
     Args:
         changes: the changes.
-        old, new: the snapshots with the answers of both sides.
+        old, new: the snapshots with the old and with the new answers.
         root: folder to which the paths of probe files in baselines are relative.
     """
     items: dict[str, Mapping[str, ProbeItem]] = {}

@@ -114,9 +114,9 @@ class Measurer:
 
 
 def _with_rows_without_group(measured: ItemMeasurement, left_out: RowsWithoutGroup) -> ItemMeasurement:
-    """Return the measurement with the rows without a group in its details, and with a concern if there are many.
+    """Return the measurement with the answer file's rows that name no group in its details; many rows are a concern.
 
-    The stored measurement has neither the rows nor the concern, because it depends only on the answers.
+    A stored measurement has neither the rows nor the concern, because a stored measurement depends only on the answers.
     """
     found, concern = measured.measurement, answer_checks.rows_without_group(left_out)
     details = {**found.details, "rows_without_group": {**asdict(left_out), "columns": list(left_out.columns)}}
