@@ -138,7 +138,7 @@ def read(path: Path) -> dict[str, Json]:
 
 
 def _whole_number(digits: str) -> float:
-    """Return the integer, or a float if there are over `MAX_DIGITS` digits, because huge integers cause errors later."""
+    """Return the integer, or a float if it has over `MAX_DIGITS` digits, because huge integers cause errors later."""
     return int(digits) if len(digits) <= MAX_DIGITS else float(digits)
 
 

@@ -52,7 +52,7 @@ def variants_of(item: ProbeItem) -> dict[str, ProbeItem]:
 def requests(items: Iterable[ProbeItem], *, own_first: bool = False) -> Iterator[Request]:
     """Yield the requests of items and their variants one by one, because there may be millions.
 
-    For each probe, the requests of its items come first.
+    For each probe, the requests of its items come before the requests of its variants.
 
     Args:
         items: the items, each at the interim or final analysis whose requests are yielded.
