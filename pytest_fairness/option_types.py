@@ -71,7 +71,7 @@ StoreAddress = Path | DatabaseUrl
 
 
 def in_folder(folder: Path, store: StoreAddress) -> StoreAddress:
-    """Return the address of a store; a relative path is relative to the folder."""
+    """Return the address of a store; a relative path is joined to `folder`."""
     return folder / store if isinstance(store, Path) else store
 
 

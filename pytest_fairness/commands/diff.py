@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         metavar="REV",
         help="git revision with which the working tree is compared; or A..B to compare two revisions, or A...B to show "
-        "the changes in B since it branched off A (default: HEAD; with --log, the whole history)",
+        "the changes in B since B branched off A (default: HEAD; with --log, the whole history)",
     )
     parser.add_argument(
         "--log",

@@ -65,7 +65,7 @@ class Run(Closing):
         return probes.load(path, kinds.schemas(), root=self.settings.root)
 
     def plan(self, target: Target, items: Iterable[ProbeItem]) -> None:
-        """Send the requests of the items and of their variants in the background, in the order of the items."""
+        """Send the requests of the items and of their variants in the background; see `variants.requests`."""
         own_first = self.settings.max_requests is not None
         self.engines.plan(target, variants.requests(items, own_first=own_first))
 

@@ -67,7 +67,7 @@ class ProbeFile(pytest.File):
 
 
 class FairnessItem(pytest.Item):
-    """Test item of a probe: its set-up sends requests and measures, its call judges and may fail.
+    """Test item of a probe. Its set-up sends requests and measures the answers; its call judges the measurement.
 
     Attributes:
         siblings: whether an item is skipped, by item id, for all items of the same baseline, selected or not.
