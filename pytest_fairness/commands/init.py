@@ -75,7 +75,7 @@ def _services(root: Path, option: str | None) -> list[str]:
         here, there = shlex.quote(str(root.relative_to(repository))), shlex.quote(str(repository))
         raise FairnessError(
             f"{here} is not the root of its repository, and workflows belong in the root. Run `init` in the root, or "
-            "without a workflow:\n"
+            "run it here without a workflow:\n"
             f"cd {there} && python -m pytest_fairness init\npython -m pytest_fairness init --ci none"
         )
     if option is not None:

@@ -289,7 +289,7 @@ def _remainder(items: Sequence[Item], hidden: int, width: int) -> list[Line]:
 
 
 def _other_targets(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
-    """Return a note for each target with which baselines were measured, but which is not a target of this run."""
+    """Return a note for each target of a baseline that is not the target of its item in this run."""
     named = document["summary"].get("by_target", {})
     others = set()
     for item in items:
