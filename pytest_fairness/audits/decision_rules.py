@@ -153,8 +153,8 @@ class GrownWords(DecisionRule):
             return Decision(
                 "unclear",
                 times_more_units=math.inf,
-                explanation="too few of the baseline's answers are available to compare words; two runs with the "
-                "same number of significant words may have different words",
+                explanation="too few of the baseline's answers are available to compare words; the numbers of "
+                "significant words do not show whether the words are the same",
             )
         if comparison.value > tolerance:
             return Decision("beyond", exceeds=True, significant=True)

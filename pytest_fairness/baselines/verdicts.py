@@ -113,7 +113,11 @@ def decide(
             undecided=f"the baseline was made from another {parts}",
         )
     if comparison is None and limit is None and not (baseline is not None and baseline.new):
-        first = "Make a baseline: " if concern is None else f"Before you make a baseline: {concern.message}. Then: "
+        first = (
+            "Make a baseline: "
+            if concern is None
+            else f"Before you make a baseline, solve this problem: {concern.message}. Then: "
+        )
         cure = first + accept
         return Verdict(
             VerdictName.NO_BASELINE,

@@ -31,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions.add_argument(
         "--forget-batches",
         action="store_true",
-        help="delete the records of all batches at providers, for example of a closed account; later runs may send the "
-        "requests of these batches again",
+        help="delete the store's records of all batches that were sent to providers, for example after an account was "
+        "closed; later runs may send the requests of these batches again, and nothing is deleted at the provider",
     )
     actions.add_argument(
         "--copy-to",
@@ -89,15 +89,19 @@ def _prune(store: Store, days: float, target: str | None) -> None:
 
 
 def _table(sizes: list[Size]) -> list[str]:
-    rows = [
-        (f"{size.responses:,}", f"{size.characters / 1e6:,.1f} MB", _day(size.oldest), _day(size.newest), size.target)
-        for size in sizes
-    ]
-    rows.insert(0, ("responses", "size", "oldest", "newest", "target"))
+    """Return the lines of a table with a row for each target, and a last row for all targets together."""
+    rows = [("responses", "size", "oldest", "newest", "target")]
+    for size in sizes:
+        row = _day(size.oldest), _day(size.newest), size.target
+        rows.append((f"{size.responses:,}", _size(size.characters), *row))
+    characters = sum(size.characters for size in sizes)
+    rows.append((f"{sum(size.responses for size in sizes):,}", _size(characters), "", "", "all targets"))
     widths = [max(len(row[column]) for row in rows) for column in range(2)]
-    lines = [f"{row[0]:>{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:10}  {row[3]:10}  {row[4]}\n" for row in rows]
-    total = sum(size.responses for size in sizes), sum(size.characters for size in sizes) / 1e6
-    return [*lines, f"{total[0]:>{widths[0]},}  {f'{total[1]:,.1f} MB':>{widths[1]}}  in all\n"]
+    return [f"{row[0]:>{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:10}  {row[3]:10}  {row[4]}\n" for row in rows]
+
+
+def _size(characters: int) -> str:
+    return f"{characters / 1e6:,.1f} MB" if characters >= 1e6 else f"{characters / 1e3:,.1f} kB"
 
 
 def _day(date: float) -> str:
@@ -105,7 +109,10 @@ def _day(date: float) -> str:
 
 
 def _days(text: str) -> float:
-    days = float(text)
+    try:
+        days = float(text)
+    except ValueError:
+        days = -1.0
     if not 0 <= days < float("inf"):
-        raise argparse.ArgumentTypeError("must be a number of days, from 0 on")
+        raise argparse.ArgumentTypeError(f"must be a number of days, from 0 on, not {text!r}")
     return days

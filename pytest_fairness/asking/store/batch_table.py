@@ -117,7 +117,7 @@ class BatchTable:
         return found
 
     def batches(self, tokens: Collection[str]) -> list[Batch]:
-        """Return the batches with these tokens that have not ended, the oldest first."""
+        """Return the unfinished batches among those with these tokens, the oldest first."""
         query = (
             f"SELECT {_COLUMNS} FROM batches WHERE token IN (SELECT value FROM json_each(?)) ORDER BY created, token"  # noqa: S608 - a constant
         )

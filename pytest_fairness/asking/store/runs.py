@@ -40,7 +40,10 @@ class RunId(NamedTuple):
 
 
 class Runs:
-    """Tables of the state that a run's processes share: spent budget, request counts, unusable targets, stop."""
+    """Tables of the state that a run's processes share.
+
+    The state is the spent budget, the request counts, the unusable targets, and whether the run was stopped.
+    """
 
     def __init__(self, database: Database) -> None:
         self.database = database

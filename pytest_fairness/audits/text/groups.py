@@ -168,7 +168,7 @@ def contrasts(probe: GenerationProbe, item: AuditItem[Any], answers: Answers) ->
 
 
 def names_of(groups: Mapping[str, Groups]) -> tuple[str, str]:
-    """Return the names of the marked group and of the unmarked groups of all axes; see `contrasts`."""
+    """Return the name of the marked group, and the names of the unmarked groups of all axes as one text."""
     first, *_ = groups.values()
     return first.marked_name, ", ".join(each.unmarked_name for each in groups.values())
 

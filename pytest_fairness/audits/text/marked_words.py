@@ -97,7 +97,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         charts={"words": "marked_words", "grown": "grown_words"},
         effect=EffectSize(
             name="Cohen’s h",
-            formula="shares of both groups’ texts that contain a word; the significant word with the largest h counts",
+            formula="largest h of the significant words; h compares the shares of the groups’ texts with the word",
             of=lambda value, measurement: _furthest_word(measurement) if value else 0.0,
             cutoffs=(0.2, 0.5, 0.8),
             source=COHEN,

@@ -54,8 +54,8 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
         question="Do the two groups get texts of the same distribution?",
         formula="MMD² = mean k(x₁, x₂) + mean k(y₁, y₂) − 2 mean k(x, y), with different texts x₁, x₂ of one group "
         "and y₁, y₂ of the other;  k = mean cosine of TF-IDF weights of words and of character n-grams",
-        meaning="0 = no difference, for any number of texts; it can be slightly below 0 by chance. Opposite "
-        "differences in two strata do not cancel.",
+        meaning="0 = no difference. The number of texts does not shift the value; by chance, the value can be slightly "
+        "below 0. Opposite differences in two strata do not cancel.",
         source="Gretton, Borgwardt, Rasch, Schölkopf and Smola 2012, “A Kernel Two-Sample Test”",
         better=Direction.LOWER,
         tolerance=0.01,

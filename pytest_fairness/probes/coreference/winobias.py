@@ -121,7 +121,9 @@ def _sentences(path: Path) -> list[tuple[int, str, Sentence | str]]:
     except OSError as error:
         raise ProbeError(f"{path.name}: cannot be read: {error.strerror or error}") from None
     if len(content) > MAX_BYTES:
-        raise ProbeError(f"{path.name}: larger than {MAX_BYTES:,} bytes, and so no file of WinoBias sentences")
+        raise ProbeError(
+            f"{path.name}: the file is larger than {MAX_BYTES:,} bytes, so it cannot be a file of WinoBias sentences"
+        )
     try:
         lines = content.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:

@@ -117,9 +117,9 @@ def columns_of(rows: Sequence[Fields]) -> list[str]:
 def drawn(written: Written, rows: Sequence[Fields]) -> list[Record]:
     """Return the records that are sent: all, or a seeded sample that does not depend on the records' order.
 
-    With `balance`, a record of each combination of values is drawn in turn, until `sample` records are drawn. Without
-    `sample`, as many records of each combination are drawn as the rarest combination has. A record without a value in a
-    column of `balance` is not drawn.
+    With `balance`, records are drawn in turn from each combination of values in the columns of `balance`. The draw ends
+    when `sample` records are drawn. If `sample` is not set, every combination gives the same number of records: the
+    size of the rarest combination. A record without a value in a column of `balance` is not drawn.
 
     Raises:
         ProbeError: two records have the same id, or there are too few records for the sample.

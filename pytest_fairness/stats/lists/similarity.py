@@ -143,7 +143,7 @@ def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: 
 
 
 def _numbered(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: int, variant: Variant) -> Ints:
-    """Return the codes of lists that are all different; see `_encoded`."""
+    """Return the integer codes of the items of each list; no list occurs twice in `lists`. See `_encoded`."""
     if variant == "normalized":
         cut = [[*dict.fromkeys(items[:k])] for items in lists]
     else:

@@ -73,6 +73,11 @@ def test_sizes_by_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert lines[1].split()[0] == "2"
     assert lines[1].endswith("openai:tiny")
     assert lines[3].split()[0] == "3"
+    assert lines[3].endswith("all targets")
+    assert lines[1].split()[2] == "kB"
+    with pytest.raises(SystemExit):
+        main(["store", "--store", str(path), "--prune", "soon"])
+    assert "must be a number of days, from 0 on, not 'soon'" in capsys.readouterr().err
 
 
 def test_old_responses_are_deleted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
