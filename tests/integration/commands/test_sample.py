@@ -118,7 +118,7 @@ def test_only_correct_answers_about_records_are_used(project: Project, capsys: p
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("kind: stereotype\ncases: [{name: x, prompt: tell}]\naudits: {regard: {model: a/b}}\n", "does not exist"),
+        ("kind: stereotype\ncases: [{name: x, prompt: tell}]\naudits: {regard: {model: a/b}}\n", "there is no store"),
         ("kind: nonsense\n", "unknown kind"),
     ],
 )

@@ -339,7 +339,9 @@ def test_any_details_give_a_page(details: dict[str, Json]) -> None:
 
 
 def test_a_run_without_items_gives_a_page() -> None:
-    assert "No audit ran" in html.report(report(), {})
+    page_without_items = html.report(report(), {})
+    assert "No audit ran" in page_without_items
+    assert 'href="#checks"' not in page_without_items, "there are no checks to skip to"
 
 
 def luminance(colour: str) -> float:
