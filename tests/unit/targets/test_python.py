@@ -6,6 +6,7 @@ import asyncio
 import functools
 import json
 import operator
+import re
 import sys
 import threading
 import time
@@ -122,7 +123,9 @@ def test_async_callables_run_on_the_loop_and_sync_ones_beside_it() -> None:
 
     ask(CallableTarget(on_loop, "app"))
     ask(CallableTarget(beside, "app"))
-    assert where == {"async": threading.current_thread().name, "sync": "fairness-target-1"}
+    assert where["async"] == threading.current_thread().name
+    # Opening the target used the first thread, which may still be busy.
+    assert re.fullmatch(r"fairness-target-[12]", where["sync"])
 
 
 def test_sync_calls_overlap_and_threads_are_reused() -> None:
