@@ -106,7 +106,7 @@ class Machine:
 
     @property
     def runs(self) -> bool:
-        """Whether the run has not ended."""
+        """Return whether the run has not ended."""
         return self.process.poll() is None
 
     def kill_and_restart(self, server: ChatServer) -> int:

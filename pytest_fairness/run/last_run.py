@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pytest_fairness.asking.store.result_cache import LAST_RUN
 from pytest_fairness.asking.store.store import Store
 from pytest_fairness.records import Json
 
-KEY = "last run"
 LEFT_OUT = ("examples", "suggestions")
 """Names of details that are not kept, because no exported table needs them."""
 
@@ -35,7 +35,7 @@ def keep(
         }
         for item in document["items"]
     ]
-    store.cache.put(KEY, {**document, "items": items, "trials": trials})
+    store.cache.put(LAST_RUN, {**document, "items": items, "trials": trials})
 
 
 def last_run(store: Store) -> dict[str, Json] | None:
@@ -50,4 +50,4 @@ def last_run(store: Store) -> dict[str, Json] | None:
     def read(document: Any) -> dict[str, Json]:
         return dict(document)
 
-    return store.cache.get(KEY, read)
+    return store.cache.get(LAST_RUN, read)

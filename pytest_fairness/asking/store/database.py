@@ -6,6 +6,7 @@ keys is one parameter: `key IN (SELECT value FROM json_each(?))`, with the keys 
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,16 +22,28 @@ Parameters = ParamSpec("Parameters")
 
 
 class Database(Closing):
-    """Database of a store; several threads and several processes can use it at once.
+    """Database of a store, with a connection for each thread; several processes can use it at once.
 
-    Attributes:
+    Args:
         name: name of the database in messages.
 
     Raises:
         StoreError: raised by every method if the database cannot be used.
     """
 
-    name: str
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._thread = threading.local()
+        self._lock = threading.Lock()
+        self._connections: list[Any] = []
+
+    def close(self) -> None:
+        """Close all connections; statements that still run in another thread fail."""
+        with self._lock:
+            connections, self._connections = self._connections, []
+        for connection in connections:
+            connection.close()
+        self._thread = threading.local()
 
     @abstractmethod
     def execute(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:

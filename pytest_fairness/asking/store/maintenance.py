@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 from pytest_fairness.asking.store.database import Database
-from pytest_fairness.asking.store.store import PAGE, Store
+from pytest_fairness.asking.store.result_cache import LAST_RUN
+from pytest_fairness.asking.store.store import RESPONSE_COLUMNS, Store, response_pages
 
-_COLUMNS = "key, run, target, request, response, created"
-_INSERT = f"INSERT INTO responses ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608 - a constant
+_INSERT = f"INSERT INTO responses ({RESPONSE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608 - a constant
 
 
 class Size(NamedTuple):
@@ -40,7 +39,7 @@ def copy_responses(source: Store, destination: Store) -> tuple[int, int]:
         The number of copied responses, and the number of responses in `source`.
     """
     copied = found = 0
-    for page in _pages(source.database):
+    for page in response_pages(source.database):
         copied += destination.write(partial(_insert_newer, destination.database, page))
         found += len(page)
     return copied, found
@@ -88,19 +87,10 @@ def prune(store: Store, *, older_than: float, target: str | None = None) -> int:
         ((count,),) = database.execute(f"SELECT count(*) FROM responses WHERE {where}", values)  # noqa: S608 - constants
         database.execute(f"DELETE FROM responses WHERE {where}", values)  # noqa: S608 - constants
         if target is None:
-            database.execute("DELETE FROM measurements WHERE created < ? AND key != 'last run'", (older_than,))
+            database.execute("DELETE FROM measurements WHERE created < ? AND key != ?", (older_than, LAST_RUN))
         return int(count)
 
     return store.write(delete)
-
-
-def _pages(database: Database) -> Iterator[list[Any]]:
-    """Yield the responses of a store in pages, so that few responses are in memory at once."""
-    query = f"SELECT sequence, {_COLUMNS} FROM responses WHERE sequence > ? ORDER BY 1 LIMIT ?"  # noqa: S608 - a constant
-    last = 0
-    while rows := database.execute(query, (last, PAGE)):
-        last = rows[-1][0]
-        yield [row[1:] for row in rows]
 
 
 def _insert_newer(database: Database, rows: list[Any]) -> int:

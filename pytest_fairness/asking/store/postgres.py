@@ -8,7 +8,6 @@ millisecond.
 from __future__ import annotations
 
 import functools
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, LiteralString, TypeVar
@@ -67,11 +66,8 @@ class PostgresDatabase(Database):
     """
 
     def __init__(self, url: DatabaseUrl) -> None:
-        self.name = str(url)
+        super().__init__(str(url))
         self._url = url
-        self._thread = threading.local()
-        self._lock = threading.Lock()
-        self._connections: list[psycopg.Connection[Any]] = []
         self._clock = 0.0
         self._closed = False
         try:
@@ -84,13 +80,9 @@ class PostgresDatabase(Database):
             raise
 
     def close(self) -> None:
-        """Close all connections; statements that still run in another thread fail."""
+        """Close all connections, and open no new ones; statements that still run in another thread fail."""
         self._closed = True
-        with self._lock:
-            connections, self._connections = self._connections, []
-        for connection in connections:
-            connection.close()
-        self._thread = threading.local()
+        super().close()
 
     def execute(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
         """Execute a statement, and return its rows."""

@@ -12,6 +12,8 @@ from pytest_fairness.records import Json
 
 T = TypeVar("T")
 
+LAST_RUN = "last run"
+"""Key of the report document of the last run; see `run.last_run`."""
 ANSWER_SET_KEPT = 86_400.0
 """Seconds after which stored answers are removed."""
 

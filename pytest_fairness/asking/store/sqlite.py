@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -40,11 +39,8 @@ class SqliteDatabase(Database):
     """
 
     def __init__(self, path: Path) -> None:
-        self.name = str(path)
+        super().__init__(str(path))
         self._path = path
-        self._thread = threading.local()
-        self._lock = threading.Lock()
-        self._connections: list[sqlite3.Connection] = []
         with self._explained_errors():
             _make_folder(path.parent)
             _keep_private(path)
@@ -54,14 +50,6 @@ class SqliteDatabase(Database):
             except BaseException:
                 self.close()
                 raise
-
-    def close(self) -> None:
-        """Close all connections; statements that still run in another thread fail."""
-        with self._lock:
-            connections, self._connections = self._connections, []
-        for connection in connections:
-            connection.close()
-        self._thread = threading.local()
 
     def execute(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
         """Execute a statement, and return its rows."""

@@ -29,6 +29,8 @@ T = TypeVar("T")
 
 FAILURE_KEPT = 86_400.0
 """Seconds after which a failed request is forgotten."""
+RESPONSE_COLUMNS = "key, run, target, request, response, created"
+"""Columns of the table of responses, without the sequence number."""
 PAGE = 1_000
 """Number of responses that are read from the database at once."""
 
@@ -138,11 +140,8 @@ class Store(Closing):
 
     def all_recorded(self) -> Iterator[Recorded]:
         """Yield all recorded responses with their requests, in the order of recording."""
-        columns = "sequence, key, target, request, response, created"
-        query = f"SELECT {columns} FROM responses WHERE sequence > ? ORDER BY 1 LIMIT ?"  # noqa: S608 - a constant
-        last = 0
-        while rows := self.database.execute(query, (last, PAGE)):
-            for last, key, target, request, response, created in rows:  # noqa: B007 - `last` is used after the loop
+        for page in response_pages(self.database):
+            for key, _, target, request, response, created in page:
                 with self.database.readable():
                     recorded = Recorded(key, target, decode_request(request), _response(response, created))
                 yield recorded
@@ -228,6 +227,15 @@ class Store(Closing):
             [key for _, key in answers],
             {key: message for _, key, message in failures},
         )
+
+
+def response_pages(database: Database) -> Iterator[list[Any]]:
+    """Yield rows of `RESPONSE_COLUMNS` in the order of recording, in pages, so that few are in memory at once."""
+    query = f"SELECT sequence, {RESPONSE_COLUMNS} FROM responses WHERE sequence > ? ORDER BY 1 LIMIT ?"  # noqa: S608 - a constant
+    last = 0
+    while rows := database.execute(query, (last, PAGE)):
+        last = rows[-1][0]
+        yield [row[1:] for row in rows]
 
 
 def _database(address: Path | DatabaseUrl) -> Database:
