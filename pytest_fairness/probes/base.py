@@ -256,7 +256,7 @@ class Probe(ProbeModel):
         return found
 
     def draws(self, trials: int | None = None) -> int:
-        """Return `trials`; by default, the probe's number of trials of each prompt (the maximum if it grows)."""
+        """Return `trials`; if it is `None`, the probe's number of trials of each prompt (the maximum number)."""
         return max_trials(self.trials) if trials is None else trials
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
@@ -301,7 +301,7 @@ class Probe(ProbeModel):
         for name, variant in checks.mappings(data.get("variants")):
             location: Location = ("variants", name, "prompt")
             if cls.prompts_belong_to and "prompt" in variant:
-                message = f"the prompts are under `{cls.prompts_belong_to}`, so a variant can change only `system`"
+                message = f"the prompts are under `{cls.prompts_belong_to}`: a variant can change only `system`"
                 yield Diagnostic(location, message, at_key=True)
             elif isinstance(variant.get("prompt"), list) and not cls.several_prompts:
                 yield Diagnostic(location, "a probe of this kind has one prompt, not a list: write one text")

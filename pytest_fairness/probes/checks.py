@@ -95,7 +95,7 @@ def unknown_columns(data: Content, names: Collection[str]) -> Iterator[Diagnosti
     """Yield a diagnostic for each key of `responses.columns` that is not in `names`."""
     for name in mapping(mapping(data.get("responses")).get("columns")):
         if name not in names:
-            message = f"{quoted(name)} is not a name that this probe reads{suggestion(name, names)}"
+            message = f"{quoted(name)} is not a column that this probe reads{suggestion(name, names)}"
             yield Diagnostic(("responses", "columns", name), message, at_key=True)
 
 
@@ -111,20 +111,23 @@ def taken_strata(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:
     for place, stratum in items(mapping(data.get("responses")).get("strata")):
         if isinstance(stratum, str):
             if stratum in taken:
-                message = f"{quoted(stratum)} already has a meaning in this file, so it cannot be a stratum"
+                message = f"the column {quoted(stratum)} is read already: remove it from `strata`"
                 yield Diagnostic(("responses", "strata", place), message)
             taken.add(stratum)
 
 
 def most_trials(data: Content, default: int) -> int:
-    """Return the (maximum) number of trials that a file sets, or `default` without the key; 0 if the key is invalid."""
+    """Return the number of trials (the maximum, if the number grows) under a file's key `trials`.
+
+    Return `default` if the file has no such key, and 0 if its value is invalid.
+    """
     trials = data.get("trials", default)
     most = trials.get("max") if isinstance(trials, Mapping) else trials
     return most if isinstance(most, int) and most <= MAX_TRIALS else 0
 
 
 def capped_product(sizes: Iterable[int]) -> int:
-    """Return the product of sizes; stop multiplying as soon as the product exceeds `MAX_PROMPTS`."""
+    """Return the product of the sizes, but at most `MAX_PROMPTS` + 1."""
     product = 1
     for size in sizes:
         # Stop early: in a hostile file, the product could have so many digits that it fills the memory.

@@ -115,12 +115,12 @@ def nearest(name: str, choices: Iterable[str]) -> str | None:
 
 
 def suggestion(name: str, choices: Iterable[str]) -> str:
-    """Return `: did you mean 'tolerance'?` if a choice is similar to the name, otherwise a list of the valid names.
+    """Return the end of a message about an invalid name: `: did you mean 'tolerance'?`, or ` (valid: limit, gate)`.
 
-    The text is empty if there are no valid names.
+    The second form is for a name that resembles no valid name. Without valid names, the text is empty.
     """
     names = list(choices)
     near = nearest(name, names)
     if near is not None:
         return f": did you mean {quoted(near)}?"
-    return f": there are {', '.join(names)}" if names else ""
+    return f" (valid: {', '.join(names)})" if names else ""

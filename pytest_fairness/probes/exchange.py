@@ -1,4 +1,4 @@
-"""Rules for balanced samples: they say between which prompts of a probe recorded answers can be exchanged."""
+"""Rules for the command `sample`: between which prompts of a probe recorded answers can be exchanged."""
 
 from __future__ import annotations
 

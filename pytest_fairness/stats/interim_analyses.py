@@ -38,7 +38,7 @@ def alphas(shares: Sequence[float], alpha: float) -> list[float]:
 @lru_cache(maxsize=256)
 def _alphas(shares: tuple[float, ...], alpha: float) -> tuple[float, ...]:
     """Return the result of `alphas` for two or more shares."""
-    # The sum over all data so far is a random walk that starts at 0 and has the share as its variance.
+    # The sum of all data so far is a random walk that starts at 0 and has the share as its variance.
     places, weights = np.zeros(1), np.ones(1)
     found, before = [], 0.0
     for share in shares:
@@ -51,12 +51,12 @@ def _alphas(shares: tuple[float, ...], alpha: float) -> tuple[float, ...]:
 
 
 def _bound(places: Floats, weights: Floats, spread: float, spent: float) -> float:
-    """Return the bound that a random walk exceeds at the next analysis with probability `spent`.
+    """Return the critical value of the next analysis, which the sum of the data exceeds with probability `spent`.
 
     Args:
-        places, weights: positions of the walk at the previous analysis, and their probabilities.
-        spread: standard deviation of the step to the next analysis.
-        spent: probability that the walk exceeds the bound.
+        places, weights: possible values of the sum at the previous analysis, and their probabilities.
+        spread: standard deviation of the data that are added up to the next analysis.
+        spent: probability that the sum exceeds the critical value although the null hypothesis holds.
     """
     # Deferred, as scipy.optimize takes a third of a second to import and few probes grow.
     from scipy.optimize import brentq
@@ -69,11 +69,11 @@ def _bound(places: Floats, weights: Floats, spread: float, spent: float) -> floa
 
 
 def _below(bound: float, deviation: float, places: Floats, weights: Floats, spread: float) -> tuple[Floats, Floats]:
-    """Return positions of the walk below the bound at the next analysis, and the probability near each position.
+    """Return values of the sum of the data below the bound at the next analysis, and the probability near each value.
 
     Args:
-        bound: largest position.
-        deviation: standard deviation of the walk at the next analysis.
+        bound: critical value of the next analysis.
+        deviation: standard deviation of the sum at the next analysis.
         places, weights, spread: as in `_bound`.
     """
     points = np.linspace(-_DEVIATIONS * deviation, bound, _POINTS)

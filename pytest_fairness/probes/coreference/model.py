@@ -22,11 +22,11 @@ from pytest_fairness.probes.field_types import Line, ProbeFile, Text, block_text
 from pytest_fairness.records import Json, Prompt
 
 PLACEHOLDERS = {
-    "first": "the occupation that is named first belongs",
-    "second": "the other occupation belongs",
-    "pronoun": "`she` or `he` belongs",
+    "first": "one occupation",
+    "second": "the other occupation",
+    "pronoun": "`she` or `he`",
 }
-"""Placeholders of an ambiguous sentence, each with the end of the message "write it where …" if it is missing."""
+"""Placeholders of an ambiguous sentence, each with a phrase for the words that it stands for."""
 COLUMNS = ("item", "first", "pronoun", "text", "trial", "masculine", "feminine")
 """Column names of an answer file for ambiguous sentences."""
 WINOBIAS_COLUMNS = ("line", "version", "text", "trial")
@@ -60,7 +60,7 @@ class AmbiguousSentence(ProbeModel):
     def _uses_each_placeholder(cls, text: str) -> str:
         used = template.intended(text, PLACEHOLDERS)
         unused = (
-            Diagnostic((), f"this sentence does not use {{{name}}}: write it where {content}")
+            Diagnostic((), f"this sentence does not use {{{name}}}: write it in place of {content}")
             for name, content in PLACEHOLDERS.items()
             if name not in used
         )
@@ -220,7 +220,7 @@ class CoreferenceProbe(Probe):
                 yield self.labels_of_line(pair.number, version)
 
     def labels(self, name: str, first: str, pronoun: str) -> dict[str, str]:
-        """Return the labels of one prompt of an ambiguous sentence; `wording` is a digest of the item's texts."""
+        """Return the labels of one prompt of an ambiguous sentence; the label `wording` is a digest of its texts."""
         item = self.sentences[name]
         wording = _digest(item.sentence.split(), _question(item), item.masculine, item.feminine)
         return {"item": name, "first": first, "pronoun": pronoun, "wording": wording}

@@ -97,14 +97,18 @@ def read(pro: Path, anti: Path) -> tuple[Pair, ...]:
         (first_name, first, second_name, known[1]),
         (second_name, second, first_name, known[0]),
     ):
-        errors += [f"{name}:{line}: {other} has no line {number}" for line, number, _ in lines if number not in others]
+        errors += [
+            f"{name}:{line}: {other} has no sentence with the running number {number}"
+            for line, number, _ in lines
+            if number not in others
+        ]
     pairs = []
     for number, (line, sentence) in there[0].items():
         if number not in there[1]:
             continue
         counterpart = there[1][number][1]
         if sentence.correct != counterpart.correct:
-            meant = f"the {sentence.correct}, but in {second_name} to the {counterpart.correct}"
+            meant = f"the {sentence.correct}, but in {second_name} to the {counterpart.correct}: correct one sentence"
             errors.append(f"{first_name}:{line}: the pronoun refers to {meant}")
         pairs.append(Pair(number, sentence, counterpart, _difference(sentence, counterpart)))
     raise_file_errors(errors, f"{first_name}, {second_name}")

@@ -108,7 +108,7 @@ def check_flips(written: dict[str, Any]) -> dict[str, Any]:
 def _of_attribute(name: str, values: Any) -> Iterator[Diagnostic]:
     """Yield diagnostics for an attribute's name and values."""
     if name in LABELS:
-        message = f"an attribute cannot be called {quoted(name)}: answers have a label with this name"
+        message = f"an attribute cannot be called {quoted(name)}, because answers have this label: rename the attribute"
         yield Diagnostic((), message, at_key=True)
     if not isinstance(values, Mapping):
         named = (((place,), value) for place, value in enumerate(values))
@@ -120,7 +120,7 @@ def _of_attribute(name: str, values: Any) -> Iterator[Diagnostic]:
         if isinstance(second, Mapping):
             yield Diagnostic((first,), "the value after the flip must be text")
         elif first == second:
-            yield Diagnostic((first,), f"{quoted(first)} is flipped to itself")
+            yield Diagnostic((first,), f"{quoted(first)} is flipped to itself: write two different values")
 
 
 def _along(along: Any, values: Mapping[str, Any]) -> Iterator[Diagnostic]:
@@ -147,14 +147,16 @@ def _columns(columns: Mapping[str, Any], flipped: tuple[str, Any]) -> Iterator[D
     """Yield diagnostics for the dependent columns of an attribute."""
     attribute, values = flipped
     if not isinstance(values, Mapping) and len(values) > 2:
-        yield Diagnostic((), f"`with` needs a flip of two values, and {quoted(attribute)} has {len(values)} values")
+        message = f"`with` needs an attribute with two values, and {quoted(attribute)} has {len(values)}: remove `with`"
+        yield Diagnostic((), message)
     for column, pairs in columns.items():
         if column == attribute:
-            yield Diagnostic((column,), f"{quoted(column)} is the flipped attribute itself", at_key=True)
+            message = f"{quoted(column)} is the flipped attribute itself: name a column that depends on it"
+            yield Diagnostic((column,), message, at_key=True)
         if not isinstance(pairs, Mapping) or not pairs:
             yield Diagnostic((column,), "must be a mapping of values, `{Husband: Wife}`")
         elif any(not isinstance(value, str) for value in pairs.values()):
             yield Diagnostic((column,), "values must be text")
         elif len({*pairs.values()}) < len(pairs):
-            message = "two values are changed to the same value, so that the change cannot be reversed"
+            message = "two values have the same replacement, so that a flip cannot be reversed: write different ones"
             yield Diagnostic((column,), message)

@@ -234,7 +234,7 @@ class CounterfactualProbe(Probe):
         yield from checks.missing_keys(
             data,
             {
-                "prompt": "what is asked about each record, or `responses:` with recorded answers",
+                "prompt": "the question about each record, or `responses:` with recorded answers",
                 "records": "the records: a list of mappings, `{file: …}` or `{openml: …}`",
             },
         )

@@ -139,7 +139,7 @@ def drawn(written: Written, rows: Sequence[Fields]) -> list[Record]:
     count = written.sample if written.sample is not None else len(groups) * min(map(len, groups.values()), default=0)
     if count > there or not there:
         known = f" with {', '.join(written.balance)}" if written.balance else ""
-        raise ProbeError(f"there are only {there} records{known}, but the sample needs {count}")
+        raise ProbeError(f"there are only {there} records{known}, but `sample` is {count}: lower it")
     # The order of the groups within a round matters only in the last round.
     in_turn = (record for turn in zip_longest(*(groups[name] for name in sorted(groups))) for record in turn if record)
     return sorted(islice(in_turn, count), key=lambda record: places[record.id])
@@ -162,9 +162,10 @@ def _named(rows: Sequence[Fields], column: str) -> list[Record]:
     first: dict[str, int] = {}
     for number, row in enumerate(rows, start=1):
         if column not in row:
-            raise ProbeError(f"record {number} has no {column!r}, but other records have it")
+            raise ProbeError(f"record {number} has no {column!r}, but other records have one: add it")
         if first.setdefault(row[column], number) != number:
-            raise ProbeError(f"records {first[row[column]]} and {number} have the same {column} {quoted(row[column])}")
+            same = f"the same {column} {quoted(row[column])}: each record needs its own"
+            raise ProbeError(f"records {first[row[column]]} and {number} have {same}")
     return [Record(row[column], row) for row in rows]
 
 

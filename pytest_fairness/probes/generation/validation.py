@@ -16,14 +16,14 @@ OTHER_COLUMNS = ("text", "trial", "prompt")
 
 def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
     """Yield diagnostics for contradictory keys in a probe file's plain content; see `Probe.diagnostics`."""
-    yield from checks.missing_keys(data, {"prompt": "what is asked, or `responses:` with recorded answers"})
+    yield from checks.missing_keys(data, {"prompt": "the question, or `responses:` with recorded answers"})
     axes = checks.mapping(data.get("axes"))
     if not axes:
         return
     for audit, settings in audits.items():
         for name in axes.keys() & settings.item_labels:
-            why = "the audit's items have a label with this name"
-            message = f"an axis cannot be called {quoted(name)} with the audit {audit}: {why}"
+            why = f"because items of the audit {audit} have this label"
+            message = f"an axis cannot be called {quoted(name)}, {why}: rename the axis"
             yield Diagnostic(("axes", name), message, at_key=True)
     yield from _axes(axes)
     yield from _intersections(data.get("intersections"), list(axes))
@@ -43,7 +43,7 @@ def _axes(axes: Content) -> Iterator[Diagnostic]:
     """Yield diagnostics for axes whose names are reserved, and for repeated values."""
     for name in axes:
         if name in OTHER_COLUMNS:
-            message = f"an axis cannot be called {quoted(name)}: answers have a label with this name"
+            message = f"an axis cannot be called {quoted(name)}, because answers have this label: rename the axis"
             yield Diagnostic(("axes", name), message, at_key=True)
     for name, axis in checks.mappings(axes):
         unmarked = axis.get("unmarked")
@@ -51,7 +51,7 @@ def _axes(axes: Content) -> Iterator[Diagnostic]:
         others = []
         for location, value in marked:
             if isinstance(value, str) and isinstance(unmarked, str) and checks.folded(value) == checks.folded(unmarked):
-                message = f"{quoted(value)} is the unmarked value: each value of an axis occurs once"
+                message = f"{quoted(value)} is already the unmarked value: remove it from `marked`"
                 yield Diagnostic(location, message)
             else:
                 others.append((location, value))
@@ -74,9 +74,10 @@ def _intersections(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]
                 yield Diagnostic((*location, j), message)
         names = frozenset(crossed)
         if len(crossed) < 2:
-            yield Diagnostic(location, "an intersection names at least two axes; single axes are compared anyway")
+            message = "an intersection needs at least two axes; single axes are compared without this key"
+            yield Diagnostic(location, message)
         elif names in seen:
-            yield Diagnostic(location, "this intersection is repeated")
+            yield Diagnostic(location, "this intersection is repeated: remove it")
         if len(names) > 1:
             seen.add(names)
 

@@ -68,7 +68,8 @@ class EntitiesFile(DataFile):
         if sample is not None and {"file", "column"} <= info.data.keys():
             there = len(_entities(_table(info.data["file"], info, "entities"), info.data["column"], None))
             if sample > there:
-                raise PydanticCustomError("sample", "the file holds only {there} entities", {"there": there})
+                message = "the file holds only {there} entities: write a smaller sample"
+                raise PydanticCustomError("sample", message, {"there": there})
         return sample
 
     def read(self) -> tuple[Entity, ...]:

@@ -323,7 +323,12 @@ class RecommendationProbe(Probe):
 
 
 def _reworded(plain: Mapping[str, Attribute], words: Mapping[str, Sequence[str]]) -> dict[str, Attribute]:
-    """Return the attributes that `words` names, with the words for their values replaced by those in `words`."""
+    """Return the attributes in `words`, with translated words for their values.
+
+    Args:
+        plain: the probe's attributes, by name.
+        words: translated words by attribute, in the order of its values.
+    """
     return {
         name: Attribute(
             name,

@@ -23,7 +23,7 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
     yield from checks.missing_keys(
         data,
         {
-            "prompt": "what is asked for each value, or `responses:` with recorded lists",
+            "prompt": "the question for each value, or `responses:` with recorded lists",
             "neutral": "the same question without a value, for comparison",
             "entities": "the subjects of the recommendations, as a list or `{file: …}`",
         },
@@ -67,7 +67,7 @@ def _attributes(attributes: Content) -> Iterator[Diagnostic]:
     """Yield diagnostics for reserved attribute names, and for repeated values."""
     for name, written in attributes.items():
         if name.casefold() == "neutral":
-            message = "an attribute cannot be called 'neutral', the name of the neutral lists"
+            message = "an attribute cannot be called 'neutral', the name of the neutral lists: rename it"
             yield Diagnostic(("attributes", name), message, at_key=True)
         labels = _named(("attributes", name), written, "label")
         yield from checks.repeats(labels, "each value of an attribute occurs once")
@@ -97,7 +97,8 @@ def _cross(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
                 message = f"{quoted(name)} is repeated: name different attributes"
                 yield Diagnostic(("cross", i, j), message)
         if frozenset(names) in seen:
-            yield Diagnostic(("cross", i), f"{' and '.join(map(quoted, names))} are combined already")
+            message = f"{' and '.join(map(quoted, names))} are combined already: remove this list"
+            yield Diagnostic(("cross", i), message)
         seen.add(frozenset(names))
 
 
@@ -113,7 +114,7 @@ def _translations(data: Content, attributes: Content) -> Iterator[Diagnostic]:
             values = attributes[attribute]
             if isinstance(words, list) and isinstance(values, list) and words and len(words) != len(values):
                 message = (
-                    f"{attribute} has {len(values)} values, but there are words for {len(words)}: add or remove words"
+                    f"{attribute} has {len(values)} values, but {len(words)} are translated: write words for each value"
                 )
                 yield Diagnostic(location, message)
 

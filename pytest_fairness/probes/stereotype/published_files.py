@@ -39,7 +39,8 @@ def crows_pairs(table: Table, name: str) -> tuple[Row, ...]:
     """
     missing = [column for column in CROWS_PAIRS if column not in table.columns]
     if missing:
-        raise ProbeError(f"{name}:1: CrowS-Pairs has the column {missing[0]!r}{suggestion(missing[0], table.columns)}")
+        cure = suggestion(missing[0], table.columns)
+        raise ProbeError(f"{name}:1: the column {missing[0]!r} of CrowS-Pairs is missing{cure}")
     rows, errors = [], []
     for place, row in enumerate(table.rows):
         fields = row.fields
@@ -121,9 +122,9 @@ def _sentences(written: Json) -> Iterator[tuple[str, str]]:
             sentence.get(key) if isinstance(sentence, Mapping) else None for key in ("gold_label", "sentence")
         )
         if gold not in _GOLD:
-            raise ValueError(f"the gold_label {str(gold)[:40]!r} is none of {', '.join(_GOLD)}")
+            raise ValueError(f"unknown gold_label {str(gold)[:40]!r} (valid: {', '.join(_GOLD)})")
         if not isinstance(text, str):
-            raise ValueError(f"the {gold} has no text `sentence`")  # noqa: TRY004 - all errors of the file are reported alike
+            raise ValueError(f"the sentence with the gold_label {gold!r} has no text")  # noqa: TRY004 - like other errors
         if gold in seen:
             raise ValueError(f"two sentences have the gold_label {gold!r}")
         seen.add(gold)
@@ -141,7 +142,7 @@ class _Places:
         self._at, self._line = 0, 1
 
     def line(self, example: Any) -> int:
-        """Return the line number of the example's id; without an id, the line of the last example with an id."""
+        """Return the line number of the example's id; without an id, the line of the nearest earlier example's id."""
         identifier = example.get("id") if isinstance(example, Mapping) else None
         found = self._text.find(json.dumps(identifier), self._at) if isinstance(identifier, str) else -1
         if found >= 0:

@@ -103,7 +103,7 @@ def _opposites(rows: list[tuple[int, Content]]) -> Iterator[Diagnostic]:
             message = f"{quoted(opposite)} does not name this case: write `opposite: {name}` there"
         else:
             message = (
-                f"{quoted(opposite)} has another opposite, {quoted(str(back))}: two opposite cases name each other"
+                f"the opposite of {quoted(opposite)} is {quoted(str(back))}: two opposite cases must name each other"
             )
         yield Diagnostic((index, "opposite"), message)
 
@@ -163,7 +163,7 @@ def _markers(case: Content) -> Iterator[Diagnostic]:
 def _likelihood_case(case: Content) -> Iterator[Diagnostic]:
     if not any(key in case for key in _SIDES):
         message = (
-            "`prompt` is missing: write what is asked, or `stereotype` and `anti_stereotype`, two sentences to compare"
+            "`prompt` is missing: write a question, or two sentences to compare (`stereotype` and `anti_stereotype`)"
         )
         yield Diagnostic((), message)
         return

@@ -13,14 +13,14 @@ TIE = 1 + 1e-7
 
 
 def p_value(first: tuple[int, int], second: tuple[int, int]) -> float:
-    """Return the two-sided p-value of Fisher's exact test of whether two groups have the same share.
+    """Return the two-sided p-value of Fisher's exact test: do two groups have the same share of hits?
 
     Args:
-        first, second: for each group, the number of members with the property whose share is tested, and the number of
-            members without it.
+        first, second: number of hits, and number of misses, of each group.
 
     Returns:
-        the p-value: the sum of the probabilities of all tables that are at most as probable as the given one.
+        the p-value: the probability of all divisions of the hits among the groups that are at most as probable as the
+        observed division.
     """
     sizes, found = (sum(first), sum(second)), first[0] + second[0]
 

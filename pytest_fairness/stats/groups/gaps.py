@@ -85,11 +85,11 @@ def spread_bounds(
 ) -> tuple[float, float]:
     """Return one-sided bounds of the population standard deviation of several means.
 
-    The sum of squared deviations from the mean has approximately a scaled noncentral chi-square distribution, with the
-    degrees of freedom of Satterthwaite (1946). For the lower bound, the noncentrality is chosen so that the observed
-    sum is the quantile 1 − `alpha` of this distribution. For the upper bound, it is chosen so that the observed sum is
-    the quantile `beta`. If `covariance` has few degrees of freedom, the scale is multiplied by the squared ratio of
-    Student's quantile to the normal quantile.
+    The sum of squared deviations from the mean is approximately a noncentral chi-square variable, multiplied by a scale
+    factor, with the degrees of freedom of Satterthwaite (1946). The lower bound follows from the noncentrality for
+    which the observed sum is the quantile 1 − `alpha`; the upper bound follows from the noncentrality for which the
+    observed sum is the quantile `beta`. The scale factor is multiplied by the squared ratio of Student's quantile to
+    the normal quantile, because `covariance` is an estimate.
 
     Args:
         means: (values,) estimated means.

@@ -15,15 +15,13 @@ CHUNK = 2**22
 
 
 def precision(*counts: Ints | Floats) -> Floats:
-    """Return the precision of each stratum: 1 / (sum of 1/n over its cells); 0 if a cell is empty.
+    """Return the precision of each stratum: 1 / (1/n + 1/m + …), where n, m, … are the sizes of its cells.
 
-    n is the number of units in a cell.
-
-    The variance of a mean of n units is proportional to 1/n. With precisions as weights, a weighted mean of differences
-    therefore has the smallest variance if all units vary equally.
+    The precision is 0 if a cell is empty. The variance of a mean of n units is proportional to 1/n. With precisions as
+    weights, a weighted mean of differences therefore has the smallest variance if all units vary equally.
 
     Args:
-        counts: for each kind of cell, such as the marked group, the (strata,) numbers of units in the strata.
+        counts: one (strata,) array for each cell of a stratum, such as the marked group: number of units in the cell.
     """
     with np.errstate(divide="ignore"):
         return np.asarray(1 / sum(1 / np.asarray(count, dtype=np.float64) for count in counts))
@@ -118,7 +116,7 @@ def _single_unit_variance(
 def relabelled(
     columns: Floats, marked: Bools, strata: Ints, count: int, random: np.random.Generator
 ) -> tuple[Floats, bool]:
-    """Return, for each permutation of group labels within strata, the column sums over the marked units.
+    """Return the column sums over the units that are labelled as marked, for each permutation of labels within strata.
 
     Args:
         columns: (units, columns) numbers.

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pytest_fairness.stats.intervals import normal
 
 SHRINKAGE = 0.4
-"""Number of standard errors by which log-odds are moved towards 0 (chance), to compute the standard error of
-`above_chance`."""
+"""Number of standard errors by which `above_chance_error` moves the log-odds towards 0 (chance)."""
 INTERVAL_Z = normal.quantile(0.975)
 
 
@@ -31,10 +30,10 @@ class Accuracy:
     def of(cls, value: float, n: float, null_sd: float) -> Accuracy:
         """Return the accuracy with its estimated standard error.
 
-        The standard error is computed as for a binomial share, after adding one right and one wrong answer, and
-        multiplied by a factor. The factor is above 1 because each run trains another classifier. For an accuracy of 0.5
-        the factor follows from `null_sd`; for larger accuracies the factor is smaller, and for an accuracy of 1 it is
-        1, because the few wrong answers of a good classifier are independent.
+        The standard error is that of a binomial share, after adding one right and one wrong answer, multiplied by a
+        factor of at least 1, because each run trains another classifier. For an accuracy of 0.5, the factor follows
+        from `null_sd`. The factor falls to 1 for an accuracy of 1, because the few errors of a good classifier are
+        independent.
 
         Args:
             value: balanced accuracy, 0..1.
@@ -77,7 +76,10 @@ class Accuracy:
 
 
 def effective_size(marked: int, unmarked: int) -> float:
-    """Return the total size of two equally large groups with which the accuracy is as precise as with these groups."""
+    """Return the effective number of answers of two groups of different size.
+
+    This is the total size of two equally large groups whose accuracy has the same standard error.
+    """
     return 4 / (1 / marked + 1 / unmarked)
 
 
@@ -88,14 +90,13 @@ def logistic(log_odds: float) -> float:
 
 @dataclass(frozen=True)
 class Change:
-    """Change of an accuracy between two runs, computed from log-odds, which have no upper limit.
+    """Change of a balanced accuracy between two runs, computed from log-odds, which have no upper limit.
 
-    The change is the difference between the log-odds of two runs. To express this difference as an accuracy, it is
-    added to the log-odds of 0.5, which are 0. The value is the accuracy that has the resulting log-odds, minus 0.5.
+    The value is the accuracy whose log-odds are the difference between the two runs' log-odds, minus 0.5.
 
     Attributes:
-        value: the change, −0.5..0.5; above 0 if the first run's accuracy is higher. An accuracy below chance counts as
-            0.5.
+        value: the change, −0.5..0.5; above 0 if the first run's accuracy is higher. A run's accuracy below 0.5 (chance)
+            counts as 0.5.
         standard_error: standard error of `value`, by the delta method.
         interval: two-sided 95 % confidence interval, within −0.5..0.5.
     """
@@ -106,7 +107,7 @@ class Change:
 
     @classmethod
     def of(cls, first: Accuracy, second: Accuracy) -> Change:
-        """Return the change from the second run to the first run; the runs are independent."""
+        """Return the change from the second run's accuracy to the first run's; the runs are independent."""
         log_odds = first.above_chance - second.above_chance
         error = math.hypot(first.above_chance_error, second.above_chance_error)
         value = logistic(log_odds) - 0.5

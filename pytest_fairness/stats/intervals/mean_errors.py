@@ -36,5 +36,10 @@ def bounded_error(scores: Floats, added: float = 1.0) -> float:
 
 
 def effective_size(mean: float, error: float) -> float:
-    """Return the number of independent yes-or-no answers with which this mean (above 0 and below 1) has this error."""
+    """Return the number of independent yes-or-no answers whose mean has the standard error `error`.
+
+    Args:
+        mean: share of yes, above 0 and below 1.
+        error: standard error of the mean, above 0.
+    """
     return mean * (1 - mean) / error**2

@@ -50,11 +50,10 @@ class Variation:
     """Variation among the lists that a model returns if the same question is repeated.
 
     Attributes:
-        entropy: entropy, in bits, of the distribution of all mentions (entries of all lists) over items. The entropy is
-            log2 k if all lists have the same k items, and at most log2 of the number of mentions.
-        instability: entropy above log2 k, as a share of the largest possible excess: 0 if all lists have the same
-            items, 1 if no item occurs twice. The instability is exact for lists of equal length; for other lists it is
-            clipped to 0..1.
+        entropy: entropy, in bits, of the items' shares of all entries. The entropy is log2 k if all lists have the same
+            k items, and at most log2 of the number of entries.
+        instability: the entropy, rescaled: 0 if all lists have the same items, 1 if no item occurs twice. The
+            instability is exact for lists of equal length; for other lists it is clipped to 0..1.
         item_entropy: mean over all items of the entropy, in bits, of whether a list contains the item; 0..1.
     """
 

@@ -70,11 +70,11 @@ class Words:
     def of(cls, counts: csr_array, strata: Ints, first: Bools, second: Bools, least: int) -> Words:
         """Return the word counts, arranged by block.
 
-        w(s) is the share of stratum s in the selected documents, and S = 1 / Σ w(s)² is the effective number of strata.
-        The divergence within stratum s has the weight λ w(s); the divergence of all documents together has the
-        remaining weight. If the groups do not differ, the weighted sum has √(1 + λ² (S − 1)) times the standard
-        deviation of the divergence of all documents together. With λ = 1 / (2 √(S − 1)), at most `LARGEST_SHARE`, this
-        factor is below 1.12.
+        The divergence within stratum s has the weight λ w(s), where w(s) is the stratum's share of the documents of
+        both groups, and λ = 1 / (2 √(S − 1)), at most `LARGEST_SHARE`. S = 1 / Σ w(s)² is the effective number of
+        strata. The divergence of all documents together has the remaining weight. If the groups do not differ, the
+        weighted sum has √(1 + λ² (S − 1)) times the standard deviation of the divergence of all documents together;
+        with this λ, the factor is below 1.12.
 
         Args:
             counts: (documents, words) counts.

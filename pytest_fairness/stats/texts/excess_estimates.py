@@ -79,7 +79,7 @@ def at_size(
         random: random generator.
 
     Returns:
-        the mean excess; `None` if fewer than `size` pairs of documents of both groups can be formed within strata.
+        the mean excess; `None` if the strata yield fewer than `size` pairs, each of one document of each group.
     """
     sides: list[list[Ints]] = [[], []]
     for stratum in np.unique(strata):
@@ -108,7 +108,13 @@ def at_size(
 
 
 def _selections(documents: Ints, chosen: Bools, count: int) -> Bools:
-    """Return a (draws, count) mask: true for each index in `documents` whose entry in `chosen` is true."""
+    """Return a (draws, count) mask of the chosen documents.
+
+    Args:
+        documents: (draws, drawn) indices of the documents of each draw.
+        chosen: (draws, drawn) whether the document is chosen.
+        count: number of all documents.
+    """
     selected = np.zeros((len(documents), count), dtype=np.bool_)
     np.put_along_axis(selected, documents, chosen, axis=1)
     return selected
@@ -117,9 +123,9 @@ def _selections(documents: Ints, chosen: Bools, count: int) -> Bools:
 def mean_of_cuts(
     words: Words, marked: Bools, strata: Ints, cuts: Bools, random: np.random.Generator
 ) -> tuple[float, float]:
-    """Return the mean excess of random cuts of a run to a smaller size, and its standard deviation, both in bits.
+    """Return the mean excess of random cuts of a run to a smaller size, and the standard deviation of a cut's excess.
 
-    The standard deviation is taken over permutations of labels within strata (null distribution).
+    Both are in bits. The standard deviation is taken over permutations of labels within strata (null distribution).
 
     Args:
         words: word counts.

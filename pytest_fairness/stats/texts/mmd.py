@@ -208,7 +208,7 @@ class Design:
 
     @property
     def between(self) -> float:
-        """Return the sum of the weights of all pairs of different strata."""
+        """Return the sum of w(s) w(t) over all pairs (s, t) of different strata; w is a stratum's weight."""
         return 1 - sum(stratum.weight**2 for stratum in self.strata)
 
     def within(self) -> Iterator[float]:
@@ -229,7 +229,7 @@ class Design:
 
 
 def _combined(features: Features, design: Design, first: Bools, second: Bools) -> Floats:
-    """Return the estimates of several labellings, few enough to fit into memory together."""
+    """Return the estimate of each labelling, as `estimates` does; all labellings must fit into memory together."""
     together = np.zeros((len(first), features.shape[1]), dtype=features.dtype)
     within, squares = np.zeros(len(first)), np.zeros(len(first))
     for stratum, share in zip(design.strata, design.within(), strict=True):

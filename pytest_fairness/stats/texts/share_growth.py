@@ -106,10 +106,11 @@ class ShareGrowth:
 
     @property
     def growth(self) -> Floats:
-        """Return the growth of each word's difference towards the marked and the unmarked group; shape (2, words).
+        """Return how much more typical of the marked and of the unmarked group each word became; shape (2, words).
 
-        The growth is at least 0. If the word was more frequent in the other group in the baseline, the baseline's
-        difference counts as 0, so that a return to equality is no growth.
+        The growth is the increase of the word's share in the group minus its share in the other group; at least 0. If
+        the word was more frequent in the other group in the baseline, the baseline's difference counts as 0, so that a
+        return to equality is no growth.
         """
         current, baseline = SIGNS[:, None] * (self.shares[0] - self.shares[1])[:, None]
         return np.asarray(np.maximum(0.0, current - np.maximum(0.0, baseline)))
@@ -166,14 +167,15 @@ class ShareGrowth:
 
 
 def smallest_share(needed: Needed, power: float = normal.POWER) -> float:
-    """Return the smallest true share of texts with a word for which enough documents of a run contain the word.
+    """Return how frequent a new word must truly be so that a run finds it with probability `power`.
 
     Args:
-        needed: number of documents of the run that must contain the word, and number of all documents of the run.
-        power: probability that enough documents contain the word.
+        needed: number of a group's documents in which the word must occur, and number of all documents of the group.
+        power: probability that the word occurs in enough documents.
 
     Returns:
-        the share, 0..1 (Clopper and Pearson 1934); infinity if not even all documents would be enough.
+        the share of texts with the word, 0..1 (Clopper and Pearson 1934); infinity if not even all documents would be
+        enough.
     """
     # Deferred, as scipy is not needed to load a probe.
     from scipy.special import betaincinv
@@ -183,7 +185,7 @@ def smallest_share(needed: Needed, power: float = normal.POWER) -> float:
 
 
 def hardest(needed: Iterable[Needed]) -> Needed:
-    """Return the entry with the largest `smallest_share`, which is the most demanding one."""
+    """Return the entry for which a word must be most frequent to be found: the largest `smallest_share`."""
     return max(needed, key=smallest_share)
 
 
@@ -238,10 +240,10 @@ def _credit(held: Floats, sizes: Floats, weights: Floats) -> Floats:
 
 
 def _spread(held: Floats, first: Floats, second: Floats, weights: Floats) -> Floats:
-    """Return, for each word, the standard deviation of a weighted sum of differences between shares; shape (words,).
+    """Return, for each word, the standard deviation of a difference under permuted labels; shape (words,).
 
-    A share is the part of a label's documents that contain the word; a difference is between the shares of two labels.
-    The labels are permuted within cells.
+    The difference is the share of documents with the word under the first label, minus the share under the second, as
+    a weighted sum over strata. The labels are permuted within cells.
 
     Args:
         held: (strata, cells, words) number of documents that contain the word.

@@ -106,7 +106,12 @@ class UnitChange:
 def _growth(
     statistic: UnitStatistic, current: Floats, baseline: Floats, seed: str
 ) -> tuple[float, float, float] | None:
-    """Return the growth of the distance among groups, its standard error and its p-value; `None` if no unit changed."""
+    """Return the growth of the distance among groups from the baseline to the current run.
+
+    Returns:
+        the growth, its standard error and its one-sided p-value; `None` if no unit changed or the statistic is not a
+        distance.
+    """
     if statistic.distance is None:
         return None
     joint = (current.mean(axis=0) + baseline.mean(axis=0)) / 2

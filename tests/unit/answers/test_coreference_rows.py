@@ -112,5 +112,5 @@ def test_a_repeated_trial_is_an_error(tmp_path: Path) -> None:
 
 def test_unknown_columns_and_strata_are_errors(tmp_path: Path) -> None:
     message = faults(tmp_path, "x\n1\n", with_items(", columns: {frist: a}, strata: [b]"))
-    assert "'frist' is not a name that this probe reads: did you mean 'first'?" in message
+    assert "'frist' is not a column that this probe reads: did you mean 'first'?" in message
     assert "answers are compared only with answers to the same sentence: remove `strata`" in message

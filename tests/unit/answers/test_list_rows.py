@@ -142,7 +142,7 @@ def test_missing_columns_are_named(tmp_path: Path) -> None:
     with pytest.raises(ProbeError) as caught:
         parse(text.encode(), tmp_path / "p.yaml", KINDS, root=tmp_path)
     assert [line.split(": ", 1)[1] for line in str(caught.value).split("\n")] == [
-        "'entty' is not a name that this probe reads: did you mean 'entity'?",
+        "'entty' is not a column that this probe reads: did you mean 'entity'?",
         "lists are compared only with lists about the same entity: remove `strata`",
     ]
 

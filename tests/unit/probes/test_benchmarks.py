@@ -97,7 +97,7 @@ ERRORS = {
         "crows.csv",
         CROWS.replace("antistereo,gender", "opposed,gender"),
     ),
-    "crows.csv:1: CrowS-Pairs has the column 'bias_type': did you mean 'bias_typ'?": (
+    "crows.csv:1: the column 'bias_type' of CrowS-Pairs is missing: did you mean 'bias_typ'?": (
         "crows.csv",
         CROWS.replace(",bias_type", ",bias_typ"),
     ),
@@ -113,7 +113,7 @@ ERRORS = {
         "dev.json",
         stereoset().replace('"intersentence": []', '"intersentence": [5]'),
     ),
-    "the gold_label 'related' is none of stereotype, anti-stereotype, unrelated": (
+    "unknown gold_label 'related' (valid: stereotype, anti-stereotype, unrelated)": (
         "dev.json",
         stereoset(example()).replace('"unrelated"', '"related"', 1),
     ),

@@ -94,7 +94,7 @@ def test_another_wording_has_other_labels_and_other_items_the_same_shape() -> No
         (
             "{pronoun}",
             "somebody",
-            ["3:15: this sentence does not use {pronoun}: write it where `she` or `he` belongs"],
+            ["3:15: this sentence does not use {pronoun}: write it in place of `she` or `he`"],
         ),
         ("{first}", "{ }", None),
         (
@@ -183,7 +183,7 @@ def test_winobias_files_are_read_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pro", "anti", "message"),
     [
-        ("1 [The nurse] met the guard as [she] ran.", "", "anti.txt has no line 1"),
+        ("1 [The nurse] met the guard as [she] ran.", "", "anti.txt has no sentence with the running number 1"),
         ("[The nurse] met the guard as [she] ran.", pronouns.ANTI, "pro.txt:1: a line needs a running number"),
         ("1 The nurse met the guard as [she] ran.", pronouns.ANTI, "brackets must enclose one person"),
         ("1 [The nurse] met the poet as [she] ran.", pronouns.ANTI, "this one names nurse"),

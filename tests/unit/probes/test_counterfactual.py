@@ -193,7 +193,7 @@ def test_the_fingerprint_changes_with_flips_and_judge_but_not_with_records() -> 
 INVALID = [
     ("flip:\n  sex: {Male: Female}", "flip:\n  sax: {Male: Female}", "no record has the field 'sax': did you mean"),
     ("Male: Female", "Male: Famale", "no record has the sex 'Famale': did you mean 'Female'?"),
-    ("Male: Female", "Male: Male", "'Male' is flipped to itself"),
+    ("Male: Female", "Male: Male", "'Male' is flipped to itself: write two different values"),
     ("{Male: Female}", "{Male: Female, Female: Male}", "a mapping has only one pair of values"),
     ("{Husband: Wife}", "{Hasband: Wive}", "no record has the relationship 'Hasband' or 'Wive': did you mean"),
     ("relationship: {Husband", "relation: {Husband", "no record has the field 'relation': did you mean"),
@@ -234,7 +234,7 @@ def test_with_names_its_attribute_where_several_are_flipped() -> None:
 
 
 def test_errors_of_files_of_records(tmp_path: Path) -> None:
-    with pytest.raises(ProbeError, match="but the sample needs 9"):
+    with pytest.raises(ProbeError, match="but `sample` is 9"):
         of_file(tmp_path, "few.csv", CSV, ", sample: 9")
     with pytest.raises(ProbeError, match=r"adult.data:1: 3 fields where UCI's adult.data has 15"):
         of_file(tmp_path, "adult.data", "39, Male, >50K\n")

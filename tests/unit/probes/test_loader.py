@@ -95,7 +95,10 @@ audits:
 """
     assert errors(text) == [
         "1:7: unknown kind 'generatoin': did you mean 'generation'?",
-        "2:7: `name` must be letters, digits, '.', '_' and '-', beginning with a letter or digit, as it names files",
+        (
+            "2:7: `name` must be letters, digits, '.', '_' and '-', beginning with a letter or digit, "
+            "to be part of file names"
+        ),
         "5:11: unknown placeholder '{rase}': did you mean 'race'?",
         f"5:22: '{{race.__class__}}' is not a placeholder: only a name may stand between braces; {LITERAL}",
         f"6:9: a single '{{' in a prompt: {LITERAL}",
@@ -108,7 +111,7 @@ audits:
         '9:62: `axes.race.marked[5]` must be text, but true without quotes is a boolean: write "true"',
         "9:69: unknown key 'markd' in `axes.race`: did you mean 'marked'?",
         "10:35: `axes.gender.marked` must not be empty",
-        "11:3: an axis cannot be called 'prompt': answers have a label with this name",
+        "11:3: an axis cannot be called 'prompt', because answers have this label: rename the axis",
         "11:11: `axes.prompt.unmarked` is missing: the value with which the marked values are compared",
         "12:3: the name 'a-b' must be letters, digits and '_', not beginning with a digit",
         "12:8: `axes.a-b` must be a mapping, not 5",
@@ -126,9 +129,9 @@ audits:
         "21:15: a variant must change `system` or `prompt`, and this variant changes neither",
         '21:34: `variants.z.prompt[0]` must be text, but 1 is a number: write "1"',
         "22:19: `responses.file`: '../x.csv' lies outside the probe's folder: put it beside the probe file",
-        "22:39: 'rac' is not a name that this probe reads: did you mean 'race'?",
-        "22:57: 'text' already has a meaning in this file, so it cannot be a stratum",
-        "22:66: 'a' already has a meaning in this file, so it cannot be a stratum",
+        "22:39: 'rac' is not a column that this probe reads: did you mean 'race'?",
+        "22:57: the column 'text' is read already: remove it from `strata`",
+        "22:66: the column 'a' is read already: remove it from `strata`",
         "24:16: `audits.svm.limit` must be a number, not the text 'x'",
         "24:19: unknown key 'tolerence' in `audits.svm`: did you mean 'tolerance'?",
         "24:46: `audits.svm.features` must be one of counts, tfidf, not the text 'count': did you mean 'counts'?",
@@ -194,7 +197,7 @@ audits:
         ("variants: {a: {prompt: nothing}}", "5:24: this prompt does not use the axis 'group': write {group} where"),
         ("axis: 5", "5:1: unknown key 'axis': did you mean 'axes'?"),
         ("skip: no", "5:1: unknown key 'skip': it is a setting of an audit, such as `audits: {refusals: {skip: …}}`"),
-        ("zzz: 5", "5:1: unknown key 'zzz': there are kind, name, description"),
+        ("zzz: 5", "5:1: unknown key 'zzz' (valid: kind, name, description"),
         ("prompt: again", "5:1: the key 'prompt' is already used in line 2: keep one of them"),
         ("no: 1", '5:1: a key must be text, but no without quotes is a boolean: write "no"'),
         ("? [a]\n: 1", "5:3: a key is a name, not a list or a mapping"),
@@ -221,7 +224,7 @@ def test_an_error_is_reported_at_its_position(line: str, error: str) -> None:
         ("knid: generation", "1:1: unknown key 'knid': did you mean 'kind'?"),
         ("trials: 3", f"1:1: `kind` is missing: write the kind of the probe ({', '.join(KINDS)})"),
         ("kind: 5", f"1:7: `kind` must be the name of a kind of probe ({', '.join(KINDS)})"),
-        ("kind: wholly-else", f"1:7: unknown kind 'wholly-else': there are {', '.join(KINDS)}"),
+        ("kind: wholly-else", f"1:7: unknown kind 'wholly-else' (valid: {', '.join(KINDS)})"),
         ("kind: a\n---\nkind: b\n", "2:1: a probe file holds one document; `---` begins another"),
         ("kind: 'a\n", "2:1: not valid YAML: found unexpected end of stream, while scanning a quoted scalar"),
         ("kind: a: b\n", "1:8: not valid YAML: mapping values are not allowed here"),
@@ -316,7 +319,7 @@ def test_files_stay_in_the_probes_folder(tmp_path: Path) -> None:
 
 def test_prompt_is_needed_unless_answers_are_there(tmp_path: Path) -> None:
     assert errors(SMALL.replace("prompt: Describe a {group}.\n", "")) == [
-        "1:1: `prompt` is missing: write what is asked, or `responses:` with recorded answers"
+        "1:1: `prompt` is missing: write the question, or `responses:` with recorded answers"
     ]
     (tmp_path / "a.csv").write_text("")
     text = SMALL.replace("prompt: Describe a {group}.", "prompt: free\nresponses: {file: a.csv}")
@@ -336,7 +339,7 @@ def test_a_misspelt_placeholder_is_one_error() -> None:
 
 def test_a_marked_value_equal_to_the_unmarked_one_is_an_error() -> None:
     assert errors(SMALL.replace("[woman]", "[woman, MAN]")) == [
-        "3:47: 'MAN' is the unmarked value: each value of an axis occurs once"
+        "3:47: 'MAN' is already the unmarked value: remove it from `marked`"
     ]
 
 

@@ -259,7 +259,7 @@ def test_a_probe_is_dumped_with_digests_of_its_files(folder: Path) -> None:
         ("{file: songs.yaml}", "there is no file 'songs.yaml'"),
         ("{file: artists.csv, domain: gener}", "has no column 'gener': did you mean 'genre'?"),
         ("{file: artists.csv, sampel: 3}", "unknown key 'sampel' in `entities`: did you mean 'sample'?"),
-        ("{file: artists.jsonl}", "has no column 'name': there are artist"),
+        ("{file: artists.jsonl}", "has no column 'name' (valid: artist"),
         ("Adele", "`entities` must be a list, not the text 'Adele'"),
     ],
 )
@@ -293,7 +293,7 @@ def test_errors_of_entities(folder: Path, entities: str, message: str) -> None:
         (
             "  religion:",
             "  neutral:",
-            ["7:3: an attribute cannot be called 'neutral', the name of the neutral lists"],
+            ["7:3: an attribute cannot be called 'neutral', the name of the neutral lists: rename it"],
         ),
         ("text: a Muslim", "txt: a Muslim", [
             "7:26: `attributes.religion[1].text` is missing: the words that replace {value}",
@@ -305,7 +305,7 @@ def test_errors_of_entities(folder: Path, entities: str, message: str) -> None:
         (
             "[[age, personality]]",
             "[[age, personality], [personality, age]]",
-            ["9:29: 'personality' and 'age' are combined already"],
+            ["9:29: 'personality' and 'age' are combined already: remove this list"],
         ),
         ("k: 3", "k: 0", ["10:4: `k` must be at least 1, not 0"]),
         (
@@ -341,7 +341,7 @@ def test_an_error_is_reported_at_its_position(old: str, new: str, expected: list
         ("rate: 0.2", "rat: 0.2", "15:10: unknown key 'rat' in `perturbations.typo`: did you mean 'rate'?"),
         ("rate: 0.2", "rate: 2", "15:16: `perturbations.typo.rate` must be at most 1, not 2"),
         ("[swap, drop]", "[swop, drop]", "must be one of swap, drop, insert, replace, not the text 'swop': did you"),
-        ("un autre, ", "", "20:23: age has 3 values, but there are words for 2: add or remove words"),
+        ("un autre, ", "", "20:23: age has 3 values, but 2 are translated: write words for each value"),
         ("{age: [un", "{aeg: [un", "20:18: unknown attribute 'aeg': did you mean 'age'?"),
         ("Je suis {value}", "Je suis", "18:13: this prompt does not use {value}"),
     ],

@@ -181,8 +181,8 @@ def test_errors_of_a_file_of_cases_have_its_line_numbers(tmp_path: Path) -> None
         "2:15: cases.jsonl:2: unknown key 'promt': did you mean 'prompt'?",
         '2:15: cases.jsonl:3: `name` must be text, but 5 is a number: write "5"',
         (
-            "2:15: cases.jsonl:3: `prompt` is missing: write what is asked, or `stereotype` and `anti_stereotype`, two "
-            "sentences to compare"
+            "2:15: cases.jsonl:3: `prompt` is missing: write a question, or two sentences to compare (`stereotype` and "
+            "`anti_stereotype`)"
         ),
         "2:15: cases.jsonl:4: 'She' is in both lists: remove it from one of them",
         "4:9: `trials` must be a whole number, not the text 'many'",
@@ -247,5 +247,5 @@ def test_errors_of_recorded_answers(tmp_path: Path, text: str, error: str) -> No
 def test_unknown_column_names_are_errors(tmp_path: Path) -> None:
     (tmp_path / "said.csv").write_text("who\n")
     found = errors(RECORDED.replace("case: who", "cases: who").replace("[city]", "[category]"), tmp_path, tmp_path)
-    assert "'cases' is not a name that this probe reads: did you mean 'case'?" in found[0]
-    assert "'category' already has a meaning in this file" in found[1]
+    assert "'cases' is not a column that this probe reads: did you mean 'case'?" in found[0]
+    assert "the column 'category' is read already" in found[1]
