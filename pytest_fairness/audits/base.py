@@ -138,13 +138,18 @@ class DecisionRule(ABC):
 
 
 class Explanation(ABC, Generic[ProbeT, SettingsT]):
-    """Methods by which an audit explains a measurement in reports: phrases, contributors, examples, tables of words."""
+    """Methods by which an audit explains a measurement in reports: phrases, contributors, examples, tables of words.
+
+    Class attributes:
+        phrase: phrase with the value and its unit, for an audit that has no more to say in `describe`.
+    """
 
     info: ClassVar[AuditInfo]
+    phrase: ClassVar[str] = "{value:.3g} {unit}"
 
     def describe(self, measurement: Measurement) -> str:
         """Return a phrase with the value, which becomes part of the reason of a verdict."""
-        return f"{measurement.value:.3g} {self.info.unit}".rstrip()
+        return self.phrase.format(value=measurement.value, unit=self.info.unit).rstrip()
 
     def describe_change(self, comparison: Comparison) -> str:
         """Return a phrase with the change, which becomes part of the reason of a verdict."""

@@ -54,6 +54,8 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
             "the other group never gets",
         ),
     )
+    phrase: ClassVar[str] = "{value:.3g} bits over chance"
+    word_statistic: ClassVar[str] = "bits"
     version: ClassVar[int] = 2
     grows_with_size: ClassVar[bool] = True
     permutations: ClassVar[int] = 999
@@ -110,15 +112,6 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
             excesses = [mean_of_cuts(both.words, documents.marked, documents.strata, cut, random) for cut in cuts]
         errors = [both.standard_error(cut[0], sd, random) for cut, (_, sd) in zip(cuts, excesses, strict=True)]
         return RunChange(Estimate.difference([value for value, _ in excesses], errors), both, cuts)
-
-    def describe(self, measurement: Measurement) -> str:
-        """Return the excess as a phrase."""
-        return f"{measurement.value:.3g} bits over chance"
-
-    def word_values(self, item: AuditItem[AuditSettings], documents: Documents) -> tuple[str, Mapping[str, float]]:
-        """Return the contribution of each word to the divergence; see `TextAudit.word_values`."""
-        sample = self.sample(item, documents)
-        return "bits", dict(zip(sample.vocabulary, sample.contributions().tolist(), strict=True))
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return the contribution of each word to the divergence; below 0 for words of the unmarked group."""

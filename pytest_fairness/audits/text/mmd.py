@@ -7,7 +7,7 @@ detects differences in some texts or in all texts, in a few words or in style.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -18,7 +18,6 @@ from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.documents import Documents, anonymizer, join_runs, text_of
 from pytest_fairness.audits.text.groups import Groups
-from pytest_fairness.audits.text.samples import kernels
 from pytest_fairness.audits.text.samples.sample import Relabelled
 from pytest_fairness.audits.text.samples.vectors import Vectors
 from pytest_fairness.audits.text.two_sample import Estimate, RunChange, TwoSampleAudit, equal_size
@@ -26,9 +25,8 @@ from pytest_fairness.audits.text.words.strongest import strongest_words
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.field_types import EMBEDDER
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answers, Json, Measurement
+from pytest_fairness.records import Answers, Json
 from pytest_fairness.stats import effect_sizes
-from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.texts import mmd
 
 ERROR_PERMUTATIONS = 499
@@ -70,6 +68,8 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
             source=f"{COHEN}; Anderson 2001 for the variance of texts (PERMANOVA)",
         ),
     )
+    phrase: ClassVar[str] = "squared discrepancy {value:.3g}"
+    word_statistic: ClassVar[str] = "difference of mean TF-IDF weights"
     version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = MmdSettings
     swap_batches: ClassVar[Sequence[int]] = (500, 500, 500, 499)
@@ -90,7 +90,7 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
 
     def sample(self, item: AuditItem[MmdSettings], documents: Documents) -> Vectors:
         """Return the documents with vectors: embeddings if the settings name a model, otherwise TF-IDF features."""
-        return Vectors.of(documents, embedded=item.settings.embeddings is not None)
+        return Vectors(documents, embedded=item.settings.embeddings is not None)
 
     def value_of(self, run: Relabelled[Vectors]) -> float:
         """Return the squared discrepancy of one run."""
@@ -106,7 +106,7 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
             "null_sd": float(run.null.std()),
             "variance": mmd.variance(run.sample.vectors, run.sample.documents.cells),
             "by_stratum": run.sample.within_strata(),
-            **strongest_words(*_term_weights(run.sample.documents)),
+            **strongest_words(*run.sample.word_weights()),
         }
 
     def run_change(
@@ -122,18 +122,3 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
         both = self.sample(item, join_runs(current, baseline))
         change = Estimate.difference([self.value_of(run) for run in runs], errors)
         return RunChange(change, both, equal_size(both.documents, random))
-
-    def describe(self, measurement: Measurement) -> str:
-        """Return the value as a phrase for the reason of a verdict."""
-        return f"squared discrepancy {measurement.value:.3g}"
-
-    def word_values(self, item: AuditItem[MmdSettings], documents: Documents) -> tuple[str, Mapping[str, float]]:
-        """Return the difference between the groups' mean TF-IDF weights of each word; see `TextAudit.word_values`."""
-        terms, weights = _term_weights(documents)
-        return "difference of mean TF-IDF weights", dict(zip(terms, weights.tolist(), strict=True))
-
-
-def _term_weights(documents: Documents) -> tuple[Sequence[str], Floats]:
-    """Return the words, and the difference between the groups' mean TF-IDF weights of each word."""
-    tfidf = kernels.words(documents.words)
-    return tfidf.terms, mmd.contributions(tfidf.weights, documents.strata, documents.marked, ~documents.marked)

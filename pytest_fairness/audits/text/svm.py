@@ -8,7 +8,6 @@ trained on all other texts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -78,6 +77,8 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
             no_effect=0.5,
         ),
     )
+    phrase: ClassVar[str] = "groups recognised with accuracy {value:.3g} (chance 0.5)"
+    word_statistic: ClassVar[str] = "weight"
     version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = SvmSettings
     grows_with_size: ClassVar[bool] = True
@@ -105,7 +106,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
             "null_sd": float(run.null[:, 0].std()),
             "unique_share": run.sample.unique_share,
             "different_answers": run.sample.different,
-            **strongest_words(run.sample.vocabulary, run.sample.word_weights()),
+            **strongest_words(*run.sample.word_weights()),
         }
 
     def run_change(
@@ -169,10 +170,6 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
             )
         return found
 
-    def describe(self, measurement: Measurement) -> str:
-        """Return the accuracy as a phrase."""
-        return f"groups recognised with accuracy {measurement.value:.3g} (chance 0.5)"
-
     def describe_change(self, comparison: Comparison) -> str:
         """Return the change as a phrase.
 
@@ -180,8 +177,3 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         """
         found = super().describe_change(comparison)
         return f"{found} (as a change from an accuracy of 0.5)" if comparison.value else found
-
-    def word_values(self, item: AuditItem[SvmSettings], documents: Documents) -> tuple[str, Mapping[str, float]]:
-        """Return the classifier's weight of each word; see `TextAudit.word_values`."""
-        corpus = self.sample(item, documents)
-        return "weight", dict(zip(corpus.vocabulary, corpus.word_weights().tolist(), strict=True))

@@ -12,10 +12,9 @@ import numpy as np
 from pytest_fairness.audits.base import Audit, AuditItem, DecisionRule, Example, SettingsT
 from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.findings import Finding, axis_of, listed, plain_words, shortened, strongest
-from pytest_fairness.audits.text.documents import Documents, anonymizer, text_of
+from pytest_fairness.audits.text.documents import anonymizer, text_of
 from pytest_fairness.audits.text.groups import Groups, compared_labels, concerns_of, has_values
 from pytest_fairness.audits.text.words.function_words import content_words
-from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
 from pytest_fairness.stats.resampling import randomness
@@ -66,22 +65,6 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         By default, these are the weights of the detail `top_words`; see `strongest_words`.
         """
         return _weights(measurement.details.get("top_words", {}))
-
-    def word_values(self, item: AuditItem[SettingsT], documents: Documents) -> tuple[str, Mapping[str, float]] | None:
-        """Return the name of the audit's statistic of words, and each word's value; `None` if the audit has none."""
-        return None
-
-    def word_rows(
-        self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Answers, details: Mapping[str, Json]
-    ) -> list[dict[str, Json]]:
-        """Return a row for each word of both groups' texts; see `Audit.word_rows`."""
-        groups = Groups.of(probe, item, answers)
-        documents = Documents.of(groups)
-        found = self.word_values(item, documents)
-        if found is None:
-            return []
-        names = groups.marked_name, groups.unmarked_name
-        return word_rows(*found, documents.words, documents.marked.tolist(), names)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the words most typical of either group: first the strongest content words, then all other words.

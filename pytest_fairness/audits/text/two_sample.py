@@ -20,6 +20,7 @@ from pytest_fairness.audits.text.documents import Documents
 from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.samples.sample import Relabelled, SampleT
 from pytest_fairness.audits.text.text_audit import TwoGroupAudit
+from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.arrays import Bools, Floats
@@ -77,10 +78,12 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         permutations: number of relabellings in the test of one run.
         swap_batches: sizes of the batches of permutations of run labels in the test of a change; smaller batches use
             less memory.
+        word_statistic: name of the words' weights in the exported table of words; see `Sample.word_weights`.
     """
 
     permutations: ClassVar[int] = 1999
     swap_batches: ClassVar[Sequence[int]] = (1999,)
+    word_statistic: ClassVar[str]
 
     @abstractmethod
     def sample(self, item: AuditItem[SettingsT], documents: Documents) -> SampleT:
@@ -147,6 +150,17 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
             standard_error=change.estimate.standard_error,
             p_value=significance.p_value(null, float(difference(change.cuts).mean()), exact=False),
         )
+
+    def word_rows(
+        self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Answers, details: Mapping[str, Json]
+    ) -> list[dict[str, Json]]:
+        """Return a row for each word of both groups' texts, with its weight; see `Audit.word_rows`."""
+        groups = Groups.of(probe, item, answers)
+        documents = Documents.of(groups)
+        words, weights = self.sample(item, documents).word_weights()
+        values = dict(zip(words, weights.tolist(), strict=True))
+        names = groups.marked_name, groups.unmarked_name
+        return word_rows(self.word_statistic, values, documents.words, documents.marked.tolist(), names)
 
 
 def equal_size(both: Documents, random: np.random.Generator) -> tuple[Bools, Bools]:

@@ -142,12 +142,12 @@ class Corpus(Sample):
         marked[:, used] = labels
         return self.separation(marked, used[None]).accuracies
 
-    def word_weights(self) -> Floats:
-        """Return each word's weight in a classifier trained on all documents; above 0 for the marked group."""
+    def word_weights(self) -> tuple[Sequence[str], Floats]:
+        """Return each word's weight in a classifier trained on all documents; see `Sample.word_weights`."""
         labels = least_squares.labels_of(
             self.documents.marked[None], self.documents.strata, np.ones((1, len(self.documents.marked)), dtype=np.bool_)
         )
-        return self.classifier.weights(labels[:, 0])
+        return self.vocabulary, self.classifier.weights(labels[:, 0])
 
     def published(self, seed: int) -> tuple[float, float]:
         """Return the accuracy as other publications report it, for comparison, and the standard deviation over folds.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -38,6 +39,10 @@ class Sample(ABC):
     @abstractmethod
     def distance(self, selected: Bools) -> Floats:
         """Return the distance between the groups for each row of `selected`, a (selections, documents) mask."""
+
+    @abstractmethod
+    def word_weights(self) -> tuple[Sequence[str], Floats]:
+        """Return the words, and the weight of each word: above 0 if it is typical of the marked group, else below 0."""
 
 
 SampleT = TypeVar("SampleT", bound=Sample)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from pytest_fairness.audits.text.documents import Documents
 from pytest_fairness.audits.text.samples import kernels
 from pytest_fairness.audits.text.samples.sample import Sample
 from pytest_fairness.errors import NotMeasurable
@@ -16,23 +17,27 @@ from pytest_fairness.stats.texts import mmd
 
 @dataclass(frozen=True)
 class Vectors(Sample):
-    """Documents with feature vectors; the inner product of two vectors is the similarity of the texts."""
+    """Documents with feature vectors; the inner product of two vectors is the similarity of the texts.
 
-    vectors: mmd.Features
+    Attributes:
+        embedded: whether the vectors are embeddings rather than TF-IDF features.
+    """
 
-    @classmethod
-    def of(cls, documents: Documents, *, embedded: bool) -> Vectors:
-        """Return the documents with vectors: embeddings if `embedded`, otherwise TF-IDF features.
+    embedded: bool
+
+    @cached_property
+    def vectors(self) -> mmd.Features:
+        """Return the feature vectors; shape (documents, dimensions).
 
         Raises:
             NotMeasurable: a document has no embedding.
         """
-        if not embedded:
-            return cls(documents, kernels.text_features(documents.words))
-        pairs = zip(documents.embeddings, documents.words, strict=True)
+        if not self.embedded:
+            return kernels.text_features(self.documents.words)
+        pairs = zip(self.documents.embeddings, self.documents.words, strict=True)
         if missing := sum(vector is None and bool(words) for vector, words in pairs):
             raise NotMeasurable(f"{missing} answers have no embedding")
-        return cls(documents, kernels.embedding_features(documents.embeddings))
+        return kernels.embedding_features(self.documents.embeddings)
 
     def statistic(self, marked: Bools) -> Floats:
         """Return the squared discrepancy for each labelling; shape (labellings, 1)."""
@@ -47,6 +52,11 @@ class Vectors(Sample):
         """Return the squared discrepancy for each selection of documents."""
         marked = self.documents.marked
         return mmd.estimates(self.vectors, self.documents.strata, selected & marked, selected & ~marked)
+
+    def word_weights(self) -> tuple[Sequence[str], Floats]:
+        """Return the difference between the groups' mean TF-IDF weights of each word; see `Sample.word_weights`."""
+        tfidf, marked = kernels.words(self.documents.words), self.documents.marked
+        return tfidf.terms, mmd.contributions(tfidf.weights, self.documents.strata, marked, ~marked)
 
     def standard_error(self, null: Floats) -> float:
         """Return the standard error of one run's discrepancy; `null` holds the statistic with permuted labels."""

@@ -71,16 +71,16 @@ class WordCounts(Sample):
         """Return the standard error of the excess of the used documents; see `excess_estimates.standard_error`."""
         return excess_estimates.standard_error(self.words, *self._sides(used), self.documents.cells, null_sd, random)
 
-    def contributions(self) -> Floats:
-        """Return each word's contribution to the divergence in bits, below 0 for words of the unmarked group."""
+    def word_weights(self) -> tuple[Sequence[str], Floats]:
+        """Return each word's contribution to the divergence in bits; see `Sample.word_weights`."""
         sides = (self.documents.marked, ~self.documents.marked)
-        return divergence.signed_contributions(
+        return self.vocabulary, divergence.signed_contributions(
             *(np.asarray(self.counts[side].sum(axis=0), dtype=np.float64) for side in sides)
         )
 
     def top_contributions(self) -> list[dict[str, Json]]:
         """Return the words that contribute most to the divergence, the largest contribution first."""
-        signed = self.contributions()
+        _, signed = self.word_weights()
         bits = np.abs(signed)
         whole = float(bits.sum()) or 1.0
         return [
