@@ -25,6 +25,7 @@ from pytest_fairness.pytest_integration.interruption import Interruption
 from pytest_fairness.pytest_integration.items.audit_service import FAILURES, AuditService
 from pytest_fairness.pytest_integration.items.item_results import (
     Unfair,
+    add_junit_properties,
     is_without_baseline,
     record_expected_failures,
     record_of,
@@ -266,6 +267,7 @@ class FairnessSession:
             if call.excinfo is None and undecided(report):
                 undo_xfail(report)
             record_expected_failures(report, records_on(report))
+            add_junit_properties(item, report)
         return report
 
     def pytest_report_teststatus(

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_fairness.audits import registry
 from pytest_fairness.baselines.changes import ORDER, Example, ItemChange
 from pytest_fairness.baselines.entries import MOST_CONTRIBUTIONS, Entry
 from pytest_fairness.baselines.fingerprints import NOT_SET, changed_parts, changed_sampling
 from pytest_fairness.plurals import counted
-from pytest_fairness.records import VerdictName
+from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.formatting import number, printable, signed
 from pytest_fairness.reports.markdown import MAX_LENGTH, MarkdownText, escaped, escaped_html
 from pytest_fairness.reports.markdown import table as markdown_table
+from pytest_fairness.reports.report_items import grown_words
 from pytest_fairness.reports.text_layout import cut, table, wrap
 
 HEADINGS = ("change", "old", "new", "worse by", "allowed", "item")
@@ -103,7 +104,12 @@ def _worse_by(change: ItemChange) -> str:
     if change.difference is None or change.state in ("renamed", "rules", "reason"):
         return ""
     width = change.half_width
-    return signed(change.difference) + ("" if width is None else f" ± {number(width)}")
+    grown = grown_words({"change": {"value": change.difference}, "details": _details_of(change)})
+    return (grown or signed(change.difference)) + ("" if width is None else f" ± {number(width)}")
+
+
+def _details_of(change: ItemChange) -> Mapping[str, Json]:
+    return {} if change.comparison is None else change.comparison.details
 
 
 def _details(change: ItemChange) -> Iterator[str]:
@@ -169,6 +175,7 @@ def _finding(change: ItemChange, entry: Entry) -> str:
         "limit": entry.limit,
         "tolerance": change.tolerance,
         "concerns": [],
+        "details": _details_of(change) if shown else {},
     }
     return finding(item, {} if change.info is None else change.info.to_json())
 

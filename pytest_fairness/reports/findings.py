@@ -7,7 +7,15 @@ from collections.abc import Iterator, Mapping
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports.effects import FOUND, size_of
 from pytest_fairness.reports.formatting import number, signed
-from pytest_fairness.reports.report_items import UNMARKED, Item, group_names, is_tolerated_worsening, outcome, reason
+from pytest_fairness.reports.report_items import (
+    UNMARKED,
+    Item,
+    group_names,
+    grown_words,
+    is_tolerated_worsening,
+    outcome,
+    reason,
+)
 
 SHOWN_CONTRIBUTORS = 3
 
@@ -37,7 +45,7 @@ def expectation(item: Item) -> Iterator[str]:
 
 
 def _parts(item: Item, method: Mapping[str, Json]) -> Iterator[str]:
-    text = f"{_compared(item, method)}: {_amount(item, str(method.get('unit') or ''))}"
+    text = f"{_compared(item, method)}: {amount(item, method)}"
     if item["verdict"] == VerdictName.MEASURED and size_of(item):
         if size_of(item) not in FOUND or item["concerns"]:
             yield f"{_compared(item, method)}: {item['effect']['description']}"
@@ -76,12 +84,18 @@ def _compared(item: Item, method: Mapping[str, Json]) -> str:
     return ", ".join(map(str, item["labels"].values())) or str(method.get("title") or item["id"])
 
 
-def _amount(item: Item, unit: str) -> str:
-    """Return the change and tolerance; if the limit is exceeded or there is no change, return the value and limit."""
+def amount(item: Item, method: Mapping[str, Json]) -> str:
+    """Return the change and tolerance; if the limit is exceeded or there is no change, return the value and limit.
+
+    Args:
+        item: an item of the report document.
+        method: see `finding`.
+    """
     change, limit, tolerance = item["change"], item["limit"], item["tolerance"]
+    unit = str(method.get("unit") or "")
     if change and item["verdict"] != VerdictName.OVER_LIMIT:
         allowed = "" if tolerance is None else f" (allowed {number(tolerance)})"
-        return f"{signed(change['value'])}{_unit(unit, change['value'])}{allowed}"
+        return f"{grown_words(item) or signed(change['value']) + _unit(unit, change['value'])}{allowed}"
     allowed = "" if limit is None else f" (limit {number(limit)})"
     return f"{number(item['value'])}{_unit(unit, item['value'])}{allowed}"
 

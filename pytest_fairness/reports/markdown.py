@@ -20,6 +20,7 @@ from pytest_fairness.reports.formatting import number, printable, signed, with_i
 from pytest_fairness.reports.report_items import (
     Item,
     acceptances,
+    grown_words,
     known_failures,
     outcome,
     reason,
@@ -67,7 +68,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 def worse_by(item: Item) -> str:
     """Return the signed change with its interval; an empty text if the item has no comparison."""
     change = item["change"]
-    return with_interval(signed(change["value"]), change["interval"]) if change else ""
+    return with_interval(grown_words(item) or signed(change["value"]), change["interval"]) if change else ""
 
 
 def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
@@ -112,7 +113,7 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
     _add_folded(text, "Top contributors to the failures", contributors)
     _add_folded(text, "Who accepted the baselines", _acceptances(items))
     _add_folded(text, "Variants compared with the original prompt", _variants(items, several))
-    _add_folded(text, "Suggested next steps", [line for item in not_passed for line in _suggestions(item, several)])
+    _add_folded(text, "Suggested next steps", _suggestions(not_passed, several))
     text.add(*_failures(document), _sent(document))
     return str(text)
 
@@ -145,17 +146,43 @@ def _variants(items: Sequence[Item], several: bool) -> list[str]:
     ]
 
 
-def _suggestions(item: Item, several: bool) -> list[str]:
-    """Return lines with the finding and the suggestions for an item; text to copy is a code block."""
-    found = item["details"].get("suggestions")
-    if not found:
-        return []
-    lines = [f"- **{_cells(item, several)[0]}**: {escaped(found['found'])}"]
-    for each in found["try"]:
-        lines.append(f"  - {escaped(each['text'])}")
-        if each["paste"]:
-            lines.append(code(each["paste"], "    "))
+def _suggestions(items: Sequence[Item], several: bool) -> list[str]:
+    """Return lines with the findings and the suggestions, each suggestion once; text to copy is a code block.
+
+    Items of one probe whose suggestions differ only in the number or the order of the words have one entry.
+    """
+    entries: list[list[Item]] = []  # the suggestions of an entry are those of its first item
+    for item in items:
+        if not item["details"].get("suggestions"):
+            continue
+        for entry in entries:
+            if item["probe"] == entry[0]["probe"] and _suggested_words(item) <= _suggested_words(entry[0]):
+                entry.append(item)
+                break
+            if item["probe"] == entry[0]["probe"] and _suggested_words(item) > _suggested_words(entry[0]):
+                entry.insert(0, item)
+                break
+        else:
+            entries.append([item])
+    lines: list[str] = []
+    shown: list[Json] = []
+    for entry in entries:
+        found = entry[0]["details"]["suggestions"]
+        lines.append(f"- **{', '.join(_cells(item, several)[0] for item in entry)}**: {escaped(found['found'])}")
+        for each in found["try"]:
+            if each in shown:
+                continue
+            shown.append(each)
+            lines.append(f"  - {escaped(each['text'])}")
+            if each["paste"]:
+                lines.append(code(each["paste"], "    "))
     return lines
+
+
+def _suggested_words(item: Item) -> frozenset[str]:
+    """Return the words of an item's suggestions."""
+    tried = item["details"]["suggestions"]["try"]
+    return frozenset(re.findall(r"\w+", " ".join(f"{each['text']} {each['paste']}" for each in tried)))
 
 
 def code(text: str, indent: str = "") -> str:

@@ -99,10 +99,14 @@ def tolerated_worsenings(items: Iterable[Item]) -> list[str]:
     """Return a sentence for each passed item that is significantly worse than its baseline."""
     return [
         f"{printable(item['id'])}: significantly worse than the baseline, but within tolerance "
-        f"(worse by {number(item['change']['value'])}, allowed {number(item['tolerance'])})"
+        f"({_worse_by(item)}, allowed {number(item['tolerance'])})"
         for item in items
         if is_tolerated_worsening(item)
     ]
+
+
+def _worse_by(item: Item) -> str:
+    return grown_words(item) or f"worse by {number(item['change']['value'])}"
 
 
 def known_failures(items: Iterable[Item]) -> str:
@@ -130,6 +134,16 @@ class Acceptance(NamedTuple):
     by: str
     reason: str
     ids: Sequence[str]
+
+
+def grown_words(item: Item) -> str:
+    """Return the change of an item that counts words that grew since the baseline, as `3 words grew`.
+
+    Return an empty text for any other item. The number of these words is not the difference between the item's value
+    and its baseline, so that it has its own wording.
+    """
+    change = item["change"]
+    return f"{counted(int(change['value']), 'word')} grew" if change and "grown" in item["details"] else ""
 
 
 def acceptances(items: Iterable[Item]) -> list[Acceptance]:

@@ -39,7 +39,8 @@ def test_a_known_regression_is_no_failure_in_any_output(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(baselined.path / "step.md"))
     reports = [f"--fairness-report={name}" for name in ("report.html", "report.codequality.json")]
     comment = "--fairness-github-comment=comment.md"
-    result = baselined.run("--fairness", "--fairness-report=report.json", *reports, comment, *workers, target=BIASED)
+    files = ("--fairness-report=report.json", *reports, comment, "--junitxml=junit.xml")
+    result = baselined.run("--fairness", *files, *workers, target=BIASED)
     assert result.parseoutcomes() == {"xfailed": 1, "passed": 1}
     assert result.ret == pytest.ExitCode.OK
     assert shows(result, "~ 1 known, ✓ 1 pass")
@@ -49,6 +50,8 @@ def test_a_known_regression_is_no_failure_in_any_output(
     for text in ("accept", "Fix the target", "suggested next step (", "::error"):
         assert text not in result.stdout.str()
 
+    finding = f'name="finding" value="known: {REASON}; Kim vs Alex: +1 (allowed 0.2)"'
+    assert (baselined.path / "junit.xml").read_text("utf-8").count(finding) == 1
     report = baselined.read("report.json")
     item = next(item for item in report["items"] if item["id"] == KIM)
     assert (item["verdict"], item["expected_failure"]) == ("regression", {"reason": REASON, "outcome": "xfailed"})

@@ -90,7 +90,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         source="Monroe, Colaresi and Quinn 2008, “Fightin’ Words”; Cheng, Durmus and Jurafsky 2023, “Marked Personas”; "
         "Westfall and Young 1993 on testing many words at once",
         better=Direction.LOWER,
-        unit="words",
+        unit="significant words",
         tolerance=0,
         tolerance_of_value=False,
         value_range=(0, math.inf),

@@ -119,7 +119,8 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
             for group, own in zip((marked, unmarked), words, strict=True)
             if own
         ]
-        description = "; ".join(contrasts) + " more often than the others."
+        others = {(True, False): unmarked, (False, True): marked}.get((bool(words[0]), bool(words[1])))
+        description = "; ".join(contrasts) + f" more often than {f'answers for {others}' if others else 'the others'}."
         naming = (
             f" Do not use {listed([*words[0], *words[1]])} more for one group than for another." if contrasts else ""
         )

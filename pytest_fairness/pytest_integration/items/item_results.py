@@ -61,12 +61,21 @@ class Biased(Unfair):
 def attach_result(
     item: pytest.Item, result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json
 ) -> None:
-    """Attach a result to a pytest item, so that the item's report and its JUnit properties include the result."""
+    """Attach a result to a pytest item, so that the item's report includes the result."""
     result = replace(result, line=(item.location[1] or 0) + 1)
     item.stash.setdefault(RECORDS, []).append(record_of(result, probe_item, target, **more))
-    # A Python test may have several checks, whose properties need different names.
-    prefix = "" if probe_item_of(item) is not None else f"{result.probe} {result.id} "
-    item.user_properties += [(prefix + name, value) for name, value in junit.properties(result, target)]
+
+
+def add_junit_properties(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Add the JUnit properties of the results on a report to the report and to later reports of the item."""
+    found: list[tuple[str, object]] = []
+    for record in records_on(report):
+        result = ItemResult.from_plain(record["result"])
+        # A Python test may have several checks, whose properties need different names.
+        prefix = "" if probe_item_of(item) is not None else f"{result.probe} {result.id} "
+        found += [(prefix + name, value) for name, value in junit.properties(result, record["target"])]
+    report.user_properties += found
+    item.user_properties += found
 
 
 def record_of(result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json) -> dict[str, Json]:

@@ -55,17 +55,16 @@ def baseline_change(item: Item, method: Mapping[str, Json] | None = None) -> Cha
         words += "" if at_least is None else f" from {number(at_least)}"
         words += "" if at_most is None else f" up to {number(at_most)}"
     return Chart(
-        _title(baseline, allowed),
+        _title(baseline, allowed, str((method or {}).get("unit") or "")),
         f"{words}.",
         Table(("", "value", "from", "to"), rows),
         _spec(rows, domain, allowed, limit, *MARKS[outcome(item)]),
     )
 
 
-def _title(baseline: float | None, allowed: object) -> str:
-    if baseline is None:
-        return "Current value"
-    return "Current value and baseline" + ("" if allowed is None else "; shaded: within tolerance")
+def _title(baseline: float | None, allowed: object, unit: str) -> str:
+    values = "Current value" if baseline is None else "Current value and baseline"
+    return f"{values}{f' ({unit})' if unit else ''}{'' if allowed is None else '; shaded: within tolerance'}"
 
 
 def _allowed(

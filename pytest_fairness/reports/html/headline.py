@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports.effects import sizes
+from pytest_fairness.reports.findings import amount, finding
 from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.html import text_diff
 from pytest_fairness.reports.report_items import (
@@ -52,7 +53,8 @@ class Finding:
         anchor, probe: HTML anchor of the item, and name of its probe.
         sentence: the finding, in which the contributing words are marked.
         size: phrase with the largest change of the group's items, as a multiple of the tolerance (`Up to 3 times what
-            is allowed`); empty if no item has a tolerance.
+            is allowed`). If no item has a tolerance above 0, the phrase has the worst item's change with its tolerance,
+            or its value with its limit (`3 words grew (allowed 0)`); it is empty if the sentence states them.
     """
 
     anchor: str
@@ -111,26 +113,29 @@ def unaffected(items: Sequence[Item]) -> list[str]:
     return _first(sorted({subject(item) for item in items} - changed - {""}))
 
 
-def findings(items: Iterable[tuple[str, Item, str]]) -> list[Finding]:
+def findings(items: Iterable[tuple[str, Item, Mapping[str, Json]]]) -> list[Finding]:
     """Return the finding of the worst item of each group that got significantly worse, separately for each probe.
 
     Args:
-        items: for each item, its HTML anchor, the item, and its finding as one line; the worst item comes first.
+        items: for each item, its HTML anchor, the item, and the document's description of its audit; the worst item
+            comes first.
     """
-    found: dict[tuple[str, str], list[tuple[str, Item, str]]] = {}
-    for anchor, item, line in items:
+    found: dict[tuple[str, str], list[tuple[str, Item, Mapping[str, Json]]]] = {}
+    for anchor, item, method in items:
         if status(item) in WORSE and is_significant(item):
-            found.setdefault((item["probe"], subject(item)), []).append((anchor, item, line))
-    return [
-        Finding(anchor, item["probe"], _sentence(item, line), _size([each for _, each, _ in own]))
-        for own in list(found.values())[:MAX_FINDINGS]
-        for anchor, item, line in own[:1]
-    ]
+            found.setdefault((item["probe"], subject(item)), []).append((anchor, item, method))
+    return [_finding(own[0], [item for _, item, _ in own]) for own in list(found.values())[:MAX_FINDINGS]]
 
 
-def _sentence(item: Item, line: str) -> list[text_diff.Piece]:
-    """Return the finding as a sentence; words that contribute to the value are marked, but only in lists of words."""
-    sentence = (item["details"].get("suggestions") or {}).get("found") or line
+def _finding(worst: tuple[str, Item, Mapping[str, Json]], items: Sequence[Item]) -> Finding:
+    anchor, item, method = worst
+    explained = (item["details"].get("suggestions") or {}).get("found")
+    size = _size(items) or ("" if explained is None else amount(item, method))
+    return Finding(anchor, item["probe"], _marked(item, explained or finding(item, method)), size)
+
+
+def _marked(item: Item, sentence: str) -> list[text_diff.Piece]:
+    """Return a sentence in pieces; words that contribute to the value are marked, but only in lists of words."""
     words = frozenset().union(*text_diff.contributing_words(item).values())
     # The parts are alternately text and a list of words.
     parts = [(part, words if place % 2 else frozenset()) for place, part in enumerate(_LIST.split(sentence))]

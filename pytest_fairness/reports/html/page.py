@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.reports.html import filters
+from pytest_fairness.reports.report_items import grown_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -72,6 +73,7 @@ def _environment() -> Environment:
         "cell": filters.cell,
         "signed": filters.signed,
         "plain": filters.plain,
+        "grown_words": grown_words,
     }
     # Used only for files of this package, and for charts, in which Vega escapes all texts.
     environment.globals["trusted"] = lambda text: Markup(text)  # noqa: S704 - see above

@@ -228,7 +228,8 @@ class View:
     @property
     def findings(self) -> Sequence[headline.Finding]:
         """Return the findings about the most affected groups, one for each group."""
-        return headline.findings((one.name, one.item, one.line) for one in self.items)
+        methods = self.document.get("methods", {})
+        return headline.findings((one.name, one.item, methods.get(one.item["audit"], {})) for one in self.items)
 
     @property
     def affected(self) -> Sequence[str]:

@@ -17,6 +17,7 @@ from pytest_fairness.reports.formatting import escaped, number, printable, signe
 from pytest_fairness.reports.report_items import (
     Item,
     acceptances,
+    grown_words,
     is_measured_only,
     is_tolerated_worsening,
     outcome,
@@ -231,7 +232,7 @@ def _cells(item: Item, *, several_probes: bool, compared: bool) -> dict[str, str
         "verdict": verdict_word(item),
         "value": value if compared else with_interval(value, item["interval"]),
         "baseline": "" if baseline is None else number(baseline),
-        "change": _with_half_width(signed(change["value"]), change["interval"]) if change else "",
+        "change": _with_half_width(grown_words(item) or signed(change["value"]), change["interval"]) if change else "",
         "allowed": allowed,
         "item": _named(item, several_probes=several_probes),
     }

@@ -26,6 +26,19 @@ def test_an_item_over_its_limit_names_the_value() -> None:
     assert line(result(VerdictName.OVER_LIMIT, limit=0.05)) == "Black vs White: 0.0612 bits (limit 0.05)"
 
 
+@pytest.mark.parametrize(("count", "said"), [(3.0, "3 words grew"), (1.0, "1 word grew"), (0.0, "0 words grew")])
+def test_words_that_grew_are_not_said_to_be_a_change_of_the_value(count: float, said: str) -> None:
+    change = Comparison(count, None, None, 0.001, details={"grown": []})
+    found = result(VerdictName.REGRESSION, audit="marked_words", comparison=change)
+    assert line(found, contributors=("hair",)) == f"Black vs White: {said} (allowed 0.02): hair"
+
+
+def test_a_change_without_the_baselines_answers_is_a_difference_of_values() -> None:
+    change = Comparison(3.0, None, None, None, paired=False)
+    found = result(VerdictName.INCONCLUSIVE, audit="marked_words", comparison=change)
+    assert line(found) == "Black vs White: +3 significant words (allowed 0.02)"
+
+
 @pytest.mark.parametrize(
     ("verdict", "amount", "undecided"),
     [

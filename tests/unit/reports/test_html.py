@@ -216,6 +216,23 @@ def test_the_summary_names_the_affected_their_words_and_who_is_not() -> None:
     assert [each.text for each in page.all("em")] == ["hair", "oil", "tie"]
 
 
+@pytest.mark.parametrize(
+    ("verdict", "more", "amount"),
+    [
+        (VerdictName.OVER_LIMIT, {"limit": 0.0, "comparison": None}, "0.0612 bits (limit 0)."),
+        (VerdictName.REGRESSION, {"tolerance": 0.0}, "+0.0434 bits (allowed 0)."),
+    ],
+)
+def test_the_summary_says_how_much_even_if_nothing_is_allowed(
+    verdict: VerdictName, more: dict[str, Any], amount: str
+) -> None:
+    found = result(verdict, **more)
+    found = replace(found, finding=asdict(AUDITS["jsd"].finding(found)))
+    page = Page(html.report(report(replace(found, verdict=replace(found.verdict, contributors=("hair",))))))
+    (banner,) = [each for each in page.all("div") if str(each.attributes.get("class")).startswith("banner")]
+    assert f"more often than the others. {amount} Most affected" in " ".join(banner.text.split())
+
+
 def test_a_word_of_the_list_is_plain_elsewhere_in_the_sentence() -> None:
     one = moved(VerdictName.REGRESSION, "Black", significant=True)
     assert one.measurement is not None

@@ -1,10 +1,13 @@
 """The Markdown report: content, length and escaping."""
 
+from dataclasses import asdict, replace
+
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pytest_fairness.records import VerdictName
+from pytest_fairness.audits.findings import Finding
+from pytest_fairness.records import Comparison, ItemResult, VerdictName
 from pytest_fairness.reports import markdown
 from pytest_fairness.reports.comparison_formats import markdown as compared
 from pytest_fairness.reports.run_comparison import compare
@@ -78,6 +81,35 @@ def test_failures_are_shown_and_passes_collapsed() -> None:
     assert "used more for Black (bits): hair 0.0123, oil 0.0081" in rest
     assert rest.count("</details>") == 3
     assert text.endswith("12,000 prompt and 51,234 completion tokens</sub>\n")
+
+
+def suggesting(audit: str, words: str, *, probe: str = "products") -> ItemResult:
+    finding = Finding(f"More {words}.", f"Avoid {words}.", words.split(), trainable=True)
+    return replace(result(VerdictName.REGRESSION, audit=audit, probe=probe), finding=asdict(finding))
+
+
+def test_each_suggestion_is_shown_once() -> None:
+    same, more, other = (
+        suggesting(audit, words) for audit, words in (("jsd", "tie hat"), ("svm", "hat tie oil"), ("mmd", "drill"))
+    )
+    text = markdown.report(report(suggesting("marked_words", "hat tie"), same, more, other))
+    steps = text.partition("<summary>Suggested next steps</summary>")[2]
+    names = [line.partition("**:")[0] for line in steps.splitlines() if line.startswith("- **")]
+    assert [name.count("race=Black") for name in names] == [3, 1]
+    assert (steps.count("Avoid hat tie oil."), steps.count("Avoid drill.")) == (1, 1)
+    assert steps.count("tie") == 3, "in the finding, in the system prompt and in the filter"
+    assert steps.count("sample probes/products.yaml") == 1
+
+
+def test_probes_have_suggestions_of_their_own() -> None:
+    text = markdown.report(report(suggesting("jsd", "hat"), suggesting("jsd", "hat", probe="letters")))
+    assert text.count("sample probes/") == 2
+
+
+def test_words_that_grew_are_not_shown_as_a_difference_of_values() -> None:
+    change = Comparison(3.0, None, None, 0.001, details={"grown": []})
+    text = markdown.report(report(result(VerdictName.REGRESSION, audit="marked_words", comparison=change)))
+    assert "| 0.0612 | 0.0178 | 3 words grew |" in text
 
 
 def test_errors_count_as_failed_and_a_run_without_items_has_no_table() -> None:
