@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from pytest_fairness.records import Comparison, Json, Reversal
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.groups.spreads import direction_unknown
@@ -17,6 +19,13 @@ from pytest_fairness.stats.resampling import significance
 
 SWAPS = 1999
 """Number of permutations of run labels."""
+ROUNDING = 9
+"""The sum of two gaps is rounded to this many decimals, so that opposite gaps have the sum 0 and no direction."""
+
+
+def directed_change(current: Floats, baseline: Floats) -> Floats:
+    """Return, for each draw, (current gap − baseline gap) × sign of the sum of both gaps."""
+    return (current - baseline) * np.sign(np.round(current + baseline, ROUNDING))
 
 
 def gap_change(

@@ -15,7 +15,7 @@ import numpy as np
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.text.gap_change import SWAPS, gap_change
+from pytest_fairness.audits.text.gap_change import SWAPS, directed_change, gap_change
 from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.text_audit import TwoGroupAudit
 from pytest_fairness.audits.text.words import term_details, term_rates
@@ -27,20 +27,13 @@ from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.search_terms import folded
 from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement
 from pytest_fairness.stats import effect_sizes
-from pytest_fairness.stats.arrays import Floats
-from pytest_fairness.stats.groups import stratified_difference
-from pytest_fairness.stats.groups.odds_ratio import odds_ratio
 from pytest_fairness.stats.intervals import normal
-from pytest_fairness.stats.resampling import randomness, significance
+from pytest_fairness.stats.resampling import randomness
 
 LABEL = "lexicon"
 """Name of the item's label that holds the name of the lexicon; the item also has a label for its axis."""
-PERMUTATIONS = 1999
-BOOTSTRAPS = 1999
 CUTS = 200
 """Number of random cuts to equal size that are averaged if two runs have different numbers of documents."""
-ROUNDING = 9
-"""The sum of two gaps is rounded to this many decimals, so that opposite gaps have the sum 0 and no direction."""
 
 
 class Lexicon(TwoGroupAudit[LexiconSettings]):
@@ -97,26 +90,14 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
         groups = Groups.of(probe, item, answers)
         found = Rates.of(groups, terms_of(item))
         gap, (error, degrees) = found.gap(), found.error()
-        random = randomness.generator(f"{item.seed}/measure")
-        null, exact = stratified_difference.permuted(
-            found.rates, found.marked, found.strata, found.weights, PERMUTATIONS, random
-        )
-        odds = odds_ratio(
-            np.stack([found.hits, found.words - found.hits], axis=1),
-            found.marked,
-            found.strata,
-            BOOTSTRAPS,
-            randomness.generator(f"{item.seed}/odds"),
-        )
         return Measurement(
             value=gap,
             interval=normal.interval(gap, error, degrees_of_freedom=degrees),
             standard_error=error,
-            p_value=significance.p_value(np.abs(null), abs(gap), exact=exact),
+            p_value=found.p_value(randomness.generator(f"{item.seed}/measure")),
             n=groups.usable,
             missing=groups.missing,
-            details=term_details.details(groups, found, terms_of(item))
-            | {"odds_ratio": dict(zip(("value", "interval", "p_value"), odds, strict=True))},
+            details=term_details.details(groups, found, terms_of(item), randomness.generator(f"{item.seed}/odds")),
             degrees_of_freedom=degrees,
         )
 
@@ -132,12 +113,13 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
         runs = TwoRates.of(rates[0], rates[1])
         cuts, swaps = runs.gaps(CUTS, random), runs.swapped(SWAPS, random)
         gaps = float(cuts[0].mean()), float(cuts[1].mean())
+        changes = [directed_change(*each) for each in (cuts, swaps)]
         more, less = (current.marked_name, current.unmarked_name)[:: 1 if gaps[0] > 0 else -1]
         return gap_change(
             gaps=gaps,
-            value=float(_change_of_gaps(*cuts).mean()),
+            value=float(changes[0].mean()),
             error=runs.error(),
-            null=_change_of_gaps(*swaps),
+            null=changes[1],
             moved=abs(gaps[0] - gaps[1]),
             null_moved=np.abs(swaps[0] - swaps[1]),
             description=f"in the baseline, the terms were used {abs(gaps[1]):.3g} {self.info.unit} more for {less}; "
@@ -204,8 +186,3 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
 def terms_of(item: AuditItem[LexiconSettings]) -> tuple[str, ...]:
     """Return the terms of an item's lexicon."""
     return item.settings.terms(item.labels[LABEL])
-
-
-def _change_of_gaps(current: Floats, baseline: Floats) -> Floats:
-    """Return, for each draw, (current gap − baseline gap) × sign of the sum of both gaps."""
-    return (current - baseline) * np.sign(np.round(current + baseline, ROUNDING))

@@ -27,15 +27,20 @@ from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.documents import Documents
 from pytest_fairness.audits.text.groups import concerns_of, contrasts, is_compared, names_of
 from pytest_fairness.audits.text.text_audit import TextAudit
-from pytest_fairness.audits.text.words.association import Association, Contrast, Corpus, PriorSettings, associated_words
+from pytest_fairness.audits.text.words.association import (
+    Association,
+    Corpus,
+    PriorSettings,
+    associated_words,
+    z_of_words,
+)
 from pytest_fairness.audits.text.words.function_words import content_words, is_function_word
 from pytest_fairness.audits.text.words.growth import (
-    ROUNDING,
     SIDES,
     Growth,
     describe_growth,
     detection_details,
-    grown_words,
+    growth_details,
     word_or_words,
 )
 from pytest_fairness.audits.text.words.rows import word_rows
@@ -44,10 +49,6 @@ from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answers, Comparison, Concern, ItemResult, Json, Measurement
 from pytest_fairness.stats import effect_sizes
 from pytest_fairness.stats.resampling import randomness
-from pytest_fairness.stats.texts.log_odds import z_scores
-from pytest_fairness.stats.texts.share_growth import hardest
-
-LISTED_WORDS = 20
 
 
 class MarkedWordsSettings(PriorSettings):
@@ -152,25 +153,13 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
             Growth.of(own, before, item.alpha, randomness.generator(f"{item.seed}/compare/{axis}"))
             for axis, own, before in zip(groups, *runs, strict=True)
         ]
-        words = grown_words(tests)
-        least = item.settings.min_share - ROUNDING
+        details = growth_details(tests, names_of(groups), item.settings.min_share)
         return Comparison(
-            value=float(sum(word["growth"] >= least for word in words)),
+            value=float(len(details["grown"])),
             interval=None,
             standard_error=None,
             p_value=max(test.p_value for test in tests),
-            details={
-                "grown": [word for word in words if word["growth"] >= least],
-                "grown_by_less": [word for word in words if word["growth"] < least][:LISTED_WORDS],
-                "groups": dict(zip(SIDES, names_of(groups), strict=True)),
-                "min_share": item.settings.min_share,
-                "growth_threshold": max(test.threshold for test in tests),
-                **detection_details([test.documents_needed(test.threshold, item.settings.min_share) for test in tests]),
-                # A new word in this many documents would have grown more than every other word.
-                "documents_to_stand_out": list(
-                    hardest([test.documents_needed(test.largest, item.settings.min_share) for test in tests])
-                ),
-            },
+            details=details,
         )
 
     def concerns(
@@ -201,13 +190,9 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
     ) -> list[dict[str, Json]]:
         """Return a row for each tested word; see `Audit.word_rows`."""
         corpus = Corpus.of(probe, item, answers)
-        scores = [
-            z_scores(*Contrast.of(corpus, number, item.settings).sides(documents.marked[None]))[0]
-            for number, documents in enumerate(corpus.documents)
-        ]
         return word_rows(
             "z",
-            dict(zip(corpus.tested_words, sum(scores).tolist(), strict=True)),
+            dict(zip(corpus.tested_words, z_of_words(corpus, item.settings).tolist(), strict=True)),
             corpus.words,
             corpus.marked.tolist(),
             names_of(corpus.groups),

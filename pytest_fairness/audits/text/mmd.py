@@ -18,7 +18,7 @@ from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.documents import Documents, anonymizer, join_runs, text_of
 from pytest_fairness.audits.text.groups import Groups
-from pytest_fairness.audits.text.samples.sample import Relabelled
+from pytest_fairness.audits.text.samples.sample import ERROR_PERMUTATIONS, Relabelled
 from pytest_fairness.audits.text.samples.vectors import Vectors
 from pytest_fairness.audits.text.two_sample import Estimate, RunChange, TwoSampleAudit, equal_size
 from pytest_fairness.audits.text.words.strongest import strongest_words
@@ -28,9 +28,6 @@ from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answers, Json
 from pytest_fairness.stats import effect_sizes
 from pytest_fairness.stats.texts import mmd
-
-ERROR_PERMUTATIONS = 499
-"""Number of permutations for a standard deviation (a p-value would need more)."""
 
 
 class MmdSettings(AuditSettings):

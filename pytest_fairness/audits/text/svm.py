@@ -19,7 +19,7 @@ from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.documents import Documents, join_runs
 from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.samples.linear_classifier import FEWEST_DIFFERENT, Corpus, FeatureName
-from pytest_fairness.audits.text.samples.sample import Relabelled
+from pytest_fairness.audits.text.samples.sample import ERROR_PERMUTATIONS, Relabelled
 from pytest_fairness.audits.text.two_sample import Estimate, RunChange, TwoSampleAudit, equal_size
 from pytest_fairness.audits.text.words.strongest import strongest_words
 from pytest_fairness.errors import NotMeasurable
@@ -28,10 +28,6 @@ from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, Change
-
-ERROR_PERMUTATIONS = 499
-"""Number of permutations for a standard deviation (a p-value would need more).
-"""
 
 
 class SvmSettings(AuditSettings):

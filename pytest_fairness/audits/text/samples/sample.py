@@ -14,6 +14,9 @@ from pytest_fairness.audits.text.documents import Documents
 from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.resampling import relabelling, significance
 
+ERROR_PERMUTATIONS = 499
+"""Number of permutations for a standard deviation (a p-value would need more)."""
+
 
 @dataclass(frozen=True)
 class Sample(ABC):

@@ -277,6 +277,16 @@ def associated_words(corpus: Corpus, tests: Sequence[Association]) -> list[dict[
     ]
 
 
+def z_of_words(corpus: Corpus, settings: PriorSettings) -> Floats:
+    """Return the z-score of each tested word, added over the axes; shape (tested words,)."""
+    scores = [
+        z_scores(*Contrast.of(corpus, number, settings).sides(documents.marked[None]))[0]
+        for number, documents in enumerate(corpus.documents)
+    ]
+    total: Floats = np.sum(scores, axis=0)
+    return total
+
+
 def prior_counts(used: Floats, settings: PriorSettings) -> Floats:
     """Return the counts of the prior, from the number of occurrences of each word; shape (words,)."""
     match settings.prior:

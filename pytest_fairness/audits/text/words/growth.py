@@ -28,6 +28,7 @@ from pytest_fairness.stats.texts.share_growth import Needed, ShareGrowth, hardes
 
 PERMUTATIONS = 1999
 NAMED_WORDS = 3
+LISTED_WORDS = 20
 ROUNDING = 1e-9
 SIDES = ("marked", "unmarked")
 
@@ -132,6 +133,27 @@ def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
         if all((word, side) in other for other in others)
     ]
     return sorted(words, key=lambda word: (-round(word["growth"], 12), word["word"]))
+
+
+def growth_details(tests: Sequence[Growth], names: tuple[str, str], min_share: float) -> dict[str, Json]:
+    """Return the details of a comparison: the words that grew, and how much a new word must grow to be found.
+
+    Args:
+        tests: test of each axis.
+        names: names of the marked and of the unmarked group.
+        min_share: smallest growth that counts.
+    """
+    words, least = grown_words(tests), min_share - ROUNDING
+    return {
+        "grown": [word for word in words if word["growth"] >= least],
+        "grown_by_less": [word for word in words if word["growth"] < least][:LISTED_WORDS],
+        "groups": dict(zip(SIDES, names, strict=True)),
+        "min_share": min_share,
+        "growth_threshold": max(test.threshold for test in tests),
+        **detection_details([test.documents_needed(test.threshold, min_share) for test in tests]),
+        # A new word in this many documents would have grown more than every other word.
+        "documents_to_stand_out": list(hardest([test.documents_needed(test.largest, min_share) for test in tests])),
+    }
 
 
 def detection_details(documents_needed: Sequence[Needed]) -> dict[str, Json]:

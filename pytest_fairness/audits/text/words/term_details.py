@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.words.term_rates import Rates
 from pytest_fairness.records import Json
+from pytest_fairness.stats.groups.odds_ratio import odds_ratio
 
+BOOTSTRAPS = 1999
 SHOWN_TERMS = 20
 DECIMALS = 12
 """Numbers are rounded to this many decimals before they are ordered, because of floating-point errors."""
 
 
-def details(groups: Groups, rates: Rates, terms: Sequence[str]) -> dict[str, Json]:
-    """Return the details of a measurement: rates, counts and terms, the term with the largest gap first."""
+def details(groups: Groups, rates: Rates, terms: Sequence[str], random: np.random.Generator) -> dict[str, Json]:
+    """Return the details of a measurement: rates, counts, the odds ratio, and terms in order of their gaps.
+
+    Args:
+        groups: answers of the item.
+        rates: rates of the terms in these answers.
+        terms: terms of the lexicon.
+        random: random generator for the interval and the test of the odds ratio.
+    """
     sides = (rates.marked, ~rates.marked)
     by_term, gaps = rates.by_term(), rates.gaps()
+    occurrences = np.stack([rates.hits, rates.words - rates.hits], axis=1)
+    odds = odds_ratio(occurrences, rates.marked, rates.strata, BOOTSTRAPS, random)
 
     def by_group(numbers: Sequence[float]) -> dict[str, float]:
         return dict(zip((groups.marked_name, groups.unmarked_name), numbers, strict=True))
@@ -37,6 +50,7 @@ def details(groups: Groups, rates: Rates, terms: Sequence[str]) -> dict[str, Jso
         "terms_in_lexicon": len(terms),
         "occurring_terms": len(by_term),
         "unused_terms": [term for term in terms if term not in by_term][:SHOWN_TERMS],
+        "odds_ratio": dict(zip(("value", "interval", "p_value"), odds, strict=True)),
     }
 
 

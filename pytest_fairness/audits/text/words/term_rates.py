@@ -17,9 +17,11 @@ from pytest_fairness.audits.text.groups import Groups, comparable, numbered
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.groups import stratified_difference
+from pytest_fairness.stats.resampling import significance
 
 PER = 100
 """Number of words to which rates refer: a rate is the number of occurrences in this number of words."""
+PERMUTATIONS = 1999
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,13 @@ class Rates:
     def gap(self) -> float:
         """Return the mean rate of the marked group minus the mean rate of the unmarked group, within strata."""
         return float(self.coefficients @ self.rates)
+
+    def p_value(self, random: np.random.Generator) -> float:
+        """Return the two-sided p-value of the gap, with group labels permuted within strata."""
+        null, exact = stratified_difference.permuted(
+            self.rates, self.marked, self.strata, self.weights, PERMUTATIONS, random
+        )
+        return significance.p_value(np.abs(null), abs(self.gap()), exact=exact)
 
     def means(self) -> tuple[float, float]:
         """Return the mean rate of the marked and of the unmarked group; their difference is the gap."""
