@@ -24,7 +24,7 @@ from pytest_fairness.asking.store.store import response_key
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Response
 from pytest_fairness.run import Run, items_of
-from pytest_fairness.run.probe_items import ProbeItem
+from pytest_fairness.run.items.probe_items import ProbeItem
 from pytest_fairness.targets.base import Target
 
 MOST = 8.0

@@ -15,9 +15,9 @@ from pytest_fairness.options import DEFAULT_HTTP_ANSWER, DEFAULT_HTTP_BODY, DEFA
 from pytest_fairness.records import Answer, Measurement
 from pytest_fairness.reports.tables.data_table import DataTable
 from pytest_fairness.reports.tables.words import words
-from pytest_fairness.run.item_view import ItemView, table_of
+from pytest_fairness.run.items.item_view import ItemView, table_of
+from pytest_fairness.run.items.probe_items import ProbeItem, items_of
 from pytest_fairness.run.measuring import variants
-from pytest_fairness.run.probe_items import ProbeItem, items_of
 from pytest_fairness.run.run import Run
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.python_callable import Application
@@ -197,7 +197,7 @@ def audit(
         asked = None
         if loaded.responses is None:
             asked = run.targets.from_value(target, _name_of(target))
-            run.plan(asked, [item for item in items if item.measurable])
+            run.plan(asked, [item for item in items if item.models.available])
         read = partial(_recorded_answers, settings, target)
         name = str(probe) if asked is None else asked.name
         return AuditResults([_audited(run, item, asked, name, read) for item in items], run.started)

@@ -15,7 +15,7 @@ from pytest_fairness.probes import table
 from pytest_fairness.probes.base import Probe, ResponsesSettings
 from pytest_fairness.records import Answer, Json
 from pytest_fairness.run.answering.scoring import scored
-from pytest_fairness.run.probe_items import ProbeItem, items_of
+from pytest_fairness.run.items.probe_items import ProbeItem, items_of
 from pytest_fairness.stats.intervals import limit_errors
 from pytest_fairness.stats.intervals.limit_errors import Errors
 
@@ -168,7 +168,7 @@ def _score(item: ProbeItem, answers: Sequence[Answer]) -> float | None:
     """Return the value of an item measured from these answers; `None` if the answers cannot be measured."""
     if not answers:
         return None
-    item.require_models()
+    item.models.require()
     try:
         return item.audit.score(item.probe, item, scored(item, answers, None))
     except NotMeasurable:

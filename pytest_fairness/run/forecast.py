@@ -19,8 +19,8 @@ from pytest_fairness.errors import FairnessError
 from pytest_fairness.probes import Probe
 from pytest_fairness.records import Json, Prompt, Request, Response
 from pytest_fairness.run.answering.item_answers import read_all
+from pytest_fairness.run.items.probe_items import RECENT, ProbeItem
 from pytest_fairness.run.measuring import variants
-from pytest_fairness.run.probe_items import RECENT, ProbeItem
 from pytest_fairness.run.run import Run
 from pytest_fairness.targets import likelihood_support
 from pytest_fairness.targets.base import Target
@@ -116,7 +116,7 @@ class Forecaster:
             most = self._by_key(list(item.analyses[-1].prompts()), target).keys()
             requests |= own
             later |= most
-            if (embedder := item.embedder) is not None:
+            if (embedder := item.models.embedder) is not None:
                 embedded[embedder] |= own.keys() | most
         recorded = self._recorded(target, requests)
         left = {key: request for key, request in requests.items() if key not in recorded}

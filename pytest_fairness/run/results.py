@@ -13,8 +13,8 @@ from pytest_fairness.records import ItemResult, Size, Verdict, VerdictName
 from pytest_fairness.run.comparing.baseline_comparer import BaselineComparison
 from pytest_fairness.run.effect_sizes import effect_in_words
 from pytest_fairness.run.examples import examples
+from pytest_fairness.run.items.probe_items import ProbeItem
 from pytest_fairness.run.measuring.measurements import ItemMeasurement
-from pytest_fairness.run.probe_items import ProbeItem
 
 _FINGERPRINT = re.compile(r" \([^()]*\)$")
 SHOWN_MODELS = 3

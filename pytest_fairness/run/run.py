@@ -20,10 +20,10 @@ from pytest_fairness.run.answering.engines import Engines
 from pytest_fairness.run.answering.item_answers import ItemAnswers
 from pytest_fairness.run.answering.open_targets import OpenTargets
 from pytest_fairness.run.comparing.baseline_comparer import BaselineComparer, BaselineComparison
+from pytest_fairness.run.items.probe_items import ProbeItem
 from pytest_fairness.run.measuring import variants
 from pytest_fairness.run.measuring.measurements import ItemMeasurement
 from pytest_fairness.run.measuring.measurer import Measurer
-from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.run.results import settled
 from pytest_fairness.targets.base import Target
 

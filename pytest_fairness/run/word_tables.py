@@ -16,8 +16,8 @@ from pytest_fairness.records import Answer, Json
 from pytest_fairness.reports.report_items import target_name
 from pytest_fairness.reports.tables.data_table import DataTable
 from pytest_fairness.reports.tables.words import words
-from pytest_fairness.run.item_words import words_of
-from pytest_fairness.run.probe_items import items_of
+from pytest_fairness.run.items.item_words import words_of
+from pytest_fairness.run.items.probe_items import items_of
 from pytest_fairness.run.recorded import recorded
 from pytest_fairness.run.run import Run
 

@@ -55,7 +55,7 @@ class AuditService:
             FairnessError: answers are missing, or the baseline cannot be read.
         """
         try:
-            probe_item.require_models()
+            probe_item.models.require()
             target = self.planner.target_of(item)
             if target is None:
                 return self._measured(probe_item, None)

@@ -97,7 +97,7 @@ def analyses_of(items: Iterable[pytest.Item], *, last_only: bool) -> Iterator[Pr
     """
     for item in items:
         probe_item = probe_item_of(item)
-        if probe_item is not None and not is_skipped(item) and probe_item.measurable:
+        if probe_item is not None and not is_skipped(item) and probe_item.models.available:
             yield probe_item.analyses[-1 if last_only else 0]
 
 

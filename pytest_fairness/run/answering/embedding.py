@@ -8,7 +8,7 @@ from dataclasses import replace
 from pytest_fairness.errors import AnswersMissing, FairnessError
 from pytest_fairness.records import Answer, Request
 from pytest_fairness.run.answering.engines import Engines
-from pytest_fairness.run.probe_items import ProbeItem
+from pytest_fairness.run.items.probe_items import ProbeItem
 from pytest_fairness.targets import embeddings
 from pytest_fairness.targets.base import Target
 
@@ -30,9 +30,7 @@ def embedded(item: ProbeItem, answers: Sequence[Answer], embedder: Target, engin
     Raises:
         AnswersMissing: the embedding model gave no embedding for a text.
     """
-    if item.preparation is None:
-        return list(answers)
-    texts = item.preparation.texts(answers)
+    texts = item.models.texts(answers)
     different = list(dict.fromkeys(text for text in texts if text is not None))
     vectors: dict[str, bytes] = {}
     errors: list[str] = []

@@ -17,7 +17,7 @@ from pytest_fairness.run.answering.engines import Engines
 from pytest_fairness.run.answering.judging import judged
 from pytest_fairness.run.answering.open_targets import OpenTargets
 from pytest_fairness.run.answering.scoring import scored
-from pytest_fairness.run.probe_items import RECENT, ProbeItem
+from pytest_fairness.run.items.probe_items import RECENT, ProbeItem
 from pytest_fairness.targets.base import Target
 
 READ_AT_ONCE = 4_000
@@ -44,7 +44,7 @@ class ItemAnswers:
             FairnessError: no answer is available, because no response is recorded for a replay, the run gave up on the
                 target, or every request failed.
         """
-        item.require_models()
+        item.models.require()
         self._targets.embedder(item)
         if target is None:
             return self._judged(item, [answer for answer in self._read(item.probe)[1] if item.uses(answer.labels)])

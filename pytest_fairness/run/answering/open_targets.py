@@ -12,7 +12,7 @@ from pytest_fairness.options import RunSettings
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.field_types import shown
 from pytest_fairness.run.answering.judging import open_judge
-from pytest_fairness.run.probe_items import ProbeItem
+from pytest_fairness.run.items.probe_items import ProbeItem
 from pytest_fairness.targets import open_target
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.python_callable import Application, CallableTarget
@@ -79,7 +79,7 @@ class OpenTargets:
         Raises:
             TargetError: the model does not exist.
         """
-        name = item.embedder
+        name = item.models.embedder
         if name is None:
             return None
         folder = item.probe.path.parent

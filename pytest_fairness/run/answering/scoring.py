@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from pytest_fairness.asking.store.store import Store
 from pytest_fairness.records import Answer, Json
-from pytest_fairness.run.probe_items import ProbeItem
+from pytest_fairness.run.items.probe_items import ProbeItem
 from pytest_fairness.scorers.registry import Scorer
 
 
@@ -24,10 +24,10 @@ def scored(item: ProbeItem, answers: Sequence[Answer], store: Store | None) -> S
     Raises:
         ModelError: the model cannot be loaded.
     """
-    model = item.classifier
-    if model is None or item.preparation is None:
+    model = item.models.classifier
+    if model is None:
         return answers
-    texts = item.preparation.texts(answers)
+    texts = item.models.texts(answers)
     scores = _scores(model, {text for text in texts if text is not None}, store)
     return [
         replace(answer, content=None if text is None else {"model": model.identity, "scores": scores[text]})

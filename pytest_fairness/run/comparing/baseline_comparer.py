@@ -18,10 +18,10 @@ from pytest_fairness.probes.field_types import shown
 from pytest_fairness.records import Answer, Comparison
 from pytest_fairness.run.comparing import stored_values
 from pytest_fairness.run.comparing.baseline_rows import answer_from
+from pytest_fairness.run.items.probe_items import ProbeItem
 from pytest_fairness.run.measuring import noise
 from pytest_fairness.run.measuring.measurements import ItemMeasurement, digest
 from pytest_fairness.run.measuring.measurer import Measurer
-from pytest_fairness.run.probe_items import ProbeItem
 
 
 @dataclass(frozen=True)

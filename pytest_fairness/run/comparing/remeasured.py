@@ -12,7 +12,7 @@ from pytest_fairness.baselines.fingerprints import stale_parts
 from pytest_fairness.baselines.revisions import Snapshot
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.run.comparing.baseline_rows import answer_from
-from pytest_fairness.run.probe_items import ProbeItem, items_of
+from pytest_fairness.run.items.probe_items import ProbeItem, items_of
 
 
 def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root: Path) -> list[ItemChange]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pytest_fairness.baselines.entries import Entry, MeasuredBy, rounded
 from pytest_fairness.baselines.reading import Baseline
 from pytest_fairness.errors import BaselineError
-from pytest_fairness.run.probe_items import ProbeItem
+from pytest_fairness.run.items.probe_items import ProbeItem
 from pytest_fairness.version import __version__
 
 ALLOWED_ERRORS = 0.1

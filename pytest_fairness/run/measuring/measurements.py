@@ -11,8 +11,8 @@ from hashlib import sha256
 
 from pytest_fairness.audits import answer_checks
 from pytest_fairness.records import Answer, Json, Measurement
-from pytest_fairness.run.item_view import ItemView
-from pytest_fairness.run.probe_items import ProbeItem
+from pytest_fairness.run.items.item_view import ItemView
+from pytest_fairness.run.items.probe_items import ProbeItem
 
 NOT_MEASURED = {"audits", "description", "intersections", "marks", "variants", "compare_sampling"}
 """Keys of a probe that influence no measurement."""
@@ -71,7 +71,7 @@ def measurement_key(what: str, item: ProbeItem, *answers: Sequence[Answer], embe
         item.settings.model_dump(mode="json", exclude={"skip", "xfail"}),
         item.probe.model_dump(mode="json", by_alias=True, exclude=NOT_MEASURED),
         [[digest(run), _truncations_and_errors(run)] for run in answers],
-        *([item.classifier.identity] if item.classifier else []),
+        *([classifier.identity] if (classifier := item.models.classifier) else []),
         *([embedder] if embedder else []),
     ]
     return sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()

@@ -13,9 +13,9 @@ from pytest_fairness.records import Answer, Json, Measurement, RowsWithoutGroup
 from pytest_fairness.run.answering.engines import Engines
 from pytest_fairness.run.answering.item_answers import ItemAnswers
 from pytest_fairness.run.answering.open_targets import OpenTargets
+from pytest_fairness.run.items.probe_items import ProbeItem
 from pytest_fairness.run.measuring import noise
 from pytest_fairness.run.measuring.measurements import ItemMeasurement, measurement_key
-from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.targets.base import Target
 
 

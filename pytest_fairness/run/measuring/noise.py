@@ -9,7 +9,7 @@ import numpy as np
 from pytest_fairness.baselines.entries import RunToRun
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Json, Measurement
-from pytest_fairness.run.probe_items import ProbeItem
+from pytest_fairness.run.items.probe_items import ProbeItem
 
 
 def paraphrases(item: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] | None:

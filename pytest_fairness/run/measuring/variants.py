@@ -18,9 +18,9 @@ from pytest_fairness import kinds
 from pytest_fairness.baselines.verdicts import missing_reason
 from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Json, Request
+from pytest_fairness.run.items.probe_items import ProbeItem
 from pytest_fairness.run.measuring.measurements import ItemMeasurement
 from pytest_fairness.run.measuring.measurer import Measurer
-from pytest_fairness.run.probe_items import ProbeItem
 from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.intervals.mean_errors import mean_error
 from pytest_fairness.targets.base import Target

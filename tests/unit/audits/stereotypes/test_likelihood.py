@@ -17,7 +17,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes import parse
 from pytest_fairness.records import Answer, Comparison, Measurement, Response, VerdictName
 from pytest_fairness.run import items_of
-from pytest_fairness.run.probe_items import ProbeItem
+from pytest_fairness.run.items.probe_items import ProbeItem
 from pytest_fairness.stats.resampling.randomness import generator
 from tests.support.results import result
 

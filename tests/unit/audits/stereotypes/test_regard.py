@@ -11,7 +11,7 @@ import pytest
 from pytest_fairness.audits.stereotypes.regard import Regard, difference, mean_scores
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Status
-from pytest_fairness.run.probe_items import items_of
+from pytest_fairness.run.items.probe_items import items_of
 from tests.support.cases import GROUPS, compare, item_of, judge, measure, probe
 from tests.support.oracles import vector
 

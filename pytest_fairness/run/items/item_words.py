@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pytest_fairness.records import Answer, Json
 from pytest_fairness.reports.tables.data_table import DataTable
 from pytest_fairness.reports.tables.words import words
-from pytest_fairness.run.probe_items import ProbeItem
+from pytest_fairness.run.items.probe_items import ProbeItem
 
 
 def words_of(item: ProbeItem, answers: Sequence[Answer], details: Mapping[str, Json]) -> DataTable:

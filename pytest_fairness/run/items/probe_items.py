@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.base import BETA, AnyAudit, AnyItem, AuditItem, Preparation
+from pytest_fairness.audits.base import BETA, AnyAudit, AnyItem, AuditItem
 from pytest_fairness.audits.decision_rules import rule_of
-from pytest_fairness.errors import FairnessError, ModelError
+from pytest_fairness.errors import FairnessError
 from pytest_fairness.probes import Probe, growth
 from pytest_fairness.probes.growth import Stage
 from pytest_fairness.records import Prompt, Request
-from pytest_fairness.scorers import registry as scorers
-from pytest_fairness.scorers.registry import Scorer
+from pytest_fairness.run.items.item_models import ItemModels
 from pytest_fairness.stats import interim_analyses
 
 EVERYTHING = Stage()
@@ -143,41 +142,14 @@ class ProbeItem(AuditItem[Any]):
     @property
     def fingerprint(self) -> Mapping[str, str]:
         """Return, by name, all inputs that determine the item's prompts and the parsing of its answers."""
-        model = {} if self.classifier is None else {"model": self.classifier.identity}
+        classifier = self.models.classifier
+        model = {} if classifier is None else {"model": classifier.identity}
         return {**self.probe.fingerprint(self.labels), **self.audit.fingerprint(self.probe, self), **model}
 
     @cached_property
-    def preparation(self) -> Preparation | None:
-        """Return the model that scores or embeds the item's answers before the measurement; see `Audit.preparation`."""
-        return self.audit.preparation(self.probe, self)
-
-    @cached_property
-    def classifier(self) -> Scorer | None:
-        """Return the classifier that scores the item's answers, not loaded yet; `None` without a classifier."""
-        found = self.preparation
-        return (
-            None if found is None or found.label is None else scorers.open_scorer(found.model, self.probe.path.parent)
-        )
-
-    @property
-    def embedder(self) -> str | None:
-        """Return the name, as in the probe, of the model that embeds the item's answers; `None` without a model."""
-        found = self.preparation
-        return None if found is None or found.label is not None else found.model
-
-    def require_models(self) -> None:
-        """Raise `ModelError` if the model that scores answers, or a package that the model needs, is missing."""
-        if self.classifier is not None and self.preparation is not None and self.preparation.label is not None:
-            scorers.require(self.classifier, self.preparation.label)
-
-    @property
-    def measurable(self) -> bool:
-        """Return whether the models that the item needs are available; if not, its requests are not sent."""
-        try:
-            self.require_models()
-        except ModelError:
-            return False
-        return True
+    def models(self) -> ItemModels:
+        """Return the models that read the item's answers before the measurement; see `Audit.preparation`."""
+        return ItemModels(self.audit.preparation(self.probe, self), self.probe.path.parent)
 
     def uses(self, labels: Mapping[str, str]) -> bool:
         """Return whether the item measures answers with these labels at its current stage."""

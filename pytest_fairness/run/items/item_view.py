@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.records import Answer, ItemResult, Json, Measurement, Verdict, VerdictName
 from pytest_fairness.run.effect_sizes import effect_in_words
-from pytest_fairness.run.probe_items import ProbeItem
+from pytest_fairness.run.items.probe_items import ProbeItem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +76,7 @@ class ItemView(ABC):
         Raises:
             FairnessError: the item was not measured, or its answers are no longer recorded.
         """
-        from pytest_fairness.run.item_words import words_of
+        from pytest_fairness.run.items.item_words import words_of
 
         details = self._measurement().details
         return words_of(self.item, self._answers(), details)
