@@ -155,9 +155,9 @@ def _words(change: ItemChange) -> Iterator[str]:
         yield f"{'' if few else 'of the strongest words, '}{'; '.join(parts)}"
     if change.comparison is None:
         yield (
-            "the change shown is the difference between two numbers of significant words. A run instead counts words "
-            "that became more typical of a group; to count them, diff needs the unchanged probe and the answers of "
-            "both baselines"
+            "the change shown is the difference between two numbers of significant words. A run counts the words that "
+            "became more typical of a group. To show this number here, diff needs the answers of both baselines and "
+            "an unchanged probe"
         )
 
 
@@ -209,7 +209,10 @@ def _has_sides(change: ItemChange) -> bool:
 def _contribution(change: ItemChange, name: str, was: float | None, now: float | None) -> str:
     """Return a phrase with the name of a contribution and its old and new number.
 
-    The old number `was` or the new number `now` is `None` if the old or new baseline does not hold the contribution.
+    Args:
+        change: change of the item's baseline.
+        name: name of the contribution, such as a word.
+        was, now: number in the old and in the new baseline; `None` if this baseline does not hold the contribution.
     """
     if was is None:
         return f"{name} {number(now)}{' (new)' if change.old and change.old.contributions else ''}"

@@ -37,10 +37,10 @@ _SENTENCES: Mapping[str, str] = {
     VerdictName.NO_BASELINE: "without a baseline",
     VerdictName.ERROR: "without a result",
     VerdictName.NOT_MEASURABLE: "not measurable",
-    UNEXPECTED_PASS: "no longer failing as expected",
+    UNEXPECTED_PASS: "passing although marked xfail",
     VerdictName.INCONCLUSIVE: "inconclusive",
     KNOWN: "failing as expected",
-    NO_LONGER_FAILS: "no longer failing as expected",
+    NO_LONGER_FAILS: "passing although marked xfail",
     VerdictName.PASS: "passed",
 }
 

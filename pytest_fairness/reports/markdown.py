@@ -66,7 +66,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def worse_by(item: Item) -> str:
-    """Return the signed change with its interval; an empty text if the item has no comparison."""
+    """Return the signed change from the baseline with its interval; an empty text if the item has no comparison."""
     change = item["change"]
     return with_interval(grown_words(item) or signed(change["value"]), change["interval"]) if change else ""
 

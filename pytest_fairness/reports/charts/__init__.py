@@ -51,7 +51,7 @@ CHARTS_OF_OLD_REPORTS = {
 """Names of charts by the name of a detail, for report documents of earlier versions, whose audits name no charts."""
 
 SHOWN_ELSEWHERE = ("examples", "suggestions")
-"""Details that reports show elsewhere."""
+"""Details without a chart, because reports show them elsewhere."""
 
 
 def detail_charts(item: Item, method: Mapping[str, Json]) -> tuple[list[Chart], dict[str, Json]]:

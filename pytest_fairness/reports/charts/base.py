@@ -153,7 +153,7 @@ def reference_line(value: float, label: str, *, dash: Sequence[int] = (4, 3), al
     ]
 
 
-def first_names(names: Sequence[str], most: int = 8) -> str:
-    """Return a phrase with the first names of a list and the number of further names."""
+def joined(names: Sequence[str], most: int = 8) -> str:
+    """Return the names as a phrase: at most `most` of them, then the number of the others."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

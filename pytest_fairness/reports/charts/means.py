@@ -10,9 +10,9 @@ from pytest_fairness.reports.charts.base import (
     Chart,
     Table,
     as_float,
-    first_names,
     interval_of,
     interval_plot,
+    joined,
     reference_line,
 )
 from pytest_fairness.reports.formatting import number
@@ -52,7 +52,7 @@ def means(item: Item, name: str, detail: Json) -> Chart | None:
     title = TITLES.get(name, f"{name.replace('_', ' ').capitalize()}, by name")
     return Chart(
         f"{title}, with 95 % confidence intervals",
-        f"Lowest first: {first_names([f'{key} {number(known[key])}' for key in order])}.{neutral}",
+        f"Lowest first: {joined([f'{key} {number(known[key])}' for key in order])}.{neutral}",
         Table(("", *columns), [[key, *(parts[key].get(column) for column in columns)] for key in order]),
         spec,
     )

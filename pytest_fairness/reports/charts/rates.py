@@ -10,8 +10,8 @@ from pytest_fairness.reports.charts.base import (
     Chart,
     Table,
     as_float,
-    first_names,
     interval_plot,
+    joined,
     reference_line,
 )
 from pytest_fairness.reports.charts.means import means
@@ -54,7 +54,7 @@ def _rates(item: Item, detail: Json, key: str, title: str, *, balance: float | N
     ]
     return Chart(
         title,
-        f"Highest first: {first_names([f'{name} {number(known[name])}' for name in order])}.",
+        f"Highest first: {joined([f'{name} {number(known[name])}' for name in order])}.",
         Table(("", *columns) if parts else ("", key), rows),
         spec,
     )

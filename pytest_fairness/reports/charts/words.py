@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.charts.base import SHOWN, Chart, Table, as_float, diverging_bars, first_names
+from pytest_fairness.reports.charts.base import SHOWN, Chart, Table, as_float, diverging_bars, joined
 from pytest_fairness.reports.report_items import Item, group_names, mappings_in, unmarked_label
 
 
@@ -46,7 +46,7 @@ def grown(item: Item, detail: Json) -> Chart | None:
         for word in found
     ]
     text = "; ".join(
-        f"grew for {unmarked_label(name) if side == 'unmarked' else name}: {first_names(own)}"
+        f"grew for {unmarked_label(name) if side == 'unmarked' else name}: {joined(own)}"
         for side, name in names.items()
         if (own := [str(word.get("word")) for word in found if word.get("side", "marked") == side])
     )
@@ -139,7 +139,7 @@ def _word_chart(
     if not shown:
         return None
     text = "; ".join(
-        f"more in {name}: {first_names([word for word, _, _ in side])}"
+        f"more in {name}: {joined([word for word, _, _ in side])}"
         for name, side in ((marked_name, right), (unmarked_name, left))
         if side
     )

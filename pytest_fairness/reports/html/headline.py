@@ -36,7 +36,7 @@ PHRASES: Mapping[str, tuple[str, str]] = {
     VerdictName.OVER_LIMIT: ("is over its limit", "are over their limit"),
     VerdictName.ERROR: ("could not be measured", "could not be measured"),
     VerdictName.NOT_MEASURABLE: ("had too few usable answers", "had too few usable answers"),
-    UNEXPECTED_PASS: ("no longer fails as expected", "no longer fail as expected"),
+    UNEXPECTED_PASS: ("passes although marked xfail", "pass although marked xfail"),
     VerdictName.STALE_BASELINE: ("has a baseline of other prompts", "have a baseline of other prompts"),
     VerdictName.NO_BASELINE: ("has no baseline yet", "have no baseline yet"),
     VerdictName.INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
@@ -135,7 +135,7 @@ def _finding(worst: tuple[str, Item, Mapping[str, Json]], items: Sequence[Item])
 
 
 def _marked(item: Item, sentence: str) -> list[text_diff.Piece]:
-    """Return a sentence in pieces; words that contribute to the value are marked, but only in lists of words."""
+    """Return a sentence in pieces; in its lists of words, the words that contribute to the value are marked."""
     words = frozenset().union(*text_diff.contributing_words(item).values())
     # The parts are alternately text and a list of words.
     parts = [(part, words if place % 2 else frozenset()) for place, part in enumerate(_LIST.split(sentence))]

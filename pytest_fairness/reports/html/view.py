@@ -424,9 +424,9 @@ def _side(own: Sequence[Mapping[str, Json]], place: int, words: Words | None) ->
     Args:
         own: the answers of the example.
         place: index of the answer in `own`.
-        words: words to mark, by group. `None`: mark nothing (the item has no significant change). Empty mapping: mark
-            differences instead of words. The answer is compared with the example's first answer, or the first answer
-            with the second; the baseline's answer is compared with the current answer.
+        words: words to mark, by group; `None` to mark nothing, for an item without a significant change. With an empty
+            mapping, differences are marked: between this answer and the example's first answer (between the first and
+            the second, if this is the first), and between the baseline's answer and this answer.
     """
     one, other = own[place], own[1 if place == 0 and len(own) > 1 else 0]
     group, current = str(one.get("group", "example")), _text(one, "text")

@@ -48,7 +48,7 @@ def _advice(found: CalibrationJson) -> list[str]:
     goal = f"false positives under {FALSE_POSITIVES:.0%} and misses under {MISSES:.0%}"
     if best is None:
         return [f"  No limit has {goal} on these outputs."]
-    lines = [f"  limit: {number(best['limit'])} has {goal}."]
+    lines = [f"  The limit {number(best['limit'])} has {goal}."]
     highest = best["false_positive_interval"][1], best["missed_interval"][1]
     if highest[0] > FALSE_POSITIVES or highest[1] > MISSES:
         lines.append(

@@ -64,7 +64,7 @@ def _block(forecast: Forecast) -> Iterator[str]:
     for name, texts in forecast["embedded"].items():
         yield f"  up to {counted(texts, 'text')}, and the texts of the baseline, to {printable(name)} for embeddings"
     if forecast["unknown_target"]:
-        yield "  the fixture fairness_target sets the target: recorded answers were not looked up"
+        yield "  the fixture fairness_target sets the target, so recorded answers are not known: fewer may be sent"
     if forecast["prompt_tokens"] is None:
         return
     if forecast["known"]:
