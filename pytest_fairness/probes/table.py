@@ -118,7 +118,9 @@ def _csv_rows(text: str, name: str) -> Table:
                     raise ProbeError(f"{name}:{line}: the columns are separated by {other}; save the file with commas")
                 repeated = sorted({column for column in columns if columns.count(column) > 1})
                 if repeated:
-                    errors.append(f"{name}:{line}: the column {', '.join(map(repr, repeated))} occurs twice")
+                    errors.append(
+                        f"{name}:{line}: the column {', '.join(map(repr, repeated))} occurs twice: rename one"
+                    )
             elif len(fields) != len(columns):
                 errors.append(
                     f"{name}:{line}: {len(fields)} fields where the header has {len(columns)}; "
@@ -206,9 +208,8 @@ def _parquet(path: Path, name: str) -> Table:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:200]
         raise ProbeError(f"{name}: cannot be read as Parquet: {reason}") from None
     columns = content.column_names
-    raise_file_errors(
-        [f"{name}:1: the column {column!r} occurs twice" for column in set(columns) if columns.count(column) > 1], name
-    )
+    repeated = [column for column in set(columns) if columns.count(column) > 1]
+    raise_file_errors([f"{name}:1: the column {column!r} occurs twice: rename one" for column in repeated], name)
     return Table(tuple(columns), tuple(rows))
 
 

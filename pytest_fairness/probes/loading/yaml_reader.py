@@ -131,7 +131,7 @@ class _Builder:
     def _node(self, event: Any, depth: int) -> Node:
         start = event.start_mark.index
         if depth > MAX_DEPTH:
-            raise DocumentError(start, f"nested more than {MAX_DEPTH} levels deep")
+            raise DocumentError(start, f"nested more than {MAX_DEPTH} levels deep: a probe needs fewer levels")
         kind = type(event).__name__
         if kind == "AliasEvent":
             return self._alias(event)
@@ -154,10 +154,11 @@ class _Builder:
     def _alias(self, event: Any) -> Node:
         start, name = event.start_mark.index, event.anchor
         if name not in self._anchors:
-            raise DocumentError(start, f"no anchor &{name} before the alias *{name}")
+            message = f"no anchor &{name} before the alias *{name}: write the value in place of the alias"
+            raise DocumentError(start, message)
         node = self._anchors[name]
         if node is None:
-            raise DocumentError(start, f"the alias *{name} is inside its own anchor")
+            raise DocumentError(start, f"the alias *{name} is inside its own anchor: remove the alias")
         self._repeated += node.size
         if self._repeated > MAX_BYTES:
             raise DocumentError(

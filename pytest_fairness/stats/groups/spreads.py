@@ -103,9 +103,9 @@ class Spread:
     def signed(self, pattern: Floats) -> Callable[[Floats], Floats]:
         """Return a signed version of `size`, which is negative for numbers whose pattern is opposite to `pattern`.
 
-        The numbers are split into two parts: a negative multiple of the pattern, and the rest. The distance of the
-        first part is subtracted, and the distance of the rest is added. For two groups, the result is a plain
-        difference: the number of the group that is higher in the pattern minus the number of the other group.
+        If a part of the numbers is a negative multiple of the pattern, the result is the distance of all other parts
+        minus the distance of this part. For two groups, the result is a plain difference: the number of the group that
+        is higher in the pattern minus the number of the other group.
 
         Args:
             pattern: (groups,) numbers that define the positive direction.
