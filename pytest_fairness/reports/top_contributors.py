@@ -142,7 +142,7 @@ def _answers(item: Item) -> list[str]:
 
 
 def _sentences(details: Mapping[str, Json]) -> list[str]:
-    """Return texts with a sentence and its answer; sentences with worse answers than in the baseline are preferred."""
+    """Return texts with a sentence and its answer; only sentences whose answers became worse, if there are any."""
     changed = mappings_in(details.get("changed_sentences"))
     shown = changed or mappings_in(details.get("sentences"))
     return [

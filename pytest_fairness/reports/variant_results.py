@@ -13,7 +13,7 @@ Variant = Mapping[str, Json]
 
 
 def variants_of(item: Item) -> dict[str, Variant]:
-    """Return the result of each variant by name, the largest reduction of bias first."""
+    """Return the result of each variant by name: first variants with less bias, then unclear ones, then more bias."""
     details = item["details"].get("variants")
     if not isinstance(details, Mapping):
         return {}

@@ -99,16 +99,16 @@ def subject(item: Item) -> str:
 
 
 def affected(items: Iterable[Item]) -> list[str]:
-    """Return the groups that got worse, each with the number of its failed items: `Kelly (2 checks)`.
+    """Return the groups that got worse, each with the number of its items that got worse: `Kelly (2 checks)`.
 
-    The group with most failed items comes first.
+    The group with most of these items comes first.
     """
     counts = Counter(name for item in items if status(item) in WORSE and (name := subject(item)))
     return _first([f"{name} ({counted(number, 'check')})" for name, number in counts.most_common()])
 
 
 def unaffected(items: Sequence[Item]) -> list[str]:
-    """Return the groups of which every item passed without a significant change."""
+    """Return the groups whose items all passed without a significant change."""
     changed = {subject(item) for item in items if item["verdict"] != VerdictName.PASS or is_significant(item)}
     return _first(sorted({subject(item) for item in items} - changed - {""}))
 

@@ -227,18 +227,18 @@ class View:
 
     @property
     def findings(self) -> Sequence[headline.Finding]:
-        """Return the findings about the most affected groups, one for each group."""
+        """Return one finding about each group that got worse; see `headline.findings`."""
         methods = self.document.get("methods", {})
         return headline.findings((one.name, one.item, methods.get(one.item["audit"], {})) for one in self.items)
 
     @property
     def affected(self) -> Sequence[str]:
-        """Return the groups of the failed items."""
+        """Return the groups that got worse; see `headline.affected`."""
         return headline.affected(self.document["items"])
 
     @property
     def unaffected(self) -> Sequence[str]:
-        """Return the groups of which every item passed without a significant change."""
+        """Return the groups whose items all passed without a significant change."""
         return headline.unaffected(self.document["items"])
 
     @property
@@ -253,7 +253,7 @@ class View:
 
     @property
     def answers(self) -> int:
-        """Return the number of responses that were received or reused."""
+        """Return the number of requests that were sent, or that a recorded response answered."""
         requests = self.document["requests"]
         return int(requests["sent"] + requests["reused"])
 
