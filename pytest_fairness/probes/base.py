@@ -28,11 +28,12 @@ from pytest_fairness.probes.field_types import (
     Line,
     Loading,
     Name,
-    ProbeFile,
+    ProbeFiles,
     Text,
     Texts,
     block_text,
     loading,
+    matching,
 )
 from pytest_fairness.probes.file_names import name_problem
 from pytest_fairness.probes.growth import GrowingTrials, Stage, Trials, growing, max_trials
@@ -41,12 +42,21 @@ from pytest_fairness.records import Answer, AnswerFormat, Json, Judging, Prompt,
 TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet")
 
 
-def _table(path: Path) -> Path:
-    if path.suffix.casefold() not in TABLE_SUFFIXES:
+def _tables(path: Path) -> Path:
+    files = matching(path)
+    for file in files:
+        if file.suffix.casefold() not in TABLE_SUFFIXES:
+            raise PydanticCustomError(
+                "file", "{named} is neither CSV, JSON Lines nor Parquet: its name must end in {suffixes}",
+                {"named": quoted(file.name), "suffixes": ", ".join(TABLE_SUFFIXES)},
+            )  # fmt: skip
+    suffixes = sorted({file.suffix.casefold() for file in files})
+    if len(suffixes) > 1:
         raise PydanticCustomError(
-            "file", "{named} is neither CSV, JSON Lines nor Parquet: its name must end in {suffixes}",
-            {"named": quoted(path.name), "suffixes": ", ".join(TABLE_SUFFIXES)},
-        )  # fmt: skip
+            "file",
+            "{named} matches files of several formats ({suffixes}): write a pattern that ends in one of them",
+            {"named": quoted(path.name), "suffixes": ", ".join(suffixes)},
+        )
     return path
 
 
@@ -82,9 +92,9 @@ class SamplingSettings(ProbeModel):
 class ResponsesSettings(ProbeModel):
     """Settings of recorded answers, which are audited instead of asking a model."""
 
-    file: Annotated[ProbeFile, AfterValidator(_table)] = Field(
+    file: Annotated[ProbeFiles, AfterValidator(_tables)] = Field(
         description="CSV (.csv), JSON Lines (.jsonl, .ndjson) or Parquet (.parquet) file in the probe's folder, with "
-        "one answer per row."
+        "one answer per row. A pattern such as answers/*.parquet names several files of one format."
     )
     columns: dict[str, Line] = Field(
         default_factory=dict,
@@ -97,6 +107,11 @@ class ResponsesSettings(ProbeModel):
         description="Further columns of the file. Answers are compared only with answers that have the same values in "
         "these columns.",
     )
+
+    @property
+    def files(self) -> list[Path]:
+        """Return the files that `file` names, sorted."""
+        return matching(self.file) or [self.file]
 
 
 class Variant(ProbeModel):

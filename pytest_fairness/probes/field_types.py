@@ -85,8 +85,40 @@ def _inside_folder(path: Path, info: ValidationInfo) -> Path:
     return found
 
 
+def matching(path: Path) -> list[Path]:
+    """Return the files that an absolute path names: the file itself, or the files that match its pattern, sorted."""
+    if path.is_file():
+        return [path]
+    folder = next(parent for parent in path.parents if parent.is_dir())
+    return sorted(file for file in folder.glob(path.relative_to(folder).as_posix()) if file.is_file())
+
+
+def _files_inside_folder(path: Path, info: ValidationInfo) -> Path:
+    """Return the absolute path, or pattern, of files that a probe names; see `_inside_folder`."""
+    folder = loading(info).path.parent.resolve()
+    if not any(mark in part for mark in "*?[" for part in path.parts) or (folder / path).is_file():
+        return _inside_folder(path, info)
+    if path.is_absolute() or ".." in path.parts:
+        raise PydanticCustomError(
+            "file",
+            "{named} lies outside the probe's folder: put the files beside the probe file",
+            {"named": quoted(path.as_posix())},
+        )
+    found = matching(folder / path)
+    if not found:
+        raise PydanticCustomError(
+            "file", "no file in the probe's folder matches {named}", {"named": quoted(path.as_posix())}
+        )
+    for file in found:
+        _inside_folder(file.relative_to(folder), info)
+    return folder / path
+
+
 ProbeFile = Annotated[Path, AfterValidator(_inside_folder)]
 """A file that a probe names, by a relative path inside the probe's folder; it must exist."""
+ProbeFiles = Annotated[Path, AfterValidator(_files_inside_folder)]
+"""One or several files that a probe names, by a relative path or pattern (`answers/*.csv`) inside the probe's folder;
+at least one must exist."""
 
 
 def _one_or_several(value: object) -> str:

@@ -5,15 +5,21 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.diagnostics import raise_file_errors
 from pytest_fairness.records import MAX_LINE, Json
 
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+BATCH = 4096
+"""Rows of a Parquet file that are in memory at a time."""
 SEPARATORS = {";": "semicolons", "\t": "tabs"}
 """Characters that spreadsheets of some languages write between columns in place of commas."""
 
@@ -23,10 +29,16 @@ class Row:
     """Row of a table: the number of its first line in the file (from 1), and its fields by column.
 
     In JSON and Parquet files, which have no lines, the number is the position of the row.
+
+    Attributes:
+        line: number of the first line.
+        fields: value of each column.
+        file: the file's name for messages.
     """
 
     line: int
     fields: dict[str, Json]
+    file: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +50,39 @@ class Table:
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
+
+
+class TableFiles:
+    """Rows of one or of several files, which are read anew, row by row, in each call of `rows`.
+
+    Args:
+        files: path and name for messages of each file; see `read` for the formats.
+        holds: the noun for the files' rows in messages.
+
+    Attributes:
+        columns: columns of each file, by the file's name.
+        count: number of rows.
+
+    Raises:
+        ProbeError: as in `read`.
+    """
+
+    def __init__(self, files: Sequence[tuple[Path, str]], holds: str = "answers") -> None:
+        self._files = files
+        self.columns: dict[str, tuple[str, ...]] = {}
+        self.count = 0
+        for path, name in files:
+            columns: dict[str, None] = {}
+            number = sum(1 for _ in _rows(path, name, columns, []))
+            if not number:
+                raise ProbeError(f"{name}:1: the file holds no {holds}")
+            self.columns[name] = tuple(columns)
+            self.count += number
+
+    def rows(self, columns: Collection[str]) -> Iterator[Row]:
+        """Yield the rows of all files, with the fields of these columns; a column that a row lacks has no field."""
+        for path, name in self._files:
+            yield from _rows(path, name, {}, columns)
 
 
 def read(path: Path, name: str, holds: str = "answers") -> Table:
@@ -52,15 +97,23 @@ def read(path: Path, name: str, holds: str = "answers") -> Table:
     Raises:
         ProbeError: the file cannot be read, or rows are malformed; each line of the message is `file:line: message`.
     """
-    suffix = path.suffix.casefold()
-    if suffix == ".parquet":
-        table = _parquet(path, name)
-    else:
-        readers = {".csv": _csv, ".json": _json}
-        table = readers.get(suffix, _json_lines)(read_text(path, name), name)
-    if not table.rows:
+    columns: dict[str, None] = {}
+    rows = tuple(_rows(path, name, columns))
+    if not rows:
         raise ProbeError(f"{name}:1: the file holds no {holds}")
-    return table
+    return Table(tuple(columns), rows)
+
+
+def _rows(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None = None) -> Iterator[Row]:
+    """Yield the rows of a file; the errors of malformed rows are raised together, at the end.
+
+    Args:
+        path, name: as in `read`.
+        columns: dictionary to which the file's columns are added as they are found.
+        wanted: columns whose fields the rows get; `None` for all columns.
+    """
+    readers = {".csv": _csv, ".json": _json, ".parquet": _parquet}
+    return readers.get(path.suffix.casefold(), _json_lines)(path, name, columns, wanted)
 
 
 def read_text(path: Path, name: str) -> str:
@@ -75,105 +128,98 @@ def read_text(path: Path, name: str) -> str:
     Raises:
         ProbeError: the file cannot be read, is not UTF-8, or has a line that is too long.
     """
+    return "".join(_lines(path, name))
+
+
+def _lines(path: Path, name: str) -> Iterator[str]:
+    """Yield the lines of a data file with their line ends; see `read_text`."""
     most = -1 if path.suffix.casefold() == ".json" else MAX_LINE
-    content = bytearray()
+    number = 0
     try:
         with path.open("rb") as file:
             while line := file.readline(most):
+                number += 1
                 if len(line) == most and not line.endswith(b"\n"):
-                    number = content.count(b"\n") + 1
                     raise ProbeError(f"{name}:{number}: a line of over {most:,} bytes; write one row per line")
-                content += line
-        return content.decode("utf-8-sig")
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
     except OSError as error:
         raise ProbeError(f"{name}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        number = error.object.count(b"\n", 0, error.start) + 1
+    except UnicodeDecodeError:
         raise ProbeError(f"{name}:{number}: not UTF-8 text: save the file in the encoding UTF-8") from None
 
 
-def _csv(text: str, name: str) -> Table:
+def _csv(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None) -> Iterator[Row]:
     before = csv.field_size_limit(MAX_LINE)  # the default limit of 128 KiB is shorter than a long answer
     try:
-        return _csv_rows(text, name)
+        yield from _csv_rows(path, name, columns, wanted)
     finally:
         csv.field_size_limit(before)
 
 
-def _csv_rows(text: str, name: str) -> Table:
-    reader = csv.reader(_lines(text), strict=True)
-    rows: list[Row] = []
+def _csv_rows(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None) -> Iterator[Row]:
+    reader = csv.reader(_lines(path, name), strict=True)
     errors: list[str] = []
-    columns: list[str] = []
+    header: list[str] = []
+    kept: list[tuple[int, str]] = []
     begins = 1
     try:
         for fields in reader:
             line, begins = begins, reader.line_num + 1
             if not fields:
                 continue
-            if not columns:
-                columns = [column.strip() for column in fields]
-                other = next((plural for mark, plural in SEPARATORS.items() if mark in columns[0]), None)
-                if len(columns) == 1 and other:
+            if not header:
+                header = [column.strip() for column in fields]
+                other = next((plural for mark, plural in SEPARATORS.items() if mark in header[0]), None)
+                if len(header) == 1 and other:
                     raise ProbeError(f"{name}:{line}: the columns are separated by {other}; save the file with commas")
-                repeated = sorted({column for column in columns if columns.count(column) > 1})
+                repeated = sorted({column for column in header if header.count(column) > 1})
                 if repeated:
                     errors.append(
                         f"{name}:{line}: the column {', '.join(map(repr, repeated))} occurs twice: rename one"
                     )
-            elif len(fields) != len(columns):
+                columns |= dict.fromkeys(header)
+                kept = [(place, each) for place, each in enumerate(header) if wanted is None or each in wanted]
+            elif len(fields) != len(header):
                 errors.append(
-                    f"{name}:{line}: {len(fields)} fields where the header has {len(columns)}; "
+                    f"{name}:{line}: {len(fields)} fields where the header has {len(header)}; "
                     "a field with a comma or line end needs quotes"
                 )
             else:
-                rows.append(Row(line, dict(zip(columns, fields, strict=True))))
+                yield Row(line, {column: fields[place] for place, column in kept}, name)
     except csv.Error as error:
         errors.append(f"{name}:{begins}: not valid CSV: {error}")
     raise_file_errors(errors, name)
-    return Table(tuple(columns), tuple(rows))
 
 
-def _lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text with their line ends, like a file opened with `newline=""`."""
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start)
-        end = len(text) if end < 0 else end + 1
-        yield text[start:end]
-        start = end
-
-
-def _json_lines(text: str, name: str) -> Table:
-    rows: list[Row] = []
+def _json_lines(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None) -> Iterator[Row]:
     errors: list[str] = []
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(_lines(path, name), start=1):
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
+            value = json.loads(line.removesuffix("\n"))
         except json.JSONDecodeError as error:
             errors.append(f"{name}:{number}:{error.colno}: not JSON: {error.msg}; write one JSON object per line")
             continue
         except (ValueError, RecursionError):
             errors.append(f"{name}:{number}: the JSON cannot be read: it is nested too deeply, or a number is too long")
             continue
-        if isinstance(value, dict):
-            rows.append(Row(number, value))
-        else:
+        if not isinstance(value, dict):
             errors.append(f"{name}:{number}: a line must hold one JSON object, not {json.dumps(value)[:40]}")
+            continue
+        columns |= dict.fromkeys(value)
+        yield Row(number, value if wanted is None else {each: value[each] for each in value if each in wanted}, name)
     raise_file_errors(errors, name)
-    return Table(tuple(dict.fromkeys(column for row in rows for column in row.fields)), tuple(rows))
 
 
-def _json(text: str, name: str) -> Table:
-    """Return the table of a JSON list.
+def _json(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None) -> Iterator[Row]:
+    """Yield the rows of a JSON list.
 
     Each item of the list is an object or a text; a text becomes the field `name` of its row. The line number of a row
     is the position of its item, from 1.
     """
     try:
-        value = json.loads(text)
+        value = json.loads(read_text(path, name))
     except json.JSONDecodeError as error:
         raise ProbeError(f"{name}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from None
     except (ValueError, RecursionError):
@@ -184,12 +230,13 @@ def _json(text: str, name: str) -> Table:
         value = [{"name": part} for part in value]
     if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
         raise ProbeError(f"{name}:1: the file must hold a list of objects or of texts")
-    rows = [Row(number, part) for number, part in enumerate(value, start=1)]
-    return Table(tuple(dict.fromkeys(column for row in rows for column in row.fields)), tuple(rows))
+    for number, part in enumerate(value, start=1):
+        columns |= dict.fromkeys(part)
+        yield Row(number, part if wanted is None else {each: part[each] for each in part if each in wanted}, name)
 
 
-def _parquet(path: Path, name: str) -> Table:
-    """Return the table in a Parquet file; values that JSON does not know, such as dates, become text.
+def _parquet(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None) -> Iterator[Row]:
+    """Yield the rows of a Parquet file; values that JSON does not know, such as dates, become text.
 
     Raises:
         ProbeError: the file cannot be read, or the package pyarrow is not installed.
@@ -202,22 +249,37 @@ def _parquet(path: Path, name: str) -> Table:
             f"{name}: Parquet files need the package pyarrow. Install it: `pip install 'pytest-fairness[tables]'`."
         ) from None
     try:
-        content = parquet.ParquetFile(path).read()
-        rows = [Row(number, _plain(row)) for number, row in enumerate(content.to_pylist(), start=1)]
+        with parquet.ParquetFile(path) as file:
+            there = file.schema_arrow.names
+            columns |= dict.fromkeys(there)
+            repeated = [column for column in columns if there.count(column) > 1]
+            raise_file_errors(
+                [f"{name}:1: the column {column!r} occurs twice: rename one" for column in repeated], name
+            )
+            kept = [column for column in there if wanted is None or column in wanted]
+            batches = map(_batch_rows, file.iter_batches(BATCH, columns=kept))
+            for number, row in enumerate(chain.from_iterable(batches), start=1):
+                yield Row(number, row, name)
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:200]
         raise ProbeError(f"{name}: cannot be read as Parquet: {reason}") from None
-    columns = content.column_names
-    repeated = [column for column in set(columns) if columns.count(column) > 1]
-    raise_file_errors([f"{name}:1: the column {column!r} occurs twice: rename one" for column in repeated], name)
-    return Table(tuple(columns), tuple(rows))
+
+
+def _batch_rows(batch: RecordBatch) -> Iterator[dict[str, Json]]:
+    if not batch.num_columns:
+        return ({} for _ in range(batch.num_rows))
+    names = batch.schema.names
+    values = [map(_plain, column.to_pylist()) for column in batch.columns]
+    return (dict(zip(names, row, strict=True)) for row in zip(*values, strict=True))
 
 
 def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, str):
+        return value
     if isinstance(value, dict):
         return {str(name): _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
     if isinstance(value, float) and math.isnan(value):
         return None  # how data frames write a missing value
-    return value if value is None or isinstance(value, str | bool | int | float) else str(value)
+    return value if isinstance(value, bool | int | float) else str(value)

@@ -107,16 +107,19 @@ class RowsWithoutGroup:
         of: number of rows in the file, without the rows of groups that the probe does not have.
         columns: columns of the empty fields.
         first_line: line of the first of these rows.
+        first_file: name of the file that holds this line, if there are several files.
     """
 
     rows: int
     of: int
     columns: tuple[str, ...]
     first_line: int
+    first_file: str = ""
 
     def __str__(self) -> str:
         verb, were = ("has", "is") if self.rows == 1 else ("have", "are")
-        where = f"line {self.first_line}" if self.rows == 1 else f"first: line {self.first_line}"
+        where = f"{self.first_file}:{self.first_line}" if self.first_file else f"line {self.first_line}"
+        where = where if self.rows == 1 else f"first: {where}"
         noun = "column" if len(self.columns) == 1 else "columns"
         named = " or ".join(map(repr, self.columns))
         return f"{self.rows:,} of {self.of:,} rows {verb} no value in the {noun} {named} ({where}) and {were} left out"

@@ -34,11 +34,11 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
     def answers(self) -> list[Answer]:
         """Return the answers; see `Reader`."""
         found: list[tuple[Json, dict[str, str], int]] = []
-        for row in self.content.rows:
+        for row in self.rows():
             labels = self._labels(row)
             if labels is None:
                 continue
-            where = ", ".join(value for name, value in labels.items() if name != "wording")
+            where = (value for name, value in labels.items() if name != "wording")
             trial = self.draws.number(row, tuple(labels.values()), where)
             if trial is not None:
                 found.append((row.fields.get(self.columns["text"]), labels, trial))
@@ -51,7 +51,7 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
             return self._mapped(["line", "version", "text"], ["trial"])
         names = ["first", "pronoun", "text"]
         item = self.responses.columns.get("item", "item")
-        names += ["item"] if self._items or {"item", item} & {*self.content.columns} else []
+        names += ["item"] if self._items or self.has_column("item") or self.has_column(item) else []
         names += [] if self._items else OCCUPATIONS
         return self._mapped(names, ["trial"])
 

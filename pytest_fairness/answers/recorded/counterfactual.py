@@ -34,7 +34,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
     def answers(self) -> list[Answer]:
         """Return the answers; see `Reader`."""
         by_record: dict[tuple[str, ...], list[tuple[Row, Values]]] = {}
-        for row in self.content.rows:
+        for row in self.rows():
             record = _cell(row, self.columns["id"])
             if not record:
                 self.draws.add_error(row, f"no {self.columns['id']!r} in this row")
@@ -53,9 +53,9 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         truth, written = self.probe.truth, self.responses.columns
         names = ["id", *self.probe.flips, "answer", *(() if truth is None else ("truth",))]
         columns = self._mapped(names, ["trial"])
-        if truth is not None and "truth" not in written and truth.column in self.content.columns:
+        if truth is not None and "truth" not in written and self.has_column(truth.column):
             columns["truth"] = truth.column
-        if "answer" not in written and "answer" not in self.content.columns and "text" in self.content.columns:
+        if "answer" not in written and not self.has_column("answer") and self.has_column("text"):
             columns["answer"] = "text"
         return columns
 
@@ -97,7 +97,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         paired = max(flipped, default=max(draws.values(), default=0))
         answers = []
         for row, labels in found:
-            trial = self.draws.number(row, tuple(labels.items()), f"record {labels['record']}")
+            trial = self.draws.number(row, tuple(labels.items()), [f"record {labels['record']}"])
             if trial is None:
                 continue
             if labels["form"] == OWN and trial >= paired:
@@ -116,7 +116,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
     def _require_values(self) -> None:
         faults = []
         for name, values in self._values.items():
-            written = [_cell(row, self.columns[name]) for row in self.content.rows]
+            written = [_cell(row, self.columns[name]) for row in self.rows()]
             there = dict.fromkeys(filter(None, written))
             folded = {*map(fields.folded, there)}
             others = ", ".join(map(repr, list(there)[:10]))

@@ -17,8 +17,8 @@ class Draws:
     """Trial numbers of the rows of an answer file; trials are counted separately for each cell (combination of labels).
 
     Args:
-        name: the file's name, for messages.
-        column: the file's column of trial numbers; if it is `None`, the rows of a cell are numbered in the file's
+        name: name of the file or files, for messages.
+        column: the column of trial numbers; if it is `None`, the rows of a cell are numbered in the file's
             order.
         cure: remedy that is added to the error message for a trial number that occurs twice.
 
@@ -30,11 +30,11 @@ class Draws:
         self.errors: list[str] = []
         self._name, self._column, self._cure = name, column, cure
         self._counted: Counter[Hashable] = Counter()
-        self._lines: dict[tuple[Hashable, int], int] = {}
+        self._places: dict[Hashable, dict[int, tuple[str, int]]] = {}
 
     def add_error(self, row: Row, message: str) -> None:
         """Add an error of this row to `errors`."""
-        self.errors.append(f"{self._name}:{row.line}: {message}")
+        self.errors.append(f"{row.file}:{row.line}: {message}")
 
     def raise_errors(self) -> None:
         """Raise `ProbeError` if any row has an error."""
@@ -59,20 +59,21 @@ class Draws:
             self.add_error(row, f"{self._column!r} must be a whole number from 0")
         return number
 
-    def number(self, row: Row, cell: Hashable, where: str) -> int | None:
+    def number(self, row: Row, cell: Hashable, where: Iterable[str]) -> int | None:
         """Return the trial number of a row among the rows of its cell, from 0; `None` if it is invalid or occurs twice.
 
         Args:
             row: the row.
             cell: labels that all trials of the cell share.
-            where: the cell's name, for messages.
+            where: parts of the cell's name, for messages.
         """
         number = self.written(row, self._counted[cell])
         self._counted[cell] += 1
-        if number is None:
-            return None
-        first = self._lines.setdefault((cell, number), row.line)
-        if first != row.line:
-            self.add_error(row, f"trial {number} of {where} is also in line {first}{self._cure}")
+        if number is None or self._column is None:
+            return number
+        file, line = self._places.setdefault(cell, {}).setdefault(number, (row.file, row.line))
+        if (file, line) != (row.file, row.line):
+            place = f"line {line}" if file == row.file else f"{file}:{line}"
+            self.add_error(row, f"trial {number} of {', '.join(filter(None, where))} is also in {place}{self._cure}")
             return None
         return number

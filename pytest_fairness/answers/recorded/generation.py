@@ -43,7 +43,7 @@ class GenerationReader(TextReader[GenerationProbe]):
         faults = []
         for axis, known in self._values.items():
             there: dict[str, str] = {}
-            for row in self.content.rows:
+            for row in self.rows():
                 written = fields.text(row.fields.get(self.columns[axis]))
                 there.setdefault(fields.folded(written), written)
             for folded, value in known.items():

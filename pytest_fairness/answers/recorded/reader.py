@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from pytest_fairness.answers.recorded import fields
@@ -18,16 +19,18 @@ ProbeT = TypeVar("ProbeT", bound=Probe)
 
 
 class Reader(ABC, Generic[ProbeT]):
-    """Base class of the readers of an answer file, which a probe names under `responses:`.
+    """Base class of the readers of answer files, which a probe names under `responses:`.
+
+    Several files are read like one file with all of their rows.
 
     Args:
         probe: the probe.
         responses: the value of the probe's key `responses`.
 
     Attributes:
-        name: the file's name, for messages.
-        content: the file's columns and rows.
-        columns: the file's columns, by the probe's names for them (an axis, `trial`, `text`, …).
+        name: name of the file, or pattern of the files, for messages.
+        content: columns and rows of the files.
+        columns: columns of the files, by the probe's names for them (an axis, `trial`, `text`, …).
         draws: trial numbers and errors of the rows.
 
     Class attributes:
@@ -35,7 +38,7 @@ class Reader(ABC, Generic[ProbeT]):
         cure: remedy that is added to the error message for a trial number that occurs twice.
 
     Raises:
-        ProbeError: the file cannot be read, or lacks a column.
+        ProbeError: a file cannot be read, or lacks a column.
     """
 
     holds: ClassVar[str] = "answers"
@@ -44,11 +47,14 @@ class Reader(ABC, Generic[ProbeT]):
     def __init__(self, probe: ProbeT, responses: ResponsesSettings) -> None:
         self.probe, self.responses = probe, responses
         self.name = shown(responses.file, probe.root)
-        self.content = table.read(responses.file, self.name, self.holds)
+        files = [(file, shown(file, probe.root)) for file in responses.files]
+        self.content = table.TableFiles(files, self.holds)
         self.columns = self._columns()
-        fields.require_columns(self.name, self.columns, self.content.columns, responses.strata)
+        for name, columns in self.content.columns.items():
+            fields.require_columns(name, self.columns, columns, responses.strata)
         self.draws = Draws(self.name, self.columns.get("trial"), self.cure)
-        self._empty: list[tuple[int, Collection[str]]] = []
+        self._empty: Counter[tuple[str, ...]] = Counter()
+        self._first_empty: Row | None = None
         self._of_other_probes = 0
 
     @abstractmethod
@@ -62,28 +68,38 @@ class Reader(ABC, Generic[ProbeT]):
     @property
     def without_group(self) -> RowsWithoutGroup | None:
         """Rows that `answers` left out because their field for the group is empty; `None` if there are no such rows."""
-        if not self._empty:
+        if self._first_empty is None:
             return None
-        columns = dict.fromkeys(column for _, own in self._empty for column in own)
-        of = len(self.content.rows) - self._of_other_probes
-        return RowsWithoutGroup(len(self._empty), of, tuple(columns), self._empty[0][0])
+        columns = dict.fromkeys(column for own in self._empty for column in own)
+        of = self.content.count - self._of_other_probes
+        file = self._first_empty.file if len(self.content.columns) > 1 else ""
+        return RowsWithoutGroup(self._empty.total(), of, tuple(columns), self._first_empty.line, file)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows of all files, with the fields of the probe's columns."""
+        return self.content.rows({*self.columns.values(), *self.responses.strata})
 
     def _leave_out(self, row: Row, columns: Collection[str]) -> None:
         """Count a left-out row: as a row without a group if these columns are empty, else as a row of another probe."""
         if all(fields.is_empty(row.fields.get(column)) for column in columns):
-            self._empty.append((row.line, columns))
+            self._empty[tuple(columns)] += 1
+            self._first_empty = self._first_empty or row
         else:
             self._of_other_probes += 1
 
     @abstractmethod
     def _columns(self) -> dict[str, str]:
-        """Return the file's columns by the probe's names for them; raise `ProbeError` if the file lacks a column."""
+        """Return the files' columns by the probe's names for them; raise `ProbeError` if a file lacks a column."""
 
     def _mapped(self, needed: Iterable[str], optional: Sequence[str] = ()) -> dict[str, str]:
-        """Return the file's columns by the probe's names for them; leave out optional names that have no column."""
+        """Return the files' columns by the probe's names for them; leave out optional names that have no column."""
         written = self.responses.columns
-        there = [name for name in optional if name in written or name in self.content.columns]
+        there = [name for name in optional if name in written or self.has_column(name)]
         return {name: written.get(name, name) for name in [*needed, *there]}
+
+    def has_column(self, column: str) -> bool:
+        """Return whether at least one of the files has this column."""
+        return any(column in columns for columns in self.content.columns.values())
 
 
 class TextReader(Reader[ProbeT]):
@@ -96,14 +112,17 @@ class TextReader(Reader[ProbeT]):
             ProbeError: a row lacks a column, or has an invalid or repeated trial number.
         """
         answers = []
-        for row in self.content.rows:
+        # Answers with equal labels share them, to save memory.
+        shared: dict[tuple[str, ...], dict[str, str]] = {}
+        for row in self.rows():
             if self.draws.lacks(row, self.columns.values()):
                 continue
             labels = self._labels(row)
             if labels is None:
                 continue
-            where = ", ".join(f"{name} {value}" for name, value in labels.items())
-            trial = self.draws.number(row, tuple(labels.values()), where)
+            cell = tuple(labels.values())
+            labels = shared.setdefault(cell, labels)
+            trial = self.draws.number(row, cell, (f"{name} {value}" for name, value in labels.items()))
             if trial is not None:
                 text = row.fields[self.columns["text"]]
                 answers.append(fields.answer(text, labels, trial, self.probe.format_of(labels)))

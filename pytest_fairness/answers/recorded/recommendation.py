@@ -52,19 +52,19 @@ class RecommendationReader(Reader[RecommendationProbe]):
 
     def _columns(self) -> dict[str, str]:
         columns = self._mapped(["entity", "attribute", "value", "items"], ["trial", "domain", "rank"])
-        if "rank" in columns and "items" not in self.responses.columns and "item" in self.content.columns:
+        if "rank" in columns and "items" not in self.responses.columns and self.has_column("item"):
             columns["items"] = "item"
         return columns
 
     def _whole(self) -> list[tuple[Json, dict[str, str], int]]:
         """Return the content, labels and trial number of each list in a file with one list per row."""
         found = []
-        for row in self.content.rows:
+        for row in self.rows():
             labels = self._labels(row)
             if labels is None:
                 continue
             group = (labels["entity"], labels["attribute"], labels["value"])
-            trial = self.draws.number(row, group, ", ".join(filter(None, group)))
+            trial = self.draws.number(row, group, group)
             if trial is not None:
                 found.append((row.fields.get(self.columns["items"]), labels, trial))
         return found
@@ -72,7 +72,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
     def _ranked(self) -> list[tuple[Json, dict[str, str], int]]:
         """Return the content, labels and trial number of each list in a file with one item and its rank per row."""
         found: dict[Cell, tuple[dict[str, str], dict[int, str]]] = {}
-        for row in self.content.rows:
+        for row in self.rows():
             labels = self._labels(row)
             trial = None if labels is None else self.draws.written(row, 0)
             if labels is None or trial is None:
@@ -123,7 +123,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
     def _require_values(self, there: set[str]) -> None:
         columns = [self.columns[name] for name in ("attribute", "value")]
         written = dict.fromkeys(
-            " ".join(as_line(row.fields.get(column)) for column in columns).strip() for row in self.content.rows
+            " ".join(as_line(row.fields.get(column)) for column in columns).strip() for row in self.rows()
         )
         others = ", ".join(map(repr, list(written)[:10]))
         missing = [

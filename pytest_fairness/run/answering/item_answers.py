@@ -32,7 +32,7 @@ class ItemAnswers:
 
     def __init__(self, targets: OpenTargets, engines: Engines) -> None:
         self._targets, self._engines = targets, engines
-        self._recorded: dict[int, tuple[Probe, list[Answer], RowsWithoutGroup | None]] = {}
+        self._recorded: tuple[Probe, list[Answer], RowsWithoutGroup | None] | None = None
         self._last: tuple[ProbeItem, Target, list[Answer]] | None = None
 
     def of(self, item: ProbeItem, target: Target | None) -> list[Answer]:
@@ -83,11 +83,12 @@ class ItemAnswers:
         self._last = None
 
     def _read(self, probe: Probe) -> tuple[Probe, list[Answer], RowsWithoutGroup | None]:
-        """Return the content of the probe's `responses:` file; the file is read only once."""
-        if id(probe) not in self._recorded:
+        """Return the content of the probe's `responses:` files; the last probe's files are not read again."""
+        if self._recorded is None or self._recorded[0] is not probe:
+            self._recorded = None  # freed before the next answers are read
             reader = kinds.reader(probe)
-            self._recorded[id(probe)] = probe, reader.answers(), reader.without_group
-        return self._recorded[id(probe)]
+            self._recorded = probe, reader.answers(), reader.without_group
+        return self._recorded
 
     def _first_answers(self, item: ProbeItem, target: Target) -> list[Answer]:
         """Return the answers to all prompts except follow-up prompts; responses are parsed in slices to save memory."""

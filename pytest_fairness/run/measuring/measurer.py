@@ -119,6 +119,7 @@ def _with_rows_without_group(measured: ItemMeasurement, left_out: RowsWithoutGro
     A stored measurement has neither the rows nor the concern, because a stored measurement depends only on the answers.
     """
     found, concern = measured.measurement, answer_checks.rows_without_group(left_out)
-    details = {**found.details, "rows_without_group": {**asdict(left_out), "columns": list(left_out.columns)}}
+    of_file = {name: value for name, value in asdict(left_out).items() if value != ""}
+    details = {**found.details, "rows_without_group": {**of_file, "columns": list(left_out.columns)}}
     concerns = (*found.concerns, *([] if concern is None else [concern]))
     return replace(measured, measurement=replace(found, details=details, concerns=concerns))
