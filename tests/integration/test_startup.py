@@ -84,7 +84,7 @@ def test_what_is_measured_already_is_looked_up_without_the_packages_that_measure
     modules_after(tmp_path, "--fairness")  # measures the comparison with the baseline
     again = modules_after(tmp_path, "--fairness", "--fairness-report", "report.md")
     assert {"sklearn", "scipy"} <= measured
-    heavy = ("sklearn", "scipy.stats", "openai", "httpx", "httpx2", "anthropic", "pandas", "matplotlib", "psycopg")
+    heavy = ("sklearn", "scipy.stats", "aiohttp", "httpx2", "pandas", "matplotlib", "psycopg")
     assert [name for name in heavy if name in again] == []
     assert not [name for name in again if name.startswith("pytest_fairness.reports.html")]
 

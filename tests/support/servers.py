@@ -102,7 +102,7 @@ class ChatServer:
         script: replies to the first requests, in this order; `answer` replies to all further requests.
         bodies: the JSON body of every request, in the order of arrival.
         keys: the `Authorization` header of every request.
-        heads: all headers of every request, by lower-case name.
+        heads: all headers of every request, by lower-case name, and its path with the query as `:path`.
         echo: function from the body to tokens, for `POST …/completions`; without it, the status is 404.
         embed: function from the body to vectors, for `POST …/embeddings`; without it, the status is 404.
         most_in_flight: the largest number of requests that were being answered at one time.
@@ -204,7 +204,9 @@ class ChatServer:
         start, *lines = head.split("\r\n")
         headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         content = await reader.readexactly(int(headers.get("content-length", 0)))
-        method, path, _ = start.split(" ", 2)
+        method, target, _ = start.split(" ", 2)
+        headers[":path"] = target
+        path = target.partition("?")[0]
         if method == "GET" and path == "/stats":
             stats = {"count": self.count, "distinct": len(self.questions), "most_in_flight": self.most_in_flight}
             writer.write(_http(200, json.dumps(stats).encode()))

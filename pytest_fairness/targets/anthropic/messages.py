@@ -1,25 +1,33 @@
-"""Client of Anthropic's Messages API, through the `anthropic` SDK."""
+"""Client of Anthropic's Messages API."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
-import anthropic
 import httpx2
 
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.targets.one_line import identifier
+from pytest_fairness.targets.web.api_client import (
+    MALFORMED,
+    ApiClient,
+    StatusError,
+    custom_headers,
+    read_response,
+    token_count,
+)
 from pytest_fairness.targets.web.endpoint import Endpoint
-from pytest_fairness.targets.web.sdk_client import MALFORMED, SdkClient, read_response, said_in, token_count
 
+PATH = "/v1/messages"
 MAX_TOKENS = 4096
 """Maximum number of tokens of an answer if the probe sets no `max_tokens`: the API requires a limit, and all models
 accept this one."""
 DEFAULT = 1.0
 """The API's default value of `temperature` and `top_p`."""
+VERSION = "2026-10-21"
+"""Version of the API."""
 SAMPLING_VERSION = "2023-06-01"
 """Last version of the API that accepts a temperature."""
 FINISH_REASONS = {
@@ -32,7 +40,7 @@ FINISH_REASONS = {
 """`Response.finish_reason` for each stop reason of the API; other stop reasons stay unchanged."""
 
 
-class Messages(SdkClient):
+class Messages(ApiClient):
     """Client of the Messages API.
 
     Args:
@@ -40,9 +48,8 @@ class Messages(SdkClient):
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
-        super().__init__(anthropic, endpoint)
+        super().__init__(endpoint, {"anthropic-version": VERSION, **custom_headers("ANTHROPIC_CUSTOM_HEADERS")})
         self._takes_no_sampling = False
-        self._client = anthropic.AsyncAnthropic(api_key=endpoint.key, **self._connection)
 
     async def ask(self, request: Request) -> Response:
         """Send a request with its sampling parameters, and return the response.
@@ -61,22 +68,25 @@ class Messages(SdkClient):
         sampling = {name: value for name, value in settings.items() if value is not None}
         if self._takes_no_sampling and set(sampling.values()) == {DEFAULT}:
             sampling = {}
+        version = {"anthropic-version": SAMPLING_VERSION} if sampling else {}
         with self._translated_errors():
             try:
-                # Read the raw body: the SDK rejects new types of content.
-                raw = await self._client.messages.with_raw_response.create(
-                    model=self._model,
-                    messages=[{"role": "user", "content": request.prompt}],
-                    max_tokens=MAX_TOKENS if request.sampling.max_tokens is None else request.sampling.max_tokens,
-                    system=anthropic.omit if request.system is None else request.system,
-                    extra_body=sampling,
-                    extra_headers={"anthropic-version": SAMPLING_VERSION} if sampling else None,
-                )
-            except anthropic.BadRequestError as error:
-                if sampling and any(name in said_in(error) for name in sampling):
-                    raise self._sampling_rejected(said_in(error), sampling) from error
+                response = await self._send("POST", PATH, self._body(request) | sampling, headers=version)
+            except StatusError as error:
+                if error.status == 400 and any(name in error.said for name in sampling):
+                    raise self._sampling_rejected(error.said, sampling) from error
                 raise
-        return await read_response(self._read, raw.http_response)
+        return await read_response(self._read, response)
+
+    def _body(self, request: Request) -> dict[str, Json]:
+        """Return the body of a request without its sampling parameters."""
+        limit = request.sampling.max_tokens
+        return {
+            "model": self._model,
+            "messages": [{"role": "user", "content": request.prompt}],
+            "max_tokens": MAX_TOKENS if limit is None else limit,
+            **({} if request.system is None else {"system": request.system}),
+        }
 
     def _sampling_rejected(self, said: str, sampling: Mapping[str, float]) -> RequestFailed:
         """Return the error for a model that rejects sampling parameters, as newer models do."""
@@ -91,18 +101,18 @@ class Messages(SdkClient):
             "Remove these parameters from the probe's `sampling`, or set them to 1."
         )
 
-    def _status_error(self, status: int, said: str, error: Any) -> RequestFailed | TargetError:
-        shown = self._errors.quoted(said)
-        match status:
+    def _status_error(self, error: StatusError) -> RequestFailed | TargetError:
+        shown = self._errors.quoted(error.said)
+        match error.status:
             case 404:
                 return TargetError(
                     f"{self._name}: {self._endpoint} knows no model {self._model!r} (HTTP 404: {shown}). Check "
                     "--fairness-target."
                 )
-            case 402 | 400 if status == 402 or "credit balance" in said:
-                return TargetError(f"{self._name}: the account has no credit (HTTP {status}: {shown}).")
+            case 402 | 400 if error.status == 402 or "credit balance" in error.said:
+                return TargetError(f"{self._name}: the account has no credit (HTTP {error.status}: {shown}).")
             case _:
-                return self._errors.for_status(status, error.response.headers, said)
+                return self._errors.for_status(error.status, error.response.headers, error.said)
 
     def _read(self, response: httpx2.Response) -> Response:
         try:

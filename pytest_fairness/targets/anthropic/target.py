@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from pytest_fairness.errors import TargetError
@@ -35,12 +34,6 @@ class AnthropicTarget(ApiTarget["Messages"]):
         where = URL_NAME, "http://localhost:8000"
         super().__init__("anthropic", model, base_url=base_url, url_settings=where, settings=settings)
 
-    def check(self) -> None:
-        """Check the configuration without sending anything; see `Target.check`."""
-        if not _is_installed():
-            raise TargetError(f"{self.name} needs the package anthropic: pip install 'pytest-fairness[anthropic]'.")
-        super().check()
-
     def batch_client(self) -> BatchClient:
         """Return a client that sends requests in batches; see `Target.batch_client`."""
         from pytest_fairness.targets.anthropic.batches import MessageBatches
@@ -57,13 +50,6 @@ class AnthropicTarget(ApiTarget["Messages"]):
         if not key:
             raise TargetError(f"{self.name} needs a key: set the environment variable {KEY_NAME}.")
         return key
-
-
-def _is_installed() -> bool:
-    try:
-        return find_spec("anthropic") is not None
-    except ValueError:  # `sys.modules` holds `None` for the module
-        return False
 
 
 def open_anthropic(rest: str | None, settings: RunSettings) -> AnthropicTarget:

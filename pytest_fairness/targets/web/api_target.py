@@ -1,4 +1,4 @@
-"""Base class of the targets whose requests are sent through an SDK, for the APIs of OpenAI and Anthropic."""
+"""Base class of the targets that are models behind an API: OpenAI's, Anthropic's, or a compatible one."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ApiTarget(ABC, Generic[ClientT]):
     def _connect(self) -> ClientT:
         """Return a client.
 
-        The SDK is imported here and not earlier, because its import takes a second.
+        The HTTP client is imported here and not earlier, because its import takes time.
         """
 
     def _endpoint(self, where: str, key_name: str) -> Endpoint:

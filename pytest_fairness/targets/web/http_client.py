@@ -22,8 +22,8 @@ LARGE = 65_536
 """Size in bytes from which a body is parsed in a thread, so that the event loop can serve other requests."""
 MAX_REDIRECTS = 5
 
-_LOGS = ("httpx2", "openai._base_client", "anthropic._base_client")
-"""Names of the HTTP clients' loggers, which log the full address of each request."""
+_LOG = logging.getLogger("httpx2")
+"""Logger of the HTTP client, which logs the full address of each request."""
 _OF_THE_BODY = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 """Names of headers that no longer describe a body after it is read and decompressed."""
 
@@ -53,8 +53,7 @@ class BoundedClient(httpx2.AsyncClient):
 
     def __init__(self, *, max_bytes: int, **settings: Any) -> None:
         super().__init__(**settings)
-        for name in _LOGS:
-            logging.getLogger(name).addFilter(_log_public_addresses)
+        _LOG.addFilter(_log_public_addresses)
         self._max_bytes = max_bytes
 
     def _init_transport(self, **settings: Any) -> httpx2.AsyncBaseTransport:  # type: ignore[override] # as `__init__` calls it
@@ -113,29 +112,6 @@ class BoundedClient(httpx2.AsyncClient):
         )
         read.next_request = response.next_request
         return read
-
-
-class StreamingClient(httpx2.AsyncClient):
-    """HTTP client for long downloads, which follows no redirect and sends nothing to another host.
-
-    Args:
-        base_url: address of the server.
-        settings: arguments of `httpx2.AsyncClient`.
-    """
-
-    def __init__(self, base_url: str, **settings: Any) -> None:
-        super().__init__(follow_redirects=False, **settings)
-        self._server = httpx2.URL(base_url)
-
-    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send a request.
-
-        Raises:
-            RedirectedElsewhere: the server named an address on another host for its results.
-        """
-        if not _same_host(self._server, request.url):
-            raise RedirectedElsewhere(str(self._server), 200, str(request.url))
-        return await super().send(request, **options)
 
 
 async def bounded_lines(pieces: AsyncIterator[bytes], limit: int) -> AsyncIterator[bytes]:

@@ -296,7 +296,7 @@ def test_a_batch_of_another_program_is_not_taken_for_ours(project: Project, serv
 
 @pytest.mark.parametrize("server", ["anthropic"], indirect=True)
 def test_the_key_is_not_sent_to_another_host(project: Project, server: BatchServer) -> None:
-    """The provider names the address of the results."""
+    """The provider names an address of the results, which may be another host's; ours is used."""
     project.probe()
     shown = server.shown
     with MessageBatchServer() as other:
@@ -305,11 +305,8 @@ def test_the_key_is_not_sent_to_another_host(project: Project, server: BatchServ
             return {**shown(batch), "results_url": f"{other.url}/v1/messages/batches/msgbatch_1/results"}
 
         server.shown = elsewhere  # type: ignore[method-assign] # this server alone is hostile
-        result = run(project, server, "--fairness-batch")
-        result.assert_outcomes(errors=2)
+        run(project, server, "--fairness-batch").assert_outcomes(passed=2)
         assert not other.keys
-    server.shown = shown  # type: ignore[method-assign] # see above
-    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
     require_once(project, server)
 
 

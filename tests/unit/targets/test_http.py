@@ -288,7 +288,7 @@ def test_references_in_the_query_are_filled_from_the_environment(monkeypatch: py
 def test_the_client_logs_no_secrets(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setenv("SERVICE_LOGIN", "a/b&c=4711")
     caplog.set_level("DEBUG")
-    with ChatServer() as server, pytest.raises(TargetError):  # it knows no page with a query
+    with ChatServer() as server:
         ask(server, query="?key=${SERVICE_LOGIN}&own=abc-0815", http_headers=("Authorization: ${SERVICE_LOGIN}",))
     assert "/chat/completions" in caplog.text
     assert "4711" not in caplog.text

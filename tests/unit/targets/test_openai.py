@@ -277,6 +277,18 @@ def test_the_key_is_sent_but_never_shown(monkeypatch: pytest.MonkeyPatch) -> Non
         assert "sk-secret" not in str(caught.value)
 
 
+def test_headers_of_the_environment_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ChatServer() as server:
+        ask(server)
+        monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+        monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-2")
+        monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Title: pytest: fairness\nno header\n X-Team : audits")
+        ask(server)
+        names = ("openai-organization", "openai-project", "x-title", "x-team", "authorization")
+        sent = [[head.get(name) for name in names] for head in server.heads]
+    assert sent == [[None] * 5, ["org-1", "proj-2", "pytest: fairness", "audits", None]]
+
+
 def test_identity_contains_model_and_endpoint_but_no_secret(tmp_path: Path) -> None:
     own = [settings_in(tmp_path, url) for url in ("http://u:p@h:1/v1/?key=1", "http://h:1/v1")]
     assert {open_target("openai:m", settings).identity for settings in own} == {"openai:m at http://h:1/v1"}

@@ -70,6 +70,6 @@ from pytest_fairness.options import RunSettings
 from pytest_fairness.targets import open_target
 for spec in ("local", "openai:model", "transformers:gpt2", "python:app:polite"):
     open_target(spec, RunSettings(root=Path({str(tmp_path)!r})))
-assert not {{"openai", "xllamacpp", "httpx2", "torch", "transformers", "app"}} & set(sys.modules)
+assert not {{"aiohttp", "xllamacpp", "httpx2", "torch", "transformers", "app"}} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -154,11 +154,9 @@ def test_user_password_and_query_are_never_shown(
     kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
-    said = f"me:p%40ss-word p@ss-word bWU6cEBzcy13b3Jk {'q-4711' if kind == 'anthropic' else ''}"
+    said = "me:p%40ss-word p@ss-word bWU6cEBzcy13b3Jk q-4711"
     with server_of(kind, [Reply(said, status=400), Reply(said), Reply(said)]) as server:
-        # OpenAI's client puts a path behind the query, to which no server answers.
-        query = "?key=q-4711" if kind == "anthropic" else ""
-        address = f"http://me:p%40ss-word@127.0.0.1:{server.port}/v1{query}"
+        address = f"http://me:p%40ss-word@127.0.0.1:{server.port}/v1/?key=q-4711"
         monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
         monkeypatch.setenv("ANTHROPIC_BASE_URL", address)
 
@@ -174,6 +172,8 @@ def test_user_password_and_query_are_never_shown(
         with pytest.raises(RequestFailed) as raised:
             asyncio.run(once())
         told = f"{raised.value} {asyncio.run(once()).text} {caplog.text}"
+    path = "/v1/v1/messages" if kind == "anthropic" else "/v1/chat/completions"
+    assert [head[":path"] for head in server.heads] == [f"{path}?key=q-4711"] * 2, "the query stays behind the path"
     assert logging.getLogger("httpx2").name in caplog.text
     for secret in ("ss-word", "4711", "bWU6"):
         assert secret not in told

@@ -1,0 +1,168 @@
+"""Base class of the clients of model APIs: requests with a key and a JSON body, and errors that say what to do."""
+
+from __future__ import annotations
+
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+
+from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
+from pytest_fairness.records import Json, Response
+from pytest_fairness.targets.web.address import public_url
+from pytest_fairness.targets.web.api_keys import is_distinct, secret_remover, secrets_of
+from pytest_fairness.targets.web.endpoint import Endpoint
+from pytest_fairness.targets.web.http_client import BoundedClient, is_too_long, parsed, too_long
+from pytest_fairness.targets.web.http_errors import HttpErrors
+from pytest_fairness.version import __version__
+
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""Exceptions that the parsing of a malformed response may raise."""
+LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
+"""Maximum numbers of connections; these are the limits of OpenAI's and Anthropic's SDKs."""
+
+
+class StatusError(Exception):
+    """Response with an HTTP status other than success.
+
+    Args:
+        response: the response.
+
+    Attributes:
+        status: the status.
+        said: the server's message.
+        code: the server's code of the error, if the response has one.
+    """
+
+    def __init__(self, response: httpx2.Response) -> None:
+        super().__init__(f"HTTP {response.status_code}")
+        self.response, self.status = response, response.status_code
+        try:
+            body = json.loads(response.content)
+        except (ValueError, RecursionError):
+            body = None
+        error = body.get("error") if isinstance(body, dict) else None
+        parts = [part for part in (error, body) if isinstance(part, dict)]
+        self.said = next((part["message"] for part in parts if isinstance(part.get("message"), str)), response.text)
+        self.code: Json = next((part["code"] for part in parts if "code" in part), None)
+
+
+class ApiClient(ABC):
+    """Client of one server for all requests of a target.
+
+    Args:
+        endpoint: the model and its server.
+        headers: headers of every request.
+    """
+
+    def __init__(self, endpoint: Endpoint, headers: Mapping[str, str]) -> None:
+        self._name, self._model, self._where = endpoint.name, endpoint.model, endpoint.where
+        self._base_url = httpx2.URL(endpoint.base_url)
+        self._endpoint = public_url(endpoint.base_url)
+        secrets = [endpoint.key, *secrets_of(endpoint.base_url)]
+        # A login in the address takes the place of the key.
+        self._unset_key = None if any(secrets) else endpoint.key_name
+        self._errors = HttpErrors(
+            self._name, self._endpoint, self._where, secret_remover(secrets), no_key=self._unset_key is not None
+        )
+        self._hidden_in_answers = secret_remover(filter(is_distinct, secrets))
+        self._headers = {"Accept": "application/json", "User-Agent": f"pytest-fairness/{__version__}", **headers}
+        if endpoint.key:
+            self._headers["Authorization"] = f"Bearer {endpoint.key}"
+        self._http_client = BoundedClient(
+            max_bytes=endpoint.max_bytes,
+            headers=self._headers,
+            timeout=endpoint.timeout,
+            limits=LIMITS,
+            follow_redirects=True,
+            trust_env=endpoint.trust_environment,
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http_client.aclose()
+
+    def _url(self, path: str) -> httpx2.URL:
+        """Return the address of a path of the API; it keeps the query of the server's address."""
+        own, mark, query = self._base_url.raw_path.partition(b"?")
+        return self._base_url.copy_with(raw_path=own.rstrip(b"/") + path.encode() + mark + query)
+
+    async def _send(
+        self, method: str, path: str, body: Json = None, query: Mapping[str, str] | None = None, **more: Any
+    ) -> httpx2.Response:
+        """Send a request, and return the response.
+
+        Args:
+            method: HTTP method.
+            path: path behind the server's address.
+            body: body in JSON, or `None`.
+            query: parameters that are added to the query of the server's address.
+            more: further arguments of `httpx2.AsyncClient.build_request`.
+
+        Raises:
+            StatusError: the status is not a success.
+            httpx2.HTTPError: no complete response arrived.
+        """
+        if body is not None:
+            more = {**more, "content": json.dumps(body, separators=(",", ":")).encode()}
+            more["headers"] = {"Content-Type": "application/json", **more.get("headers", {})}
+        url = self._url(path).copy_merge_params(query or {})
+        response = await self._http_client.send(self._http_client.build_request(method, url, **more))
+        if not response.is_success:
+            raise StatusError(response)
+        return response
+
+    @abstractmethod
+    def _status_error(self, error: StatusError) -> RequestFailed | TargetError:
+        """Return the error for an HTTP status other than 401 and 403."""
+
+    def _error_of(self, error: StatusError) -> RequestFailed | TargetError:
+        if error.status in (401, 403) and self._unset_key is not None:
+            return TargetError(
+                f"{self._name}: {self._endpoint} asks for an API key (HTTP {error.status}), and none is set. Set "
+                f"the environment variable {self._unset_key}."
+            )
+        if error.status in (401, 403):
+            # The server's message is left out, because it may quote the key.
+            return TargetError(
+                f"{self._name}: {self._endpoint} rejects the key (HTTP {error.status}). Check {self._where}."
+            )
+        return self._status_error(error)
+
+    @contextmanager
+    def _translated_errors(self) -> Iterator[None]:
+        """Convert exceptions of `_send` into errors whose messages say what to do."""
+        try:
+            yield
+        except StatusError as error:
+            raise self._error_of(error) from error
+        except httpx2.TimeoutException as error:
+            raise self._errors.timed_out(error) from error
+        except httpx2.HTTPError as error:
+            raise self._errors.disconnected(error) from error
+
+    def _malformed(self, wanted: str, content: bytes) -> RequestFailed:
+        """Return the error for a response that is not `wanted`, such as `a message`."""
+        shown = self._errors.quoted(content.decode("utf-8", "replace"), 120)
+        message = f"{self._name}: the response of {self._endpoint} is not {wanted}: {shown!r}"
+        return RequestFailed(message, retry=RetryReason.TRANSIENT)
+
+
+def custom_headers(variable: str) -> dict[str, str]:
+    """Return the headers in an environment variable, which has a line `Name: value` for each header."""
+    lines = [line.partition(":") for line in os.environ.get(variable, "").splitlines()]
+    return {name.strip(): value.strip() for name, colon, value in lines if colon}
+
+
+async def read_response(read: Callable[[httpx2.Response], Response], response: httpx2.Response) -> Response:
+    """Return the result of `read` for a response; for a body over the limit, return `too_long()`."""
+    return too_long() if is_too_long(response) else await parsed(read, response)
+
+
+def token_count(value: Json) -> int | None:
+    """Return the number of tokens that a server reports; `None` if the value is not a number."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
