@@ -43,7 +43,14 @@ def headline(found: Sequence[ItemChange], old: str, new: str, unchanged: int) ->
 
 
 def terminal(found: Sequence[ItemChange], title: str, problems: Sequence[str], width: int = 80) -> str:
-    """Return a table of the changes and details of the first changes, as text of at most `width` columns."""
+    """Return a table of the changes and details of the first changes, as text of at most `width` columns.
+
+    Args:
+        found: the changes.
+        title: first line, such as the result of `headline`.
+        problems: a sentence for each baseline file that cannot be read.
+        width: maximum width of a line.
+    """
     lines = [*wrap(printable(title), width), *(line for text in problems for line in wrap(printable(text), width))]
     if found:
         rows = [HEADINGS, *(tuple(map(printable, _cells(change))) for change in found[:SHOWN_ROWS])]
@@ -60,7 +67,7 @@ def terminal(found: Sequence[ItemChange], title: str, problems: Sequence[str], w
 
 
 def markdown(found: Sequence[ItemChange], title: str, problems: Sequence[str]) -> str:
-    """Return the changes as Markdown that fits into one comment on GitHub."""
+    """Return the changes as Markdown that fits into one comment on GitHub; arguments as in `terminal`."""
     text = MarkdownText(MAX_LENGTH)
     text.add("## Fairness: changed baselines", "", escaped(title), "")
     if problems:

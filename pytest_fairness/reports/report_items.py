@@ -122,7 +122,7 @@ def known_failures(items: Iterable[Item]) -> str:
 
 
 class Acceptance(NamedTuple):
-    """Acceptance of baselines on the same date, by the same person and for the same reason.
+    """Baselines that the same person accepted on the same date and for the same reason.
 
     Attributes:
         date: the date, ISO 8601.

@@ -86,9 +86,8 @@ def read(pro: Path, anti: Path) -> tuple[Pair, ...]:
         numbered: dict[str, tuple[int, Sentence]] = {}
         for line, number, found in lines:
             if number in numbered:
-                errors.append(
-                    f"{name}:{line}: the running number {number} is already used in line {numbered[number][0]}"
-                )
+                used = f"the running number {number} is already used in line {numbered[number][0]}"
+                errors.append(f"{name}:{line}: {used}: remove one of the two lines")
             elif isinstance(found, Sentence):
                 numbered[number] = line, found
         there.append(numbered)

@@ -88,7 +88,7 @@ def _error(path: Path, root: Path | None, text: str, found: list[tuple[int, str]
 def _validated(
     document: Document, path: Path, kinds: Kinds, root: Path | None
 ) -> tuple[list[Diagnostic], Probe | None]:
-    """Return all diagnostics of a document, and the probe if there are no diagnostics."""
+    """Return all diagnostics of a document, and the probe (`None` if the model of its kind rejects it)."""
     data = document.root.plain()
     kind, diagnostics = _kind(data, kinds)
     if kind is None:
@@ -125,7 +125,10 @@ def _lines(document: Document) -> dict[str, int]:
 
 
 def _kind(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagnostic]]:
-    """Return the kind whose model validates the probe (`None` if unknown), and the diagnostics of the key `kind`."""
+    """Return the kind whose model validates the probe, and the diagnostics of the key `kind`.
+
+    For an unknown kind, return the most similar kind, or `None` if no kind is similar.
+    """
     names = ", ".join(kinds)
     if "kind" not in data:
         if misspelt := nearest("kind", data):

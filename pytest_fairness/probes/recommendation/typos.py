@@ -59,7 +59,7 @@ def typos(text: str, rate: float, seed: int, operations: Sequence[Operation]) ->
 
 
 def typos_in_template(text: str, rate: float, seed: int, operations: Sequence[Operation]) -> Perturbed:
-    """Return a prompt template with typing errors in its text; placeholders stay unchanged."""
+    """Return a prompt template with typing errors in its text; placeholders stay unchanged. Arguments as in `typos`."""
     inside = {position for start, end in template.spans(text) for position in range(start, end)}
     return _perturbed(text, [place for place in range(len(text)) if place not in inside], rate, seed, operations)
 
@@ -86,7 +86,15 @@ def _perturbed(text: str, open_: Iterable[int], rate: float, seed: int, operatio
 
 
 def _edit(text: str, place: int, operation: Operation, free: set[int], chance: random.Random) -> Edit | None:
-    """Return a typing error at the index `place` of the text; `None` if the operation is not possible there."""
+    """Return a typing error at the index `place` of the text; `None` if the operation is not possible there.
+
+    Args:
+        text: the clean text.
+        place: index of a letter.
+        operation: the kind of error.
+        free: indices of the letters that belong to no error yet.
+        chance: random generator.
+    """
     letter = text[place]
     other = chance.choice([choice for choice in string.ascii_lowercase if choice != letter.casefold()])
     other = other.upper() if letter.isupper() else other

@@ -134,7 +134,14 @@ def names_axis(rows: Sequence[Mapping[str, Json]]) -> Spec:
 
 
 def reference_line(value: float, label: str, *, dash: Sequence[int] = (4, 3), align: str = "center") -> list[Spec]:
-    """Return the layers of a vertical line across all rows and of its label; `align` is the label's alignment."""
+    """Return the layers of a vertical line across all rows, and of its label.
+
+    Args:
+        value: position of the line on the axis of values.
+        label: text above the line.
+        dash: lengths of the line's dashes and gaps, in pixels.
+        align: alignment of the label.
+    """
     at = {"datum": value, "type": "quantitative"}
     # Vega draws a layer without its own data once for each row of the chart.
     once: Spec = {"data": {"values": [{}]}}

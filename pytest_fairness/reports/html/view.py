@@ -424,9 +424,9 @@ def _side(own: Sequence[Mapping[str, Json]], place: int, words: Words | None) ->
     Args:
         own: the answers of the example.
         place: index of the answer in `own`.
-        words: words to mark, by group; `None` to mark nothing, for an item without a significant change. With an empty
-            mapping, differences are marked: between this answer and the example's first answer (between the first and
-            the second, if this is the first), and between the baseline's answer and this answer.
+        words: words to mark, by group; `None` to mark nothing, for an item without a significant change. If the mapping
+            is empty, differences from another answer are marked instead. The other answer is the example's first answer
+            or, for the first answer, the second; for the baseline's answer, it is the current answer.
     """
     one, other = own[place], own[1 if place == 0 and len(own) > 1 else 0]
     group, current = str(one.get("group", "example")), _text(one, "text")

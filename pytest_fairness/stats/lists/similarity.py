@@ -134,7 +134,14 @@ class Pairs:
 
 
 def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: int, variant: Variant) -> Ints:
-    """Return each list as integer codes, shape (pairs, k): equal items have equal codes; −1 follows the last item."""
+    """Return each list as integer codes, shape (pairs, k): equal items have equal codes; −1 follows the last item.
+
+    Args:
+        lists: lists of items, best first.
+        numbers: code of each item; new items are added.
+        k: number of items that count.
+        variant: `normalized` drops repeated items.
+    """
     # A list that occurs in many pairs is encoded once.
     different = {id(items): items for items in lists}
     places = {name: place for place, name in enumerate(different)}
@@ -143,7 +150,7 @@ def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: 
 
 
 def _numbered(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: int, variant: Variant) -> Ints:
-    """Return the integer codes of the items of each list; no list occurs twice in `lists`. See `_encoded`."""
+    """Return the lists as integer codes, as `_encoded` does; here, no list occurs twice in `lists`."""
     if variant == "normalized":
         cut = [[*dict.fromkeys(items[:k])] for items in lists]
     else:

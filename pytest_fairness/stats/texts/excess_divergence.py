@@ -72,9 +72,9 @@ class Words:
 
         The divergence within stratum s has the weight λ w(s), where w(s) is the stratum's share of the documents of
         both groups, and λ = 1 / (2 √(S − 1)), at most `LARGEST_SHARE`. S = 1 / Σ w(s)² is the effective number of
-        strata. The divergence of all documents together has the remaining weight. If the groups do not differ, the
-        weighted sum has √(1 + λ² (S − 1)) times the standard deviation of the divergence of all documents together;
-        with this λ, the factor is below 1.12.
+        strata. The divergence of all documents together has the remaining weight. With this λ, the standard deviation
+        of the weighted sum is at most 12 % larger than the standard deviation of the divergence of all documents
+        together, if the groups do not differ.
 
         Args:
             counts: (documents, words) counts.

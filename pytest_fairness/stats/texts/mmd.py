@@ -187,7 +187,14 @@ class Design:
 
     @classmethod
     def of(cls, strata: Ints, first: Bools, second: Bools) -> Design:
-        """Return the strata and weights for all labellings that have the same sample sizes as this labelling."""
+        """Return the strata and their weights, for one labelling.
+
+        They also hold for all other labellings that have the same number of units of each sample in each stratum.
+
+        Args:
+            strata: (units,) stratum number of each unit.
+            first, second: (units,) whether the unit is in the first, and in the second sample.
+        """
         members = [np.flatnonzero((strata == stratum) & (first | second)) for stratum in np.unique(strata)]
         sizes = [(int(first[units].sum()), int(second[units].sum())) for units in members]
         precision = [m * n / (m + n) if m and n else 0.0 for m, n in sizes]
@@ -218,7 +225,11 @@ class Design:
             yield stratum.weight / whole if stratum.measured else 0.0
 
     def gradients(self, differences: Floats) -> Floats:
-        """Return the gradient of the estimate with respect to each stratum's difference; shape (strata, dimensions)."""
+        """Return the gradient of the estimate with respect to each stratum's difference of mean embeddings.
+
+        Args:
+            differences: (strata, dimensions) differences; the gradient has the same shape.
+        """
         weights = np.array([stratum.weight for stratum in self.strata])[:, None]
         own: Floats = 2 * self.alpha * np.array([*self.within()])[:, None] * differences
         if self.alpha == 1:
@@ -229,7 +240,10 @@ class Design:
 
 
 def _combined(features: Features, design: Design, first: Bools, second: Bools) -> Floats:
-    """Return the estimate of each labelling, as `estimates` does; all labellings must fit into memory together."""
+    """Return the estimate of each labelling; the arguments are those of `estimates`, with `design` for the strata.
+
+    All labellings must fit into memory together.
+    """
     together = np.zeros((len(first), features.shape[1]), dtype=features.dtype)
     within, squares = np.zeros(len(first)), np.zeros(len(first))
     for stratum, share in zip(design.strata, design.within(), strict=True):
@@ -246,7 +260,7 @@ def _combined(features: Features, design: Design, first: Bools, second: Bools) -
 def _difference(features: Features, stratum: Stratum, first: Bools, second: Bools) -> tuple[Features, Floats]:
     """Return the difference of the mean embeddings in a stratum, and an unbiased estimate of its squared length.
 
-    Both have one row for each labelling.
+    Both results have one row for each labelling. The arguments are those of `estimates`.
     """
     own = features[stratum.units]
     # Subtracting the mean changes no difference, and avoids rounding errors from large sums.

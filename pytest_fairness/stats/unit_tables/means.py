@@ -74,7 +74,7 @@ class DistanceFromMiddle(UnitStatistic):
 
 
 class ShareDifference(UnitStatistic):
-    """The share in the first column minus the share in the second; a value below 0 counts as no disadvantage."""
+    """The share in the first column minus the share in the second; a larger value is worse."""
 
     def value(self, means: Floats) -> Floats:
         """Return the first mean minus the second mean, for each row of `means`."""
