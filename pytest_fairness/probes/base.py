@@ -36,7 +36,7 @@ from pytest_fairness.probes.field_types import (
     matching,
 )
 from pytest_fairness.probes.file_names import name_problem
-from pytest_fairness.probes.growth import GrowingTrials, Stage, Trials, growing, max_trials
+from pytest_fairness.probes.growth import GrowingTrials, Stage, Trials, growing
 from pytest_fairness.records import Answer, AnswerFormat, Json, Judging, Prompt, Request
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet")
@@ -215,18 +215,9 @@ class Probe(ProbeModel):
             self._loaded = context
 
     @property
-    def path(self) -> Path:
-        """Path of the file from which the probe was loaded."""
-        return self._loaded.path
-
-    @property
-    def root(self) -> Path | None:
-        """Folder to which paths in messages are relative."""
-        return self._loaded.root
-
-    def line_of(self, audit: str) -> int:
-        """Return the number of the line that names an audit in the probe's file; 1 for a probe without a file."""
-        return self._loaded.lines.get(audit, 1)
+    def source(self) -> Loading:
+        """The file from which the probe was loaded."""
+        return self._loaded
 
     @cached_property
     def sampling(self) -> records.Sampling:
@@ -269,10 +260,6 @@ class Probe(ProbeModel):
             self._reworded[name] = probe
         found: Self = self._reworded[name]
         return found
-
-    def draws(self, trials: int | None = None) -> int:
-        """Return `trials`; if it is `None`, the probe's number of trials of each prompt (the maximum number)."""
-        return max_trials(self.trials) if trials is None else trials
 
     def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
         """Return the follow-up prompts that the answers so far require; an empty list once the answers are complete."""

@@ -53,6 +53,10 @@ class Loading:
     audits: Mapping[str, AuditSettings] = field(default_factory=dict)
     lines: Mapping[str, int] = field(default_factory=dict)
 
+    def line_of(self, audit: str) -> int:
+        """Return the number of the line that names an audit; 1 for a probe without a file."""
+        return self.lines.get(audit, 1)
+
 
 def shown(path: Path, root: Path | None) -> str:
     """Return a path for messages: with forward slashes, and relative to `root` if the path is inside of `root`."""

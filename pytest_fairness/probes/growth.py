@@ -56,8 +56,10 @@ Trials = Annotated[
 """Type of a number of trials: fixed or growing."""
 
 
-def max_trials(trials: Trials) -> int:
-    """Return the fixed number of trials, or the maximum of a growing number."""
+def max_trials(trials: Trials, override: int | None = None) -> int:
+    """Return `override` or, by default, the fixed number of trials or the maximum of a growing number."""
+    if override is not None:
+        return override
     return trials.max if isinstance(trials, GrowingTrials) else trials
 
 

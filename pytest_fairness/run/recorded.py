@@ -47,7 +47,7 @@ def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
                 f" It holds answers of {'; '.join(sorted(by_target))}: name one of them with --target.",
             )
         cure = others or " Run `pytest --fairness` on the probe first."
-        raise AnswersMissing(f"no answers{whose} to {probe.path} are recorded in {run.settings.store}.{cure}")
+        raise AnswersMissing(f"no answers{whose} to {probe.source.path} are recorded in {run.settings.store}.{cure}")
     return found
 
 

@@ -55,7 +55,8 @@ def balanced(probe: Probe, found: Sequence[tuple[Prompt, Response]]) -> Sample:
     if exchange is None:
         possible = ", ".join(name for name, kind in KINDS.items() if kind.exchange is not None)
         raise FairnessError(
-            f"{probe.path}: answers to probes of kind {probe.kind} cannot be exchanged. Use a probe of kind {possible}."
+            f"{probe.source.path}: answers to probes of kind {probe.kind} cannot be exchanged. Use a probe of kind "
+            f"{possible}."
         )
     group_names = exchange.group_names(probe)
     names = Anonymizer(group_names) if group_names else None
@@ -86,7 +87,7 @@ def balanced(probe: Probe, found: Sequence[tuple[Prompt, Response]]) -> Sample:
     ]
     if not lines:
         raise FairnessError(
-            f"{probe.path}: no set of prompts has an exchangeable answer for each group. Of {seen} answers, "
+            f"{probe.source.path}: no set of prompts has an exchangeable answer for each group. Of {seen} answers, "
             f"{excluded['unusable']} are refused or unreadable, {excluded['named']} name a group, and "
             f"{excluded['wrong']} are wrong. Record more answers, for instance with --fairness-trials."
         )

@@ -12,6 +12,7 @@ from pytest_fairness.answers import reading
 from pytest_fairness.errors import AnswersMissing, FairnessError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.probes import Probe
+from pytest_fairness.probes.growth import max_trials
 from pytest_fairness.records import Answer, Json
 from pytest_fairness.reports.report_items import target_name
 from pytest_fairness.reports.tables.data_table import DataTable
@@ -82,7 +83,8 @@ def _answers(run: Run, probe: Probe, target: str | None, trials: int | None) -> 
     targets = sorted({asked for asked, _, _ in found})
     if len(targets) > 1:
         raise AnswersMissing(
-            f"{probe.path}: answers of several targets are recorded. Choose one with --target: {'; '.join(targets)}"
+            f"{probe.source.path}: answers of several targets are recorded. Choose one with --target: "
+            f"{'; '.join(targets)}"
         )
-    draws = probe.draws(trials)
+    draws = max_trials(probe.trials, trials)
     return [reading.answer(prompt, response) for _, prompt, response in found if prompt.trial < draws]

@@ -46,8 +46,8 @@ class Reader(ABC, Generic[ProbeT]):
 
     def __init__(self, probe: ProbeT, responses: ResponsesSettings) -> None:
         self.probe, self.responses = probe, responses
-        self.name = shown(responses.file, probe.root)
-        files = [(file, shown(file, probe.root)) for file in responses.files]
+        self.name = shown(responses.file, probe.source.root)
+        files = [(file, shown(file, probe.source.root)) for file in responses.files]
         self.content = table.TableFiles(files, self.holds)
         self.columns = self._columns()
         for name, columns in self.content.columns.items():

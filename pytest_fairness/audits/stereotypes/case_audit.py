@@ -220,16 +220,9 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             details={"compared_cases": shared, **change.details},
         )
 
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the mean of each group; empty if no groups are compared."""
-        groups: Mapping[str, float] = measurement.details.get("groups", {})
-        return groups
-
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the groups or cases whose scores became worse; without a baseline, the two groups that differ most."""
+        """Return the groups or cases whose scores became worse since the baseline."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             worse = [part for part in moved if part["now"] > part["then"]] or moved
             return [f"{part['name']} {part['then']:.2f} to {part['now']:.2f}" for part in worse[:3]]
-        groups = measurement.details.get("groups", {})
-        order = sorted(groups, key=lambda name: (-groups[name], name))
-        return [f"{name} {groups[name]:.2f}" for name in (*order[:1], *order[-1:])]
+        return []

@@ -162,12 +162,19 @@ class Regard(CaseAudit[RegardSettings]):
         """Return the mean probability of each group or, if there are no groups, of each case."""
         label = measurement.details["examples"][0]["label"]
         by_case = {case: labels[label] for case, labels in measurement.details["by_case"].items()}
-        return super().contributions(measurement) or by_case
+        return measurement.details.get("groups") or by_case
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the groups or cases whose means became worse; without a baseline, the cases with the highest means."""
+        """Return the groups or cases whose means became worse since the baseline.
+
+        Without a baseline, these are the two groups that differ most or, if there are no groups, the cases with the
+        highest means.
+        """
         if worse := super().top_contributors(measurement, comparison):
             return worse
+        if groups := measurement.details.get("groups"):
+            order = sorted(groups, key=lambda name: (-groups[name], name))
+            return [f"{name} {groups[name]:.2f}" for name in (order[0], order[-1])]
         by_case, label = measurement.details["by_case"], measurement.details["examples"][0]["label"]
         order = sorted(by_case, key=lambda case: (-by_case[case][label], case))
         return [f"{case} {by_case[case][label]:.2f}" for case in order[:3]]

@@ -19,6 +19,7 @@ from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.coreference import winobias
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, file_errors, quoted, raise_diagnostics
 from pytest_fairness.probes.field_types import Line, ProbeFile, Text, block_text
+from pytest_fairness.probes.growth import max_trials
 from pytest_fairness.records import Json, Prompt
 
 PLACEHOLDERS = {
@@ -237,7 +238,7 @@ class CoreferenceProbe(Probe):
         return [
             Prompt(self._request(self.asked(labels).prompt, draw), labels, draw)
             for labels in self.cells()
-            for draw in range(self.draws(trials))
+            for draw in range(max_trials(self.trials, trials))
         ]
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:

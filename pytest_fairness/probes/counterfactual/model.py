@@ -20,6 +20,7 @@ from pytest_fairness.probes.counterfactual.records import Fields, OpenmlRecords,
 from pytest_fairness.probes.counterfactual.settings import ChoiceSettings, TruthSettings
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, raise_diagnostics
 from pytest_fairness.probes.field_types import Line, Text, block_text
+from pytest_fairness.probes.growth import max_trials
 from pytest_fairness.records import Answer, Judging, Prompt
 
 OWN, AGAIN, FLIPPED = "own", "again", "flipped"
@@ -174,7 +175,7 @@ class CounterfactualProbe(Probe):
         """Return the prompts record by record: the original prompt, its repetition, and the flipped prompts."""
         if self.responses is not None:
             return []
-        count = self.draws(trials)
+        count = max_trials(self.trials, trials)
         return [
             self._question(record, labels, fields, trial)
             for record in self.records

@@ -16,7 +16,7 @@ from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.diagnostics import Diagnostic
 from pytest_fairness.probes.field_types import Identifier, Line, Text, Texts, block_text, texts
 from pytest_fairness.probes.generation import first_names, validation
-from pytest_fairness.probes.growth import Trials
+from pytest_fairness.probes.growth import Trials, max_trials
 from pytest_fairness.records import AnswerFormat, Json, Prompt
 
 Terms = Annotated[tuple[Text, ...], Field(min_length=1)]
@@ -144,7 +144,7 @@ class GenerationProbe(Probe):
                 labels = cell if len(self.templates) == 1 else {**cell, "prompt": str(number)}
                 asked += [
                     Prompt(self._request(text, trial, self.answer.format), labels, trial)
-                    for trial in range(self.draws(trials))
+                    for trial in range(max_trials(self.trials, trials))
                 ]
         return asked
 

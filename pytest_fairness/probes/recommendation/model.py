@@ -18,7 +18,7 @@ from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.diagnostics import Diagnostic
 from pytest_fairness.probes.field_types import Identifier, Text, block_text
-from pytest_fairness.probes.growth import Stage, Trials, growing
+from pytest_fairness.probes.growth import Stage, Trials, growing, max_trials
 from pytest_fairness.probes.recommendation import validation
 from pytest_fairness.probes.recommendation.entities import Entities, EntitiesFile, Entity, RelevantFile, entities_of
 from pytest_fairness.probes.recommendation.follow_ups import next_cells
@@ -224,7 +224,7 @@ class RecommendationProbe(Probe):
 
     def _cells(self, trials: int | None) -> Iterator[tuple[dict[str, str], int]]:
         """Yield the labels and the number of trials of each prompt."""
-        draws = self.draws(trials)
+        draws = max_trials(self.trials, trials)
         repeated = [settings for settings in self.audits.values() if isinstance(settings, RepeatSettings)]
         neutral = max([self.neutral_trials, draws, *(settings.repeats for settings in repeated)])
         conditioned = {

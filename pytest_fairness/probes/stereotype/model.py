@@ -14,7 +14,7 @@ from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.diagnostics import Diagnostic, raise_diagnostics
 from pytest_fairness.probes.field_types import block_text
-from pytest_fairness.probes.growth import Trials
+from pytest_fairness.probes.growth import Trials, max_trials
 from pytest_fairness.probes.stereotype import likelihood_prompts, validation
 from pytest_fairness.probes.stereotype.cases import Case, Cases, CasesFile, cases_of
 from pytest_fairness.records import AnswerFormat, Json, Prompt
@@ -97,7 +97,7 @@ class StereotypeProbe(Probe):
         """
         if self.responses is not None:
             return []
-        asked = list(self._open_prompts(self.draws(trials)))
+        asked = list(self._open_prompts(max_trials(self.trials, trials)))
         is_scored = any(settings.needs == validation.LIKELIHOODS for settings in self.audits.values())
         scored = self.likelihood_cases if is_scored else ()
         return asked + [prompt for case in scored for prompt in likelihood_prompts.prompts(case)]

@@ -122,7 +122,7 @@ class FairnessItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return the probe file, the line of the item's audit (from 0) and the item's name."""
-        return self.path, self._probe_item.probe.line_of(self._probe_item.audit_name) - 1, self.name
+        return self.path, self._probe_item.probe.source.line_of(self._probe_item.audit_name) - 1, self.name
 
     def _repr_failure_py(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: TracebackStyle | None = None

@@ -91,7 +91,7 @@ class ProbeFiles:
         for audit, settings in probe.audits.items():
             if isinstance(settings.xfail, ExpectedFailure):
                 subjects = [item.subject for item in items if item.audit_name == audit and item.subject is not None]
-                where = f"{shown_path(probe.path, self._root)}:{probe.line_of(audit)}"
+                where = f"{shown_path(probe.source.path, self._root)}:{probe.source.line_of(audit)}"
                 errors += [
                     f"{where}: audits.{audit}.xfail: unknown group {quoted(group)}{suggestion(group, subjects)}"
                     for group in settings.xfail.groups or ()

@@ -69,8 +69,9 @@ class OpenTargets:
         """Raise `ProbeError` if the probe needs a judge model, but the settings name no judge model."""
         if probe.judging is not None and self._settings.judge is None:
             raise ProbeError(
-                f"{shown(probe.path, probe.root)}: a judge model must read the answers (`answer: {{judge: true}}`), "
-                "but none is set. Set `fairness_judge` in the ini file, such as `fairness_judge = openai:MODEL`."
+                f"{shown(probe.source.path, probe.source.root)}: a judge model must read the answers "
+                "(`answer: {judge: true}`), but none is set. Set `fairness_judge` in the ini file, such as "
+                "`fairness_judge = openai:MODEL`."
             )
 
     def embedder(self, item: ProbeItem) -> Target | None:
@@ -82,7 +83,7 @@ class OpenTargets:
         name = item.models.embedder
         if name is None:
             return None
-        folder = item.probe.path.parent
+        folder = item.probe.source.path.parent
         if (name, folder) not in self._embedders:
             # Imported here, because few probes need it.
             from pytest_fairness.targets.embedders import open_embedder

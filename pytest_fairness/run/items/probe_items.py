@@ -88,7 +88,7 @@ class ProbeItem(AuditItem[Any]):
     @property
     def file(self) -> Path:
         """Return the probe file, or the file of the Python test."""
-        return self.test_file or self.probe.path
+        return self.test_file or self.probe.source.path
 
     @property
     def asks(self) -> bool:
@@ -98,7 +98,7 @@ class ProbeItem(AuditItem[Any]):
     @property
     def draws(self) -> int:
         """Return the number of trials of each prompt."""
-        return int(self.probe.draws(self.trials if self.stage.trials is None else self.stage.trials))
+        return growth.max_trials(self.probe.trials, self.trials if self.stage.trials is None else self.stage.trials)
 
     def prompts(self) -> Iterator[Prompt]:
         """Yield the prompts of the item one by one, because there may be millions."""
@@ -149,7 +149,7 @@ class ProbeItem(AuditItem[Any]):
     @cached_property
     def models(self) -> ItemModels:
         """Return the models that read the item's answers before the measurement; see `Audit.preparation`."""
-        return ItemModels(self.audit.preparation(self.probe, self), self.probe.path.parent)
+        return ItemModels(self.audit.preparation(self.probe, self), self.probe.source.path.parent)
 
     def uses(self, labels: Mapping[str, str]) -> bool:
         """Return whether the item measures answers with these labels at its current stage."""

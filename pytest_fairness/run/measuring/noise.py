@@ -8,6 +8,7 @@ import numpy as np
 
 from pytest_fairness.baselines.entries import RunToRun
 from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.probes.growth import max_trials
 from pytest_fairness.records import Answer, Json, Measurement
 from pytest_fairness.run.items.probe_items import ProbeItem
 
@@ -46,7 +47,7 @@ def run_to_run(item: ProbeItem, answers: Sequence[Answer]) -> RunToRun | None:
     The trials are divided into parts; each part has the probe's own number of trials and stands for one run. The result
     is `None` if there are fewer than two parts.
     """
-    size = item.probe.draws()
+    size = max_trials(item.probe.trials)
     runs = item.draws // size
     if runs < 2 or not item.asks:
         return None

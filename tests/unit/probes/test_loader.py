@@ -29,7 +29,7 @@ def test_every_key_of_a_probe_is_read() -> None:
     assert list(probe.audits) == ["svm", "jsd"]
     assert probe.audits["svm"] == Classifier(limit=0.8, tolerance=0.15)
     assert (probe.system, probe.description, probe.responses, probe.variants, probe.marks) == (None, None, None, {}, ())
-    assert probe.path == Path("/project/probes/products.yaml")
+    assert probe.source.path == Path("/project/probes/products.yaml")
 
 
 def test_defaults() -> None:
