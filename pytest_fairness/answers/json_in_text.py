@@ -59,7 +59,7 @@ def find(text: str) -> Json | None:
 
 
 def _end(text: str, start: int) -> int:
-    """Return the position after the bracket that closes the bracket at `start`; if none does, the text's end."""
+    """Return the position after the bracket that closes the bracket at `start`; without one, return the text's end."""
     depth = 0
     for token in _STRUCTURE.finditer(text, start):
         if token[0] in "[{":

@@ -17,7 +17,9 @@ def cost_of(price: Price, prompt_tokens: float, completion_tokens: float) -> flo
 
 
 def with_cost(counts: Mapping[str, int], price: Price | None) -> dict[str, float]:
-    """Return the counts with the additional entry `cost`; without a price, set `uncounted` to 0 instead.
+    """Return the request counts with the cost of the tokens as the entry `cost`.
+
+    Without a price, the result has no entry `cost`, and its entry `uncounted` is 0.
 
     Args:
         counts: request counts of one engine; see `Engine.progress`.

@@ -27,8 +27,8 @@ from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.one_line import one_line
 
 BATCH = 4_000
-"""Number of requests that are planned together. Those with a recorded answer are then removed from memory, before
-further requests are planned."""
+"""Number of requests that are planned together. Requests with a recorded answer are removed from memory before the next
+requests are planned."""
 
 DESCRIPTORS = 8
 """Number of free file descriptors that a run needs: 3 for the event loop, 3 for a connection to the store, 1 for a
@@ -126,14 +126,14 @@ class Engine:
         return self._tracker.newly_planned()
 
     def progress(self) -> dict[str, float]:
-        """Return the request counts; all but `retried` count distinct requests.
+        """Return the request counts; a request that is sent several times counts once, except in `retried`.
 
         Returns:
             planned: all requests that were planned so far.
             settled: requests that were answered or failed, here or in another process.
             reused: requests that already had a recorded answer when they were planned.
             sent: requests sent by this process.
-            retried: attempts after the first one, of the sent requests.
+            retried: attempts to send a request again.
             in_flight: sent requests that wait for their response.
             answered: sent requests that were answered.
             failed: sent requests that failed.
@@ -226,8 +226,8 @@ def _in_batch(name: str, count: int) -> AnswersMissing:
     """Return the error for requests that no run may send, because a batch will answer them."""
     which = counted(count, "request")
     return AnswersMissing(
-        f"not answered yet: {which} to {name} in a batch. Run again later with --fairness-batch-collect, or with "
-        "--fairness-batch to wait"
+        f"not answered yet: a batch holds {which} to {name}. Run again later with --fairness-batch-collect, or run "
+        "with --fairness-batch to wait for the answers"
     )
 
 

@@ -26,7 +26,7 @@ class GiveUpTimer:
         self._last_error = ""
 
     def restart(self) -> None:
-        """Restart the timer; the caller had no request in flight, so the target had nothing to answer."""
+        """Restart the timer after a time in which the target had no request to answer."""
         self._started = time.monotonic()
 
     def record_answer(self) -> None:

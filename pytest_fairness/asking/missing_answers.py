@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pytest_fairness.errors import AnswersMissing
+from pytest_fairness.plurals import counted
 
 NAMED_PAUSE = 10.0
 """Minimum length (seconds) of a pause that a message mentions. Such a long pause was demanded by the target."""
@@ -20,7 +21,7 @@ def given_up(name: str, seconds: float, pause: float, last_error: str) -> str:
 
 def unreachable(name: str, seconds: float, last_error: str) -> str:
     """Return the message for a target to which no connection was ever made."""
-    return f"given up: no connection to {name} within {seconds:g} seconds; no request arrived. {last_error}"
+    return f"given up: no connection to {name} within {seconds:g} seconds; no request was sent. {last_error}"
 
 
 def over_budget(max_requests: int, reusable: bool, last_error: str = "") -> AnswersMissing:
@@ -32,7 +33,5 @@ def over_budget(max_requests: int, reusable: bool, last_error: str = "") -> Answ
         "reuses the answers"
     )
     last = f" Last error: {last_error}" if last_error else ""
-    spent = "the one request of this run's budget was"
-    if max_requests > 1:
-        spent = f"all {max_requests:,} requests of this run's budget were"
-    return AnswersMissing(f"not sent: {spent} sent (--fairness-max-requests); {cure}.{last}")
+    budget = counted(max_requests, "request")
+    return AnswersMissing(f"not sent: this run's budget of {budget} is spent (--fairness-max-requests); {cure}.{last}")

@@ -7,8 +7,8 @@ from pytest_fairness.errors import FairnessError, RequestFailed, RetryReason, Ta
 from pytest_fairness.records import Request, Response
 
 MAX_REJECTIONS = 2
-"""Number of rejected requests after which the target gets no further requests. The first and the last planned request
-usually have different prompts, and a server that filters contents rarely rejects both."""
+"""Number of rejected preflight requests after which the target gets no further requests. A second request with another
+prompt is sent because a server may reject the content of the first one."""
 
 
 class Preflight:
@@ -18,7 +18,7 @@ class Preflight:
         tracker: the requests and their states.
 
     Attributes:
-        key: key of the first request while this process sends it; otherwise `None`.
+        key: key of the request that this process now sends alone; `None` if there is no such request.
     """
 
     def __init__(self, tracker: RequestTracker) -> None:
@@ -36,12 +36,15 @@ class Preflight:
         return rejected and request.answer_format != "embedding" and not self._tracker.counts()["reused"]
 
     def keeps_others_waiting(self, request: Request, outcome: Response | FairnessError) -> bool:
-        """Return whether all other requests must still wait after this outcome of the first request."""
+        """Return whether all other requests must still wait after this outcome of the request that was sent alone."""
         rephrased = isinstance(outcome, RequestFailed) and outcome.retry is RetryReason.REPHRASED
         return rephrased or isinstance(outcome, TargetError) or self.rejects(request, outcome)
 
-    def judged(self, key: str, request: Request, outcome: Response | FairnessError) -> Response | FairnessError:
-        """Return an attempt's outcome, or after `MAX_REJECTIONS` rejections a `TargetError`, which ends sending."""
+    def final_outcome(self, key: str, request: Request, outcome: Response | FairnessError) -> Response | FairnessError:
+        """Return the outcome of an attempt, or a `TargetError`, which ends sending.
+
+        The result is a `TargetError` if the target has now rejected `MAX_REJECTIONS` requests that were sent alone.
+        """
         if key != self.key or not self.rejects(request, outcome):
             return outcome
         self._rejections += 1

@@ -68,7 +68,7 @@ class RequestTracker:
             return new
 
     def next_unsent(self, count: int | None = None) -> list[str]:
-        """Return the keys of the first `count` unsettled requests that this process has not sent (default: all)."""
+        """Return the keys of the first `count` (default: all) unsettled requests that this process has not sent."""
         with self._changed:
             return list(islice(self._unsent, count))
 
@@ -111,7 +111,7 @@ class RequestTracker:
             self._changed.notify_all()
 
     def settle_elsewhere(self, answered: Iterable[str], failed: Mapping[str, FairnessError]) -> bool:
-        """Settle requests that another process sent, and return whether any of them was answered."""
+        """Settle requests that this process need not send, and return whether any of them was answered."""
         with self._changed:
             found = [key for key in answered if self._remove(key)]
             self._answered.update(found)

@@ -30,10 +30,10 @@ class Attempts:
         self._failures: Counter[RetryReason | None] = Counter()
 
     def pause_after(self, error: RequestFailed) -> float | None:
-        """Return the seconds until the next attempt, or `None` if there is no further attempt.
+        """Count a failure; return the seconds until the next attempt, or `None` if there is no further attempt.
 
-        Only transient failures have a pause of their own. If the target is overloaded or cannot be reached, the result
-        is 0, because all requests to the target pause then; see `RateLimit`.
+        After a transient failure, only this request pauses. After other failures the result is 0; after an overload, a
+        timeout or a refused connection, all requests to the target pause instead (see `RateLimit`).
         """
         reason = error.retry
         self._failures[reason] += 1

@@ -15,7 +15,7 @@ _NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNOR
 
 
 class Secrets:
-    """API keys in the environment variables of this process; the keys are removed from texts.
+    """Secrets (API keys, passwords) in the environment variables of this process, which are removed from texts.
 
     Args:
         environment: environment variables by name; default: those of this process.

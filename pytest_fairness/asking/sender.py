@@ -28,7 +28,8 @@ from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.threads import DaemonThreads
 
 GATHERED_SHARE = 1 / 32
-"""Share of the requests in flight whose results are recorded at once, without waiting for further results."""
+"""Share of the requests in flight. As soon as more results than this share have arrived, they are recorded without
+waiting for further results."""
 
 
 class InFlight(NamedTuple):
@@ -129,7 +130,7 @@ class Sender:
         try:
             await self._opening
         except asyncio.CancelledError:
-            raise AnswersMissing("not sent: the run was stopped before the target was ready") from None
+            raise AnswersMissing("not sent: the run was stopped before the target was open; run again") from None
         self._timer.restart()
 
     async def _step(self) -> None:
@@ -170,7 +171,7 @@ class Sender:
             return
         now = time.monotonic()
         if now >= self._stop_at:
-            raise AnswersMissing("the run was stopped before the answer arrived")
+            raise AnswersMissing("the run was stopped before the answer arrived; run again to continue")
         until = self._stop_at
         unsettled = self._tracker.has_unsettled
         if unsettled:
@@ -189,7 +190,7 @@ class Sender:
     async def _send(self, key: str, request: Request) -> None:
         """Send one request, and keep the result until the next exchange with the store."""
         sent_at = self._sync.now()
-        outcome, retry_at = self._preflight.judged(key, request, await self._caller.send(request)), None
+        outcome, retry_at = self._preflight.final_outcome(key, request, await self._caller.send(request)), None
         if isinstance(outcome, RequestFailed):
             attempts = self._attempts[key]
             pause = attempts.pause_after(outcome)
@@ -219,7 +220,7 @@ class Sender:
         with contextlib.suppress(StoreError):  # the error that ended the loop has been reported
             await self._threads.run(self._sync.exchange, self._results, 0, False)
             await self._threads.run(self._sync.release_all)
-        self._tracker.close(AnswersMissing("the run has ended; nothing more is sent"))
+        self._tracker.close(AnswersMissing("not sent: the run has ended"))
         with contextlib.suppress(StoreError):
             await self._threads.run(self._sync.put_counts)
         await self._target.close()

@@ -231,7 +231,7 @@ class StoreSync:
             self._store.record_failure(key, identity, str(outcome), self._fresh)
 
     def _adapt_rate_limit(self, results: list[AttemptResult]) -> None:
-        """Allow more requests in flight after answers, fewer after overloads."""
+        """Raise the target's rate limit after answers, and lower it after overloads."""
         if not results:
             return
         limits, identity = self._store.rate_limits, self._target.identity
@@ -260,7 +260,7 @@ class StoreSync:
             self._tracker.record_failure(result.key, result.outcome)
 
     def _end_budget(self) -> None:
-        """Settle the requests that exceed the run's budget as failed.
+        """Settle as failed all requests that the run's budget no longer allows.
 
         Requests that other processes have sent stay unsettled, because they may still be answered.
         """

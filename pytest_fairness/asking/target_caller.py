@@ -56,7 +56,7 @@ class TargetCaller:
         return error.with_traceback(None)
 
     def recordable(self, response: Response) -> Response:
-        """Return the response with the current date and without secrets; drop a text that is too long."""
+        """Return the response with the current date and without secrets; a text over the size limit is dropped."""
         hidden = self._secrets.hidden
         too_long = len(response.text.encode("utf-8", "surrogatepass")) > self._settings.max_answer_bytes
         return replace(

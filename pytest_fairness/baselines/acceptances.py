@@ -125,7 +125,7 @@ class _History:
         self._in_blob = cache(self._read_blob)
 
     def commits(self, revisions: str) -> list[tuple[str, str]]:
-        """Return the id and the date of each commit that changed a baseline, the oldest commit first."""
+        """Return the id and the date of each commit that changed a file in the folder, the oldest commit first."""
         lines = git(self._place, "log", "--reverse", "--topo-order", "--format=%H %cI", revisions, "--", self._path)
         return [(commit, date) for commit, _, date in (line.partition(" ") for line in lines.decode().splitlines())]
 
@@ -143,7 +143,7 @@ class _History:
                 yield name, [self._in_blob(name, blob) for blob in before], self._in_blob(name, after)
 
     def uncommitted(self, commit: str) -> Iterator[FileChange]:
-        """Yield, for each baseline, the change from a commit (in place of parents) to the working tree."""
+        """Yield the change of each baseline from a commit to the working tree; the commit is the only parent."""
         listed = git(self._place, "ls-tree", "-r", "-z", "--full-tree", commit, "--", self._inside)
         blobs = {}
         for line in filter(None, listed.split(b"\0")):

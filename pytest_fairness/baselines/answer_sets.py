@@ -126,13 +126,13 @@ def write_answers(path: Path, answer_sets: Mapping[str, Sequence[Row]]) -> None:
 
 
 def answer_set_for(rows: Iterable[Row], answer_sets: Mapping[str, Sequence[Row]]) -> str | None:
-    """Return the id of the stored answer set that holds the answers of an item, or else the id of a new answer set.
+    """Return the id of the stored answer set that holds all these answers, or else the id of a new answer set.
 
-    A stored answer set is used only if it holds all answers of the item, and no other answers with the same labels.
-    Otherwise later runs would compare the item with answers from which it was not measured.
+    A stored answer set is used only if it has no other answers with the same labels. Otherwise later runs would compare
+    items with answers from which these items were not measured.
 
     Args:
-        rows: the answers from which the item was measured.
+        rows: the answers from which new entries were measured.
         answer_sets: the stored answer sets, by id.
 
     Returns:

@@ -76,7 +76,7 @@ class ItemChange:
 
     @cached_property
     def state(self) -> State:
-        """Return how the item changed."""
+        """Return how the item changed; see `State`."""
         if self.old is None or self.new is None:
             return "new" if self.old is None else "removed"
         if self.old.value != self.new.value:

@@ -32,7 +32,7 @@ class RunToRun:
     """Variation of an item's value between repeated runs of the probe, estimated from the trials of one run.
 
     Attributes:
-        runs: number of parts into which the trials were divided; each part stands for one run.
+        runs: number of parts of the trials that could be measured; each part stands for one run.
         sd: standard deviation of the values of these parts.
     """
 

@@ -40,7 +40,7 @@ def git(folder: Path, *arguments: str) -> bytes:
 
 
 def commit_description(folder: Path) -> str | None:
-    """Return the id of the checked-out commit, and whether tracked files were changed; `None` without a commit."""
+    """Return the id of the checked-out commit and, if tracked files were changed, a remark; `None` without a commit."""
     try:
         found = git(folder, "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty").decode("ascii").strip()
     except GitError:

@@ -234,7 +234,7 @@ def _undecided(item: AnyItem, comparison: Comparison | None, change: Decision | 
 
 def _not_excluded(subject: str, may: str, decision: Decision) -> _Text:
     if decision.upper_bound is None or decision.accepted is None:
-        unknown = "the standard error of the value is not known"
+        unknown = "a pass needs the standard error of the value, which is unknown"
         return _Text(unknown, unknown)
     upper, accepted = f"{decision.upper_bound:.3g}", f"{decision.accepted:.3g}"
     return _Text(
@@ -253,7 +253,7 @@ def _confidence(
     found = ""
     if change is not None and comparison is not None:
         if change.upper_bound is not None:
-            found += f" 95 % confident that it is not worse by more than {max(0.0, change.upper_bound):.3g}."
+            found += f" 95 % confident that the item is not worse by more than {max(0.0, change.upper_bound):.3g}."
         if change.significant and comparison.value > 0:
             found += f" Significantly worse than the baseline, but within the tolerance ({_p(comparison.p_value)})."
     elif value is not None and value.upper_bound is not None and item.settings.limit is not None:

@@ -158,7 +158,11 @@ class FairnessSession:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Deselect all items of a worker after an error in a probe file; pytest itself stops only the main process."""
+        """Deselect or skip items that this process must not run.
+
+        After an error in a probe file, all items of a worker are deselected, because pytest itself stops only the main
+        process. In a run that only sends requests (of a shard, or in batches), Python tests are skipped.
+        """
         goes_on = self._config.getoption("continue_on_collection_errors")
         if self._is_worker and self.service.probe_files.faulty and not goes_on:
             items.clear()
@@ -289,7 +293,8 @@ class FairnessSession:
         path = self._config.rootpath / file
         if path.suffix.lower() in PROBE_SUFFIXES:
             for item in self.service.probe_files.items_of_id(path, name):
-                result = error_result(item, FairnessError("the xdist worker that measured the item crashed"), crashitem)
+                crash = "the xdist worker that measured the item crashed; run the item with `-n 0` to see why"
+                result = error_result(item, FairnessError(crash), crashitem)
                 vars(report).update(fairness=[record_of(result, item, None)])
 
     # End

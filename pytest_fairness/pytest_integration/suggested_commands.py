@@ -28,7 +28,7 @@ def accept_command(
     Args:
         config, settings, uses_default_target, replay: see `accept_options`.
         nodeid: the item or the file.
-        replaces: whether there is a baseline, so that the command asks for a reason.
+        replaces: whether there is a baseline to replace; the command then contains `--fairness-reason`.
     """
     options = accept_options(config, settings, uses_default_target=uses_default_target, replay=replay)
     command = rebaseline_command([nodeid], options, root_from_here(config)) or []

@@ -141,7 +141,11 @@ class AnswerFile:
         return f"answers-{name}" if name_problem(name) else name
 
     def _groups(self, name: str, values: Counter[str]) -> list[str]:
-        """Return the groups to compare with the unmarked group, the most frequent group first."""
+        """Return the groups to compare with the unmarked group: those of `marked` or, by default, all others.
+
+        Raises:
+            FairnessError: the column has no groups, too many values, or not a group that the user has named.
+        """
         there = ", ".join(f"{_cut(value)!r} ({count})" for value, count in values.most_common(SHOWN_VALUES))
         there += ", …" if len(values) > SHOWN_VALUES else ""
         if not values:

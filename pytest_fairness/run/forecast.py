@@ -52,7 +52,7 @@ class Forecast:
         cost: cost of all tokens; `None` if a number of tokens or the target's price is unknown.
         batch_cost: cost of all tokens in batches of the provider; `None` if the requests are not sent in batches, or if
             `cost` is `None`.
-        may_ask_more: whether answers can lead to follow-up requests, which are not counted.
+        may_ask_more: whether answers can lead to follow-up requests; only follow-ups to recorded answers are counted.
         judge_requests: maximum number of requests to the judge model; equal answers are judged once.
         embedded: maximum number of texts sent to each embedding model, by the model's name in the probe; equal texts
             are sent once. Texts of baselines are not counted; their embeddings are usually recorded.
@@ -86,7 +86,9 @@ class Forecast:
 
 
 class Forecaster:
-    """Forecaster of a run's requests, probe by probe; a request of several probes counts only for the first probe.
+    """Forecaster of a run's requests, probe by probe.
+
+    If several probes need the same request, it counts only for the first of them.
 
     Args:
         run: the run; no request is sent.
@@ -212,7 +214,7 @@ class RequestCount:
 
 
 def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem]) -> RequestCount:
-    """Return the number of requests of these items, without follow-ups.
+    """Return the numbers of requests of these items to a target, without follow-up requests.
 
     The requests are not kept in memory, because there may be millions.
 

@@ -34,7 +34,7 @@ def judge(measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, 
     change = served_change(measured.served, (entry and entry.served) or ())
     # The reasons of the two excluded verdicts end in a command.
     if change and verdict.name not in (VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE):
-        verdict = replace(verdict, reason=f"{verdict.reason} Note: served model changed: {change}.")
+        verdict = replace(verdict, reason=f"{verdict.reason} Note: the served model changed: {change}.")
     result = _result(measured, compared, nodeid, verdict, change)
     if verdict.name not in (VerdictName.REGRESSION, VerdictName.OVER_LIMIT):
         return result
@@ -86,8 +86,8 @@ def _result(
 def served_change(current: Sequence[str], baseline: Sequence[str]) -> str | None:
     """Return how the models that the server reports changed: `gpt-x-2026-05 → gpt-x-2026-09`.
 
-    The result is `None` if the models are unknown or did not change. The text contains the models' fingerprints only if
-    the names are the same.
+    The result is `None` if the models are unknown or did not change. The text contains the models' system fingerprints
+    only if the names are the same.
     """
     if not current or not baseline or set(current) == set(baseline):
         return None

@@ -1,4 +1,4 @@
-"""Run in one process, without pytest."""
+"""A run in one process, without pytest."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pytest_fairness.targets.base import Target
 
 
 class Run(Closing):
-    """Run in one process: it asks targets, measures the answers, and compares the measurements with baselines.
+    """A run in one process, which asks targets, measures the answers, and compares the measurements with baselines.
 
     Args:
         settings: the run's settings.
@@ -75,7 +75,7 @@ class Run(Closing):
         await self.engines.send_in_batches(target, variants.requests(items, own_first=own_first), say)
 
     def ask_shard(self, target: Target, item: ProbeItem) -> None:
-        """Send those of the item's requests that belong to the run's shard, and wait for the responses.
+        """Send the item's requests that belong to the run's shard, and wait for the responses.
 
         Raises:
             FairnessError: a request failed.

@@ -56,8 +56,8 @@ def _require_inside(written: str, folder: Path) -> None:
     leads_out = path.is_absolute() or written.startswith("~") or ".." in path.parts
     if leads_out or not (folder / path).resolve().is_relative_to(folder.resolve()):
         raise TargetError(
-            f"transformers:{written}: the model must be inside of the probe's folder; write its path relative to this "
-            "folder (--fairness-target)."
+            f"transformers:{written}: the model must be inside of the probe's folder. Move it there, and write its "
+            "path relative to this folder (--fairness-target)."
         )
 
 
@@ -75,7 +75,7 @@ class OpenAIEmbedder(OpenAITarget):
         self._running: set[asyncio.Task[Outcomes]] = set()
 
     async def ask(self, request: Request) -> Response:
-        """Return the embedding of the prompt; see `Target`."""
+        """Return the embedding of the prompt; see `Target.ask`."""
         if self._next is None or len(self._next[1]) >= BATCH:
             texts: list[str] = []
             task = asyncio.create_task(self._embedded_soon(texts))

@@ -55,7 +55,7 @@ class ApplicationTarget(ABC):
         """Return the application.
 
         Raises:
-            TargetError: the import fails.
+            TargetError: the application cannot be imported.
         """
 
     def check(self) -> None:
@@ -106,7 +106,7 @@ class ApplicationTarget(ABC):
 
 
 class CallableTarget(ApplicationTarget):
-    """Target for a callable `prompt -> text` that a fixture or a caller passes.
+    """Target for a callable `prompt -> text` that a fixture returns, or that is passed to `audit`.
 
     Args:
         function: the application, a synchronous or asynchronous callable.
@@ -143,7 +143,7 @@ class ImportedTarget(ApplicationTarget):
         self._imported: Application | None = None
 
     def function(self) -> Application:
-        """Return the application; see `ApplicationTarget`."""
+        """Return the application; see `ApplicationTarget.function`."""
         self._imported = self._imported or self._import()
         return self._imported
 
@@ -156,10 +156,11 @@ class ImportedTarget(ApplicationTarget):
             missing = error.name or str(error)
             if self._module == missing or self._module.startswith(f"{missing}."):
                 raise TargetError(
-                    f"{self.name}: there is no module {missing!r} in {self._root} or among the installed packages."
+                    f"{self.name}: there is no module {missing!r} in {self._root} or among the installed packages. "
+                    "Check --fairness-target."
                 ) from error
             raise TargetError(
-                f"{self.name}: importing {self._module} needs {missing!r}, which is not installed."
+                f"{self.name}: importing {self._module} needs {missing!r}, which is not installed. Install it."
             ) from error
         except Exception as error:
             raise TargetError(
@@ -167,7 +168,7 @@ class ImportedTarget(ApplicationTarget):
             ) from error
         for name in self._attribute.split("."):
             if not hasattr(found, name):
-                raise TargetError(f"{self.name}: {self._module} has no {self._attribute!r}.")
+                raise TargetError(f"{self.name}: {self._module} has no {self._attribute!r}. Check --fairness-target.")
             found = getattr(found, name)
         if not callable(found):
             raise TargetError(f"{self.name}: {self._attribute!r} is not callable ({type(found).__name__}).")

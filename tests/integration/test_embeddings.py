@@ -166,7 +166,7 @@ def test_what_was_paid_for_is_kept_though_one_text_fails(texts: Project, server:
     server.embed = embed
     result = texts.run("--fairness", target="python:app:answer")
     result.assert_outcomes(errors=1)
-    assert says(result, "texts have no embedding by openai:small (`embeddings` of mmd[person=woman]); the first: ")
+    assert says(result, "texts have no embedding by openai:small (`embeddings` of mmd[person=woman]); the first error:")
     assert says(result, "maximum context length exceeded")
     alone = {text for body in server.bodies if len(body["input"]) == 1 for text in body["input"]}
     missing = {text for text in sent(server) if "tree" in text}
@@ -274,7 +274,7 @@ def test_a_model_of_this_machine_gives_the_mean_of_its_last_states(texts: Projec
     [
         (
             "../tiny",
-            "inside of the probe's folder; write its path relative to this folder (`embeddings` in the probe file)",
+            "Move it there, and write its path relative to this folder (`embeddings` in the probe file)",
         ),
         ("~/tiny", "must be inside of the probe's folder"),
         ("/tmp", "must be inside of the probe's folder"),  # noqa: S108 - named, and not written to

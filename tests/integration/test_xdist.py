@@ -121,7 +121,8 @@ def test_an_item_that_crashes_its_worker_is_an_error_in_the_report(project: Proj
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     (item,) = project.read("report.json")["items"]
     assert (item["id"], item["verdict"]) == (KIM, "error")
-    assert item["reason"] == f"{KIM}: the xdist worker that measured the item crashed"
+    crash = "the xdist worker that measured the item crashed; run the item with `-n 0` to see why"
+    assert item["reason"] == f"{KIM}: {crash}"
 
 
 def test_answers_of_any_characters_travel(project: Project) -> None:

@@ -32,7 +32,7 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
         return {fields.folded(name): name for name in self.probe.sentences}
 
     def answers(self) -> list[Answer]:
-        """Return the answers; see `Reader`."""
+        """Return the answers of the probe; see `Reader.answers`."""
         found: list[tuple[Json, dict[str, str], int]] = []
         for row in self.rows():
             labels = self._labels(row)
@@ -56,7 +56,7 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
         return self._mapped(names, ["trial"])
 
     def _labels(self, row: Row) -> dict[str, str] | None:
-        """Return the labels of a row; `None` if the row has an error or is left out, see `_leave_out`."""
+        """Return the labels of a row; `None` if the row has an error, or the probe does not have the row's item."""
         written = {name: as_line(row.fields.get(column)) for name, column in self.columns.items() if name != "text"}
         if self.probe.is_winobias:
             number = fields.whole_number(written["line"])
@@ -83,7 +83,7 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
     def _item(self, row: Row, written: Mapping[str, str]) -> tuple[tuple[str, str] | None, str]:
         """Return the two occupations and the item name of a row.
 
-        The occupations are `None` if the row has an error or is left out.
+        The occupations are `None` if the row has an error, or the probe does not have the row's item.
         """
         if self._items:
             item = self._items.get(fields.folded(written["item"]))
@@ -109,6 +109,7 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
         names = [*self.probe.sentences] if self._items else [*self.probe.pairs]
         lacking = [name for name in names if name not in there]
         what = "line" if self.probe.is_winobias else "item"
-        raise_file_errors([f"{self.name}:1: no row has the {what} {name!r}" for name in lacking], self.name)
+        cure = f"Add its answers, or remove the {what} from the probe"
+        raise_file_errors([f"{self.name}:1: no row has the {what} {name!r}. {cure}" for name in lacking], self.name)
         if not there:
             raise ProbeError(f"{self.name}:1: the file holds no answers of this probe")

@@ -32,7 +32,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         return {name: {fields.folded(value): value for value in flip.values} for name, flip in self.probe.flips.items()}
 
     def answers(self) -> list[Answer]:
-        """Return the answers; see `Reader`."""
+        """Return the answers of the probe; see `Reader.answers`."""
         by_record: dict[tuple[str, ...], list[tuple[Row, Values]]] = {}
         for row in self.rows():
             record = _cell(row, self.columns["id"])
@@ -121,7 +121,8 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
             folded = {*map(fields.folded, there)}
             others = ", ".join(map(repr, list(there)[:10]))
             faults += [
-                f"{self.name}:1: no row has {value!r} in the column {self.columns[name]!r}; the column has {others}"
+                f"{self.name}:1: no row has {value!r} in the column {self.columns[name]!r}; the column has {others}. "
+                "Add such rows, or remove the value from the probe"
                 for key, value in values.items()
                 if key not in folded
             ]

@@ -38,9 +38,9 @@ def require_columns(file: str, columns: Mapping[str, str], there: Sequence[str],
 
     Args:
         file: the file's name, for messages.
-        columns: for each of the probe's names for a required column (an axis, `prompt`, `text`, …), the file's name.
-        there: the file's columns.
-        unmapped: those of the probe's names that `responses.columns` cannot map to another column.
+        columns: name of each required column in the file, by its name in the probe (an axis, `prompt`, `text`, …).
+        there: names of all columns in the file.
+        unmapped: names in the probe that `responses.columns` cannot map to another column.
     """
     faults = []
     for name, column in columns.items():
@@ -60,6 +60,6 @@ def answer(
     answer_format: AnswerFormat = "text",
     choices: tuple[str, ...] = (),
 ) -> Answer:
-    """Return the answer that a field contains; an empty field (`None`) counts as a missing response."""
+    """Return the answer that a field contains; a field that is `None` (JSON `null`) counts as a missing response."""
     response = None if written is None else Response(text(written))
     return reading.answer(Prompt(Request("", answer_format=answer_format), labels, trial, choices), response)

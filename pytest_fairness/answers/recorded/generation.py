@@ -29,12 +29,12 @@ class GenerationReader(TextReader[GenerationProbe]):
         return {name: {fields.folded(value): value for value in axis.values} for name, axis in self.probe.axes.items()}
 
     def answers(self) -> list[Answer]:
-        """Return the answers; see `Reader`."""
+        """Return the answers of the probe; see `Reader.answers`."""
         self._require_values()
         return self._texts()
 
     def _columns(self) -> dict[str, str]:
-        """Return the file's columns by name of the label, axes first; a stratum's label has the name of its column."""
+        """Return the file's column for each label, axes first; the label of a stratum has its column's name."""
         needed = [*self.probe.axes, *(("prompt",) if "prompt" in self.responses.columns else ())]
         strata = {stratum: stratum for stratum in self.responses.strata}
         return self._mapped(needed) | strata | self._mapped(["text"], ["trial"])
@@ -50,7 +50,10 @@ class GenerationReader(TextReader[GenerationProbe]):
                 if folded not in there:
                     others = [written for other, written in there.items() if other not in known and written][:10]
                     found = f"; the column also has {', '.join(map(repr, others))}" if others else ""
-                    faults.append(f"{self.name}:1: no row has {value!r} in the column {self.columns[axis]!r}{found}")
+                    faults.append(
+                        f"{self.name}:1: no row has {value!r} in the column {self.columns[axis]!r}{found}. Add such "
+                        "rows, or remove the value from the probe"
+                    )
         if faults:
             raise ProbeError("\n".join(faults))
 

@@ -30,7 +30,7 @@ class Reader(ABC, Generic[ProbeT]):
     Attributes:
         name: name of the file, or pattern of the files, for messages.
         content: columns and rows of the files.
-        columns: columns of the files, by the probe's names for them (an axis, `trial`, `text`, …).
+        columns: name of each column in the files, by its name in the probe (an axis, `trial`, `text`, …).
         draws: trial numbers and errors of the rows.
 
     Class attributes:
@@ -59,7 +59,7 @@ class Reader(ABC, Generic[ProbeT]):
 
     @abstractmethod
     def answers(self) -> list[Answer]:
-        """Return the answers of the probe, in the file's order.
+        """Return the answers of the probe.
 
         Raises:
             ProbeError: rows are invalid, or the file lacks answers that the probe needs.
@@ -80,7 +80,7 @@ class Reader(ABC, Generic[ProbeT]):
         return self.content.rows({*self.columns.values(), *self.responses.strata})
 
     def _leave_out(self, row: Row, columns: Collection[str]) -> None:
-        """Count a left-out row: as a row without a group if these columns are empty, else as a row of another probe."""
+        """Count a row that is left out: as a row without group if these columns are empty, else as of another probe."""
         if all(fields.is_empty(row.fields.get(column)) for column in columns):
             self._empty[tuple(columns)] += 1
             self._first_empty = self._first_empty or row
@@ -89,10 +89,10 @@ class Reader(ABC, Generic[ProbeT]):
 
     @abstractmethod
     def _columns(self) -> dict[str, str]:
-        """Return the files' columns by the probe's names for them; raise `ProbeError` if a file lacks a column."""
+        """Return the name of each needed column in the files, by its name in the probe."""
 
     def _mapped(self, needed: Iterable[str], optional: Sequence[str] = ()) -> dict[str, str]:
-        """Return the files' columns by the probe's names for them; leave out optional names that have no column."""
+        """Return the name of each column in the files, by its name in the probe; leave out absent optional columns."""
         written = self.responses.columns
         there = [name for name in optional if name in written or self.has_column(name)]
         return {name: written.get(name, name) for name in [*needed, *there]}
@@ -106,7 +106,7 @@ class TextReader(Reader[ProbeT]):
     """Base class of the readers of files with one text per row; no row may lack one of the columns."""
 
     def _texts(self) -> list[Answer]:
-        """Return the answers of the rows for which `_labels` returns labels.
+        """Return the answers of the rows that belong to the probe.
 
         Raises:
             ProbeError: a row lacks a column, or has an invalid or repeated trial number.
@@ -131,4 +131,4 @@ class TextReader(Reader[ProbeT]):
 
     @abstractmethod
     def _labels(self, row: Row) -> dict[str, str] | None:
-        """Return the labels of a row; `None` if the row is left out, see `_leave_out`."""
+        """Return the labels of a row; `None` if the row is left out, because it does not belong to the probe."""

@@ -44,7 +44,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
         return {fields.folded(entity.name): entity for entity in self.probe.entities}
 
     def answers(self) -> list[Answer]:
-        """Return the lists; see `Reader`."""
+        """Return the lists of the probe; see `Reader.answers`."""
         found = self._ranked() if "rank" in self.columns else self._whole()
         self.draws.raise_errors()
         self._require_values({labels["value"] and _named(labels) for _, labels, _ in found})
@@ -84,7 +84,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
             cell = (labels["entity"], labels["attribute"], labels["value"], trial)
             _, items = found.setdefault(cell, (labels, {}))
             if rank in items:
-                self.draws.add_error(row, f"rank {rank} of {', '.join(filter(None, cell[:3]))} is repeated")
+                self.draws.add_error(row, f"rank {rank} of {', '.join(filter(None, cell[:3]))} occurs twice")
             items[rank] = as_line(row.fields.get(self.columns["items"]))
         return [
             ([items[rank] for rank in sorted(items) if items[rank]], labels, cell[3])
@@ -92,7 +92,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
         ]
 
     def _labels(self, row: Row) -> dict[str, str] | None:
-        """Return the labels of a row; `None` if the row has an error or is left out, see `_leave_out`."""
+        """Return the labels of a row; `None` if the row has an error, or the probe lacks its entity or value."""
         written = {name: as_line(row.fields.get(self.columns[name])) for name in ("entity", "attribute", "value")}
         if not written["entity"] or not written["attribute"]:
             lacking = "entity" if not written["entity"] else "attribute"
@@ -130,10 +130,15 @@ class RecommendationReader(Reader[RecommendationProbe]):
             f"{attribute} {value}" for attribute, value in self._values.values() if f"{attribute} {value}" not in there
         ]
         faults = [
-            f"{self.name}:1: no row has the attribute and value {name!r}; the file has {others}" for name in missing
+            f"{self.name}:1: no row has the attribute and value {name!r}; the file has {others}. Add such rows, or "
+            "remove the value from the probe"
+            for name in missing
         ]
         if "" not in there:
-            faults.append(f"{self.name}:1: no row has the attribute 'neutral'; the file has {others}")
+            faults.append(
+                f"{self.name}:1: no row has the attribute 'neutral'; the file has {others}. Add the lists for prompts "
+                "that name no attribute, with which the other lists are compared"
+            )
         raise_file_errors(faults, self.name)
 
 

@@ -31,18 +31,18 @@ class StereotypeReader(TextReader[StereotypeProbe]):
         }
 
     def answers(self) -> list[Answer]:
-        """Return the answers; see `Reader`."""
+        """Return the answers of the probe; see `Reader.answers`."""
         answers = self._texts()
         self._require(answers)
         return answers
 
     def _columns(self) -> dict[str, str]:
-        """Return the file's columns by name of the label; a stratum's label has the name of its column."""
+        """Return the file's column for each label; the label of a stratum has its column's name."""
         needed = ["case", *(["group"] if any(group for _, group in self._known) else []), "text"]
         return self._mapped(needed, ["trial"]) | {stratum: stratum for stratum in self.responses.strata}
 
     def _labels(self, row: Row) -> dict[str, str] | None:
-        """Return the labels of a row; `None` if the row is left out, see `_leave_out`."""
+        """Return the labels of a row; `None` if the probe does not have the row's case or group."""
         case, group = (
             fields.folded(as_line(row.fields[self.columns[name]])) if name in self.columns else ""
             for name in ("case", "group")

@@ -92,12 +92,12 @@ class BatchSender:
     async def send(self, requests: Iterable[Request]) -> None:
         """Send all requests that have no recorded answer, as batches; wait for the batches and record their results.
 
-        With `batch_submit`, return when all batches are created. With `batch_collect`, choose no requests for new
+        With the setting `batch_submit`, return when all batches are created. With `batch_collect`, create no new
         batches, and record only the results of batches that have ended.
 
         Raises:
             TargetError: the target cannot be asked.
-            AnswersMissing: with `batch_collect`, a request is in no batch yet; or the provider cannot be reached.
+            AnswersMissing: the provider cannot be reached; or, with `batch_collect`, a request is in no batch.
             RequestFailed: the provider rejects a batch.
         """
         try:
@@ -112,9 +112,9 @@ class BatchSender:
             )
 
     def _choose(self, requests: Iterable[Request]) -> int:
-        """Write new batches of the unanswered requests to the store, and return 0.
+        """Write the requests that are neither answered, claimed nor in a batch to the store, in new batches; return 0.
 
-        With `batch_collect`, write nothing, and return the number of these requests.
+        With `batch_collect`, write no batches, and return the number of these requests.
         """
         chosen: dict[str, Request] = {}
         size = unsubmitted = 0
@@ -151,7 +151,10 @@ class BatchSender:
         )
 
     async def _work(self) -> None:
-        """Advance the batches until all are recorded; with `batch_submit` or `batch_collect`, until all are created."""
+        """Create the batches at the provider, wait for their results and record the results.
+
+        With `batch_submit` or `batch_collect`, do not wait for results.
+        """
         pause = self._timing.first_poll
         waits = not self._settings.batch_submit and not self._settings.batch_collect
         while True:
@@ -169,7 +172,7 @@ class BatchSender:
                         self._unclear = str(error)
                         self._say(self._unclear)
                 except RequestFailed as error:
-                    self._require_patience(error)
+                    self._raise_if_hopeless(error)
                     again = True
                 finally:
                     self._table.release(batch.token)
@@ -183,7 +186,7 @@ class BatchSender:
             pause = min(2 * pause, self._timing.longest_poll)
 
     async def _advance(self, batch: Batch) -> bool:
-        """Create the batch if necessary, record its results if it has ended, and return whether its state has changed.
+        """Create the batch if necessary, and record its results if it has ended; return whether either was done.
 
         With `batch_submit`, no results are recorded.
         """
@@ -298,8 +301,11 @@ class BatchSender:
             message = f"{self._target.name}: no answer about a batch within {self._timing.step:g} seconds."
             raise RequestFailed(message, retry=RetryReason.TIMEOUT) from error
 
-    def _require_patience(self, error: RequestFailed) -> None:
-        """Return if another attempt may succeed soon.
+    def _raise_if_hopeless(self, error: RequestFailed) -> None:
+        """Raise an error unless another attempt may succeed soon.
+
+        Args:
+            error: error of the last attempt.
 
         Raises:
             RequestFailed: another attempt would fail in the same way.
@@ -317,7 +323,7 @@ class BatchSender:
 
 
 async def _groups(results: AsyncIterator[BatchResult]) -> AsyncIterator[list[BatchResult]]:
-    """Yield the results in lists of `RECORDED_AT_ONCE`."""
+    """Yield lists of at most `RECORDED_AT_ONCE` results."""
     group: list[BatchResult] = []
     async for result in results:
         group.append(result)

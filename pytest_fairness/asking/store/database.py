@@ -55,10 +55,11 @@ class Database(Closing):
 
     @abstractmethod
     def write(self, function: Callable[[], T]) -> T:
-        """Call a function in a write transaction, and return its result; a call within a transaction starts no new one.
+        """Call a function in a write transaction, and return its result.
 
-        Only one process writes at a time, so the function must be short. A database on a server calls the function
-        again if the connection is lost before the transaction is committed.
+        A call within a transaction starts no new transaction. Only one process writes at a time, so the function must
+        be short. A database on a server calls the function again if the connection is lost before the transaction is
+        committed.
         """
 
     @abstractmethod

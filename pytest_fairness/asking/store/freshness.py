@@ -26,7 +26,10 @@ class Freshness(NamedTuple):
 
     @property
     def scope(self) -> str:
-        """Return the scope of the run's claims: its name if it reuses no answers of other runs, else an empty text."""
+        """Return the scope of the run's claims; a claim prevents only runs with the same scope from sending a request.
+
+        The scope is the run's name if it reuses no answers of other runs, and otherwise an empty text.
+        """
         return self.run if self.oldest == math.inf else ""
 
     @property

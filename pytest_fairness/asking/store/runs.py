@@ -12,7 +12,7 @@ from pytest_fairness.asking.store.processes import is_gone, this_process
 from pytest_fairness.records import Json
 
 RUN_KEPT = 7 * 86_400.0
-"""Seconds after which a run counts as over if its process is on another machine, where its end cannot be observed."""
+"""Seconds after which a run counts as over, because the end of a process on another machine cannot be observed."""
 
 
 class RunId(NamedTuple):
@@ -117,7 +117,7 @@ class Runs:
             return {owner: _counts(json.loads(counts)) for owner, counts in rows}
 
     def _drop_ended_runs(self, now: float) -> None:
-        """Delete old runs, and runs whose process has ended; keep shared runs, as their budget limits all machines."""
+        """Delete runs that are older than `RUN_KEPT`, and runs of one machine whose process has ended."""
         self.database.execute("DELETE FROM runs WHERE created < ?", (now - RUN_KEPT,))
         for (process,) in self.database.execute("SELECT DISTINCT process FROM runs WHERE shared = 0"):
             if is_gone(process):

@@ -150,14 +150,16 @@ class Store(Closing):
     def record(
         self, key: str, request: Request, target_identity: str, response: Response, fresh: Freshness = ANY_ANSWER
     ) -> None:
-        """Record an answer, delete the answers to the same request from runs that are over, and release the claim.
+        """Record an answer, and release the claim of its request.
+
+        Answers of this run and of ended runs to the same request are deleted.
 
         Args:
             key: the request's key.
             request: the request.
             target_identity: the target that answered.
             response: the answer.
-            fresh: the rule for reused answers that applies to the run that sent the request.
+            fresh: rule of the sending run; it decides which recorded answers the run reuses.
         """
         row = (
             key,
@@ -184,7 +186,7 @@ class Store(Closing):
             key: the request's key.
             target_identity: the target that gave no answer.
             message: message of the error.
-            fresh: the rule for reused answers that applies to the run that sent the request.
+            fresh: rule of the sending run; it decides which recorded answers the run reuses.
         """
         now = self.database.now()
         self._release(key, fresh)
@@ -204,13 +206,13 @@ class Store(Closing):
         return self.database.has_changed()
 
     def position(self) -> tuple[int, int]:
-        """Return the current end of the answers and failures; `changes` can later return what was added after it."""
+        """Return the sequence numbers of the latest answer and the latest failure, for a later call of `changes`."""
         query = "SELECT (SELECT max(sequence) FROM responses), (SELECT max(sequence) FROM failures)"
         answers, failures = self.database.execute(query)[0]
         return answers or 0, failures or 0
 
     def changes(self, position: tuple[int, int], target_identity: str, fresh: Freshness) -> Changes:
-        """Return the answers and failures that were written after a position; see `position`.
+        """Return the answers and failures that were written after an earlier `position`.
 
         Only answers that the run may reuse, and failures of this target, are included.
         """

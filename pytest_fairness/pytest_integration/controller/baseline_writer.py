@@ -109,7 +109,7 @@ def accepted_by(settings: RunSettings, environment: Mapping[str, str] = os.envir
 
 
 def _is_of(file: str, entry: Entry, run: Run) -> bool:
-    """Return whether an entry belongs to this file; an entry of a file that no longer exists belongs to it as well."""
+    """Return whether an entry belongs to this file, or to a file that no longer exists."""
     return entry.file in (None, file) or not (run.settings.root / entry.file).is_file()
 
 

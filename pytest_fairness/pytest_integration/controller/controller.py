@@ -128,7 +128,7 @@ class Controller:
             started=self._run.started,
             seconds=time.time() - self._run.started,
             requests=counts,
-            failures=failure_counts(self._totals.by_process()),
+            failures=failure_counts(self._totals.by_owner()),
             oldest_reused=self._totals.oldest_reused(),
             notes=self._notes_on(session, results),
         )

@@ -37,7 +37,7 @@ class IdenticalErrors:
 
 
 def merged(reports: Iterable[pytest.TestReport]) -> list[pytest.TestReport]:
-    """Return the reports; those with the same error of this plugin are merged into one report."""
+    """Return the reports; reports with the same error of this plugin are merged into one."""
     found: dict[object, list[pytest.TestReport]] = {}
     for report in reports:
         found.setdefault(getattr(report, "fairness_error", None) or id(report), []).append(report)

@@ -31,8 +31,8 @@ class RequestTotals:
             # recorded before the run only if all workers found it.
             self._planned[key] = recorded and self._planned.get(key, True)
 
-    def by_process(self) -> dict[str, RequestCounts]:
-        """Return the current counts of each process; empty if the store cannot be read."""
+    def by_owner(self) -> dict[str, RequestCounts]:
+        """Return the current counts of each owner (engine of one process); empty if the store cannot be read."""
         if self._run.settings.store.exists():
             with suppress(FairnessError):  # the items that need the store have reported the error
                 return self._run.store.runs.request_counts(self._run.id)
@@ -40,7 +40,7 @@ class RequestTotals:
 
     def so_far(self) -> dict[str, float]:
         """Return the current counts, summed over all processes, for the progress line."""
-        return total_counts(self.by_process())
+        return total_counts(self.by_owner())
 
     def at_the_end(self) -> dict[str, float | None]:
         """Return the final counts, summed over all processes, in the form of the report document."""

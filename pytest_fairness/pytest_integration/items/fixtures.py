@@ -278,7 +278,7 @@ class Corpus:
 
     @property
     def table(self) -> DataTable:
-        """Return the answers as a table: the axes, trial, status and text."""
+        """Return the answers as a table: the labels, trial, status and text."""
         axes = list(self._probe.axes)
         strata = [name for name in (self.answers[0].labels if self.answers else ()) if name not in axes]
         columns = [
@@ -375,7 +375,7 @@ class FairnessCheck:
             gate: decision rule, as in a probe file.
 
         Raises:
-            FairnessError: the baseline cannot be read, or a probe has this name.
+            FairnessError: the baseline cannot be read, or a probe or another test uses this name.
         """
         __tracebackhide__ = True
         if not isinstance(measurement, ItemMeasurement):

@@ -99,7 +99,7 @@ def records_on(report: pytest.TestReport) -> Iterator[Record]:
 
 
 def undecided(report: pytest.TestReport) -> VerdictName | None:
-    """Return `inconclusive` or else `measured` if a result on the report has this verdict; otherwise `None`."""
+    """Return the verdict `inconclusive`, or else `measured`, if a result on the report has it; otherwise `None`."""
     verdicts = {record["result"]["verdict"]["name"] for record in records_on(report)}
     return next((name for name in (VerdictName.INCONCLUSIVE, VerdictName.MEASURED) if name in verdicts), None)
 

@@ -91,7 +91,7 @@ def active_target(request: pytest.FixtureRequest) -> tuple[FixtureDef[Any], obje
 
 
 def analyses_of(items: Iterable[pytest.Item], *, last_only: bool) -> Iterator[ProbeItem]:
-    """Yield each probe item that is not skipped, with the trials of its first interim analysis.
+    """Yield each probe item that is measurable and not skipped, with the trials of its first interim analysis.
 
     If `last_only` is set, the items have all their trials.
     """

@@ -101,7 +101,7 @@ class ProbeFiles:
             raise ProbeError("\n".join(errors))
 
     def _all_items(self, probe: Probe) -> list[ProbeItem]:
-        """Return the items of a probe twice: with the names of their targets in the ids, and without the names."""
+        """Return the items of a probe; with several targets, also the items without a target's name in their ids."""
         return [
             *self._items(probe, named=True),
             *(self._items(probe, named=False) if self._run.settings.targets else ()),

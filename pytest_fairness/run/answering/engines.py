@@ -92,7 +92,10 @@ class Engines(Closing):
         return min((created for created in found if created is not None), default=None)
 
     def plan(self, target: Target, requests: Iterable[Request]) -> None:
-        """Send these requests in the background, in this order; see `Engine.plan`."""
+        """Send the requests in the background, in this order; see `Engine.plan`.
+
+        Requests of other shards, and requests that the target cannot answer, are left out.
+        """
         answerable = (request for request in requests if likelihood_support.can_answer(target, request))
         self.engine(target).plan(self.own_part(target, answerable))
 
@@ -134,7 +137,7 @@ class Engines(Closing):
         await sender.send(self.own_part(target, requests))
 
     def newly_planned(self) -> dict[str, bool]:
-        """Return the keys of the requests planned since the last call, each with whether a response was recorded."""
+        """Return the requests planned since the last call: for each key, whether an answer was already recorded."""
         found: dict[str, bool] = {}
         for _, engine in self._engines.values():
             for key, recorded in engine.newly_planned().items():

@@ -83,7 +83,10 @@ class ItemAnswers:
         self._last = None
 
     def _read(self, probe: Probe) -> tuple[Probe, list[Answer], RowsWithoutGroup | None]:
-        """Return the content of the probe's `responses:` files; the last probe's files are not read again."""
+        """Return the probe, its answers in the `responses:` files, and the files' rows without group.
+
+        The files of the last probe are not read again.
+        """
         if self._recorded is None or self._recorded[0] is not probe:
             self._recorded = None  # freed before the next answers are read
             reader = kinds.reader(probe)

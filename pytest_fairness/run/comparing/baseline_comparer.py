@@ -52,7 +52,7 @@ class BaselineComparer:
         settings: the run's settings; the folder of the baselines and the root are used.
         started: start of the run, in seconds since the epoch; it becomes the date of new baselines.
         measurer: measurer that measures the answers of baselines.
-        most_kept: maximum number of answers of a baseline that stays in memory for the next item of its probe; a larger
+        most_kept: number of answers up to which a baseline stays in memory for the next item of its probe; a larger
             baseline is read again.
     """
 

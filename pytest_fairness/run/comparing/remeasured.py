@@ -16,7 +16,7 @@ from pytest_fairness.run.items.probe_items import ProbeItem, items_of
 
 
 def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root: Path) -> list[ItemChange]:
-    """Return the changes; compare the answer sets for audits whose change is not the difference of two values.
+    """Return the changes, measured from answers for audits whose change is not the difference of two values.
 
     An example is the audit `marked_words`. The answer sets are compared as in a run. If an answer set or the probe file
     is missing, or the probe has changed, the change is returned unaltered.

@@ -45,7 +45,7 @@ def run_to_run(item: ProbeItem, answers: Sequence[Answer]) -> RunToRun | None:
     """Return the variation of an item's value between runs of its probe, estimated from the trials of one run.
 
     The trials are divided into parts; each part has the probe's own number of trials and stands for one run. The result
-    is `None` if there are fewer than two parts.
+    is `None` if fewer than two parts can be measured, or if the answers are in a file.
     """
     size = max_trials(item.probe.trials)
     runs = item.draws // size

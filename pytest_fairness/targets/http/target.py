@@ -172,7 +172,9 @@ class HttpTarget:
         for name, value in self._headers:
             headers[name] = REFERENCE.sub(lambda match: self._value(match[1], "fairness_http_headers"), value)
             if not (headers[name].isascii() and headers[name].isprintable()):
-                raise TargetError(f"{self.name}: the header {name} has characters that cannot be sent.")
+                raise TargetError(
+                    f"{self.name}: the header {name} has characters that cannot be sent. Copy its value again."
+                )
         return urlunsplit((parts.scheme, parts.netloc, parts.path, query, "")), headers
 
     def _value(self, name: str, where: str) -> str:

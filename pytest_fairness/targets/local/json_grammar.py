@@ -25,7 +25,7 @@ _ENTRY = re.compile(r'\{"name": "(?P<name>[^"]*)", "description": "(?P<descripti
 
 
 def grammar(request: Request) -> str:
-    """Return the grammar (GBNF) of an answer: a list with as many entries as fit into the request's `max_tokens`."""
+    """Return the grammar (GBNF) of an answer: a list of at most as many entries as fit into `max_tokens`."""
     room = request.sampling.max_tokens
     most = MOST_ENTRIES if room is None else min(MOST_ENTRIES, max(1, room // TOKENS_PER_ENTRY))
     fewest = min(FEWEST_ENTRIES, most)

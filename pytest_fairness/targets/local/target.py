@@ -12,7 +12,7 @@ from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.local import json_grammar, model_file
 from pytest_fairness.targets.local.server import SLOTS, LocalServer, check_runner
 from pytest_fairness.targets.threads import DaemonThreads
-from pytest_fairness.targets.transformers.fingerprint import fingerprint
+from pytest_fairness.targets.transformers.file_digest import digest
 from pytest_fairness.targets.web.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class LocalTarget:
             identity = f"local:{model_file.FILE_NAME} sha256:{model_file.SHA256}"
         else:
             self.name = f"local:{model.name}"
-            identity = f"{self.name} {fingerprint(model, self.name)}"
+            identity = f"{self.name} {digest(model, self.name)}"
         self.identity = versioned(identity, settings.target_version)
         self._model = model
         self._timeout = settings.timeout

@@ -99,7 +99,10 @@ class LanguageModel(LoadedModel):
         return most if self._context is None else min(most, self._context - prompt)
 
     def _too_long(self, tokens: int) -> RequestFailed:
-        return RequestFailed(f"{self._name}: a prompt of {tokens} tokens is too long for a context of {self._context}.")
+        return RequestFailed(
+            f"{self._name}: a prompt has {tokens} tokens, too many for the model's context of {self._context} tokens. "
+            "Shorten the prompt, or use another model."
+        )
 
     def _greedy(self, tokens: int) -> Any:
         """Return the model's generation settings with sampling switched off, because `TokenSampler` samples instead."""

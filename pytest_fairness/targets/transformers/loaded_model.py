@@ -79,7 +79,10 @@ class LoadedModel:
             )
             model = model.to(self.device).eval()
         except self._torch.OutOfMemoryError as error:
-            raise TargetError(f"{self._name}: the model does not fit into the memory of {self.device}.") from error
+            raise TargetError(
+                f"{self._name}: the model does not fit into the memory of {self.device}. Use a smaller model, or "
+                "another device (ini fairness_device)."
+            ) from error
         except Exception as error:
             raise TargetError(self._not_loaded(weights, error)) from error
         if not tokenizer.is_fast:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_fairness.errors import TargetError
-from pytest_fairness.targets.transformers.fingerprint import fingerprint
+from pytest_fairness.targets.transformers import file_digest
 
 _HUB_ID = re.compile(r"(?P<id>[A-Za-z0-9][\w.-]*(/[\w.-]+)?)(@(?P<revision>[\w./-]+))?")
 _SMALL = (".json", ".jinja", ".txt", ".model")
@@ -89,7 +89,7 @@ def _cache() -> Path:
 
 
 def _gguf(path: Path, name: str) -> Weights:
-    return Weights(str(path.parent), gguf=path.name, digest=fingerprint(path, name))
+    return Weights(str(path.parent), gguf=path.name, digest=file_digest.digest(path, name))
 
 
 def _folder(folder: Path, name: str) -> Weights:
@@ -113,5 +113,5 @@ def _folder(folder: Path, name: str) -> Weights:
         digest.update(f"{file.name}\0".encode())
         digest.update(file.read_bytes())
     for shard in shards:
-        digest.update(f"{shard.name}\0{fingerprint(shard, name)}".encode())
+        digest.update(f"{shard.name}\0{file_digest.digest(shard, name)}".encode())
     return Weights(str(folder), digest=f"sha256 of files:{digest.hexdigest()}")

@@ -146,7 +146,7 @@ class ApiClient(ABC):
             raise self._errors.disconnected(error) from error
 
     def _malformed(self, wanted: str, content: bytes) -> RequestFailed:
-        """Return the error for a response that is not `wanted`, such as `a message`."""
+        """Return the error for a malformed response; `wanted` says what it should be, such as `a message`."""
         shown = self._errors.quoted(content.decode("utf-8", "replace"), 120)
         message = f"{self._name}: the response of {self._endpoint} is not {wanted}: {shown!r}"
         return RequestFailed(message, retry=RetryReason.TRANSIENT)

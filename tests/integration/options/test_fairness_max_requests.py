@@ -20,7 +20,7 @@ def test_the_rest_are_errors_that_say_how_to_go_on(project: Project) -> None:
         assert server.count == 20
         assert says(
             result,
-            "not sent: all 20 requests of this run's budget were sent (--fairness-max-requests); the answers are "
+            "not sent: this run's budget of 20 requests is spent (--fairness-max-requests); the answers are "
             "recorded, so run again to continue",
         )
         assert project.read("report.json")["requests"]["sent"] == 20

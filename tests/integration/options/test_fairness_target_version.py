@@ -61,7 +61,7 @@ def test_a_model_that_changed_behind_its_name_is_said_everywhere(project: Projec
     items = {item["id"]: item for item in project.read("report.json")["items"]}
     for name in (KIM, LOU):
         assert items[name]["verdict"] == "pass"
-        assert items[name]["reason"].endswith(f". Note: served model changed: {changed}.")
+        assert items[name]["reason"].endswith(f". Note: the served model changed: {changed}.")
         assert items[name]["details"]["served_model"] == "gpt-x-2026-09 (fp_1)"
         assert items[name]["details"]["served_model_changed"] == changed
     for file in ("report.md", "report.html"):

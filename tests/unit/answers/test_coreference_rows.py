@@ -83,7 +83,7 @@ def test_lines_of_winobias_are_matched_by_their_number(tmp_path: Path) -> None:
     message = faults(tmp_path, as_csv(("line", "version", "text"), [*lines[2:], ("x", "pro", "y")]), text)
     assert message == "a.csv:12: 'line' must be the line number of a WinoBias sentence"
     message = faults(tmp_path, as_csv(("line", "version", "text"), list(lines[2:])), text)
-    assert message == "a.csv:1: no row has the line '1'"
+    assert message == "a.csv:1: no row has the line '1'. Add its answers, or remove the line from the probe"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,10 @@ def test_lines_of_winobias_are_matched_by_their_number(tmp_path: Path) -> None:
     [
         ([("doctor/nurse", "pilot", "she", "x")], "a.csv:2: 'first' must be 'doctor' or 'nurse', not 'pilot'"),
         ([("doctor/nurse", "nurse", "they", "x")], "a.csv:2: 'pronoun' must be 'she' or 'he', not 'they'"),
-        ([("pilot/nanny", "nanny", "she", "x")], "a.csv:1: no row has the item 'doctor/nurse'"),
+        (
+            [("pilot/nanny", "nanny", "she", "x")],
+            "a.csv:1: no row has the item 'doctor/nurse'. Add its answers, or remove the item from the probe",
+        ),
     ],
 )
 def test_invalid_rows_are_named(tmp_path: Path, lines: list[tuple[object, ...]], message: str) -> None:

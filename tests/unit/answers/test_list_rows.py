@@ -73,7 +73,7 @@ def test_rows_with_one_item_are_joined_by_rank(tmp_path: Path) -> None:
     for column in ("items", "item"):
         header = (*NAMES[:3], column, "rank")
         assert plain(read(tmp_path, "a.csv", as_csv(header, list(ranked)))) == LISTS
-    with pytest.raises(ProbeError, match=r"a.csv:4: rank 2 of Adele, neutral is repeated"):
+    with pytest.raises(ProbeError, match=r"a.csv:4: rank 2 of Adele, neutral occurs twice"):
         read(tmp_path, "a.csv", as_csv(header, [ranked[0], ranked[1], ranked[0], *ranked[2:]]))
 
 

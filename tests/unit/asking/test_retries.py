@@ -153,7 +153,7 @@ def test_a_server_that_was_never_reached_is_given_up_soon(tmp_path: Path) -> Non
         answers = engine.answers(questions(100))
         assert 0.4 < time.monotonic() - started < 5
     assert all(isinstance(answer, AnswersMissing) for answer in answers)
-    assert "no connection to openai:model within 0.5 seconds; no request arrived." in str(answers[0])
+    assert "no connection to openai:model within 0.5 seconds; no request was sent." in str(answers[0])
     assert "Check that the server is running, and --fairness-base-url" in str(answers[0])
 
 
@@ -195,7 +195,7 @@ def test_all_engines_of_a_run_share_its_budget(tmp_path: Path) -> None:
         assert server.count == sum(sent) == 40
         missing = [answer for answer in answers if isinstance(answer, AnswersMissing)]
         assert 60 <= len(missing) / 2 < 100
-        assert "not sent: all 40 requests of this run's budget were sent (--fairness-max-requests)" in str(missing[0])
+        assert "not sent: this run's budget of 40 requests is spent (--fairness-max-requests)" in str(missing[0])
         with Store(settings.store) as store:
             recorded = len(list(store.all_recorded()))
             claim = store.claims.claim(["x"], "other", limit=1, capacity=1, lease_seconds=1, fresh=ANY_ANSWER)

@@ -92,7 +92,7 @@ def test_no_change_passes_and_says_what_is_excluded() -> None:
     assert verdict.name == "pass"
     assert verdict.reason == (
         "plain[race=Black]: 0.2 points, was 0.2: unchanged, tolerance 0.1. "
-        "95 % confident that it is not worse by more than 0.0233."
+        "95 % confident that the item is not worse by more than 0.0233."
     )
     assert verdict.upper_bound == pytest.approx(1.6449 * 0.01 * math.sqrt(2), rel=1e-3)
     # Four of five estimates of it exceed the tolerance.
@@ -181,7 +181,7 @@ def test_an_estimate_without_a_known_error_does_not_pass() -> None:
     measurement = replace(measured(0.2), standard_error=None, interval=None)
     for verdict in (judged(measurement=measurement), judged(was=None, limit=0.3, measurement=measurement)):
         assert verdict.name == "inconclusive"
-        assert "the standard error of the value is not known" in verdict.reason
+        assert "a pass needs the standard error of the value, which is unknown" in verdict.reason
 
 
 def test_a_run_reaches_a_decision_at_the_size_that_it_asks_for() -> None:

@@ -285,7 +285,7 @@ def test_a_prompt_that_is_too_long_fails_alone(llama: Path) -> None:
     assert isinstance(second, Response)
     for fault in (long, long_text):
         assert isinstance(fault, RequestFailed)
-        assert "tokens is too long for a context of 256" in str(fault)
+        assert "too many for the model's context of 256 tokens" in str(fault)
 
 
 # Memory

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_fairness.targets.transformers import weights
-from pytest_fairness.targets.transformers.fingerprint import CACHE_NAME, sha256
+from pytest_fairness.targets.transformers.file_digest import CACHE_NAME, sha256
 
 OLD = (1_000_000_000.0, 1_000_000_000.0)
 

@@ -23,8 +23,8 @@ SETTLED = 2.0
 may have the same time stamp."""
 
 
-def fingerprint(file: Path, target: str) -> str:
-    """Return the fingerprint `sha256:…` of a weight file.
+def digest(file: Path, target: str) -> str:
+    """Return the digest of a weight file, as `sha256:…`.
 
     Args:
         file: the file.
