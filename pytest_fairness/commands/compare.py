@@ -23,9 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Compare the JSON reports of two runs: verdicts, values with 95 % confidence intervals, and requests."""
-    from pytest_fairness.reports import comparison_formats, files
+    from pytest_fairness.reports import files
+    from pytest_fairness.reports.changes import comparison_formats
+    from pytest_fairness.reports.changes.run_comparison import compare
     from pytest_fairness.reports.formatting import without_commands
-    from pytest_fairness.reports.run_comparison import compare
 
     comparison = compare(files.read(arguments.old), files.read(arguments.new))
     by_suffix = {".md": "markdown", ".html": "html"}.get(

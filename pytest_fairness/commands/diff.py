@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
     from pytest_fairness.baselines import acceptances
     from pytest_fairness.baselines.changes import changes, ordered
     from pytest_fairness.baselines.revisions import snapshots
-    from pytest_fairness.reports import acceptance_log, baseline_changes
+    from pytest_fairness.reports.changes import acceptance_log, baseline_changes
     from pytest_fairness.reports.formatting import without_commands
     from pytest_fairness.run.comparing.remeasured import remeasured
 

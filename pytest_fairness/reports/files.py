@@ -12,7 +12,8 @@ from pytest_fairness import extensions
 from pytest_fairness.atomic import replace_file
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.records import Json
-from pytest_fairness.reports import ci_annotations, markdown
+from pytest_fairness.reports import markdown
+from pytest_fairness.reports.ci.annotations import code_quality
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -77,7 +78,7 @@ def write(
         case ".md":
             text = markdown.report(document)
         case ".json" if path.name.lower().endswith(CODE_QUALITY):
-            text = ci_annotations.code_quality(document, folder)
+            text = code_quality(document, folder)
         case ".json":
             text = _json(document)
         case suffix:

@@ -29,8 +29,10 @@ from pytest_fairness.pytest_integration.node_names import keep_name_in_junit, ke
 from pytest_fairness.pytest_integration.progress import ProgressLine, WorkersProgress
 from pytest_fairness.pytest_integration.suggested_commands import accept_options
 from pytest_fairness.records import ItemResult, Json, VerdictName
-from pytest_fairness.reports import ci_annotations, github_comment, run_notes, step_summary
 from pytest_fairness.reports import files as reports
+from pytest_fairness.reports import run_notes
+from pytest_fairness.reports.ci import github_comment, step_summary
+from pytest_fairness.reports.ci.annotations import github_commands
 from pytest_fairness.reports.document import report_document
 from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.formatting import without_commands
@@ -215,7 +217,7 @@ class Controller:
         if os.environ.get("GITHUB_ACTIONS") == "true" and not plugins.has_plugin(ANNOTATING_PLUGIN):
             file = terminalreporter._tw._file
             if self._document is not None and isinstance(file, GuardedFile):
-                file.write_commands(ci_annotations.github_commands(self._document, folder_in_repository(self._config)))
+                file.write_commands(github_commands(self._document, folder_in_repository(self._config)))
 
     def _notes_on(self, session: pytest.Session, results: Sequence[ItemResult]) -> list[RunNote]:
         """Return the notes on the run; if a note makes the run fail and no test failed, set the exit code."""

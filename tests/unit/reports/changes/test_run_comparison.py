@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from pytest_fairness.records import ItemResult, Json, Measurement, VerdictName
-from pytest_fairness.reports.comparison_formats import html, terminal
-from pytest_fairness.reports.run_comparison import ItemChange, compare
+from pytest_fairness.reports.changes.comparison_formats import html, terminal
+from pytest_fairness.reports.changes.run_comparison import ItemChange, compare
 from pytest_fairness.reports.text_layout import width_of
 from tests.support.pages import Page
 from tests.support.results import report, result

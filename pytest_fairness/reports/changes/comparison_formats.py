@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json
+from pytest_fairness.reports.changes.run_comparison import ORDER, ItemChange, RunComparison
 from pytest_fairness.reports.formatting import number, printable, signed, with_interval
 from pytest_fairness.reports.markdown import escaped
 from pytest_fairness.reports.markdown import table as markdown_table
 from pytest_fairness.reports.report_items import verdict_word
-from pytest_fairness.reports.run_comparison import ORDER, ItemChange, RunComparison
 from pytest_fairness.reports.text_layout import cut_middle, table
 
 HEADINGS = ("item", "change", "verdict", "old", "new", "difference [95 %]")
