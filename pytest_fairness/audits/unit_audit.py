@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import Audit, AuditItem, ProbeT
+from pytest_fairness.audits.comparisons import comparison, group_reversal
 from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement, Reversal
-from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.resampling import randomness
 from pytest_fairness.stats.unit_tables.change import SideChange, UnitChange
 from pytest_fairness.stats.unit_tables.statistic import Sample, UnitStatistic
@@ -231,11 +231,10 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             least_error=max(current_table.least_error, baseline_table.least_error),
             seed=item.seed,
         )
-        return Comparison(
-            value=change.value,
-            interval=normal.interval(change.value, change.standard_error, degrees_of_freedom=change.degrees_of_freedom),
-            standard_error=change.standard_error,
-            p_value=change.p_value,
+        return comparison(
+            change.value,
+            change.standard_error,
+            change.p_value,
             degrees_of_freedom=change.degrees_of_freedom,
             reversal=None
             if change.side_change is None
@@ -255,8 +254,4 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
 def _reversal(side_change: SideChange, names: Sequence[str]) -> Reversal:
     """Return the description of a reversed gap; it names the two groups."""
     high, low = names[side_change.high], names[side_change.low]
-    return Reversal.tested(
-        value=side_change.current,
-        p_value=side_change.p_value,
-        description=f"{high} was {-side_change.baseline:.3g} below {low} and is {side_change.current:.3g} above",
-    )
+    return group_reversal(high, low, side_change.current, side_change.baseline, side_change.p_value)

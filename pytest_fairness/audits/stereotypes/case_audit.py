@@ -10,6 +10,7 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 from pytest_fairness.audits import repeats
@@ -29,7 +30,6 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, Answers, Comparison, Concern, Json, Measurement
-from pytest_fairness.stats.intervals import normal
 
 
 class MeasuredCases(NamedTuple):
@@ -210,15 +210,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             raise NotMeasurable("no case can be measured in both runs")
         runs = PooledScores.of(current_cases.scores.of_cases(shared), baseline_cases.scores.of_cases(shared))
         change = (gap_change if current_cases.answers.groups else mean_change)(runs, self.added, item.seed)
-        return Comparison(
-            value=change.value,
-            interval=normal.interval(change.value, change.standard_error, degrees_of_freedom=change.degrees_of_freedom),
-            standard_error=change.standard_error,
-            p_value=change.p_value,
-            degrees_of_freedom=change.degrees_of_freedom,
-            reversal=change.reversal,
-            details={"compared_cases": shared, **change.details},
-        )
+        return replace(change, details={"compared_cases": shared, **change.details})
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the groups or cases whose scores became worse since the baseline."""

@@ -10,9 +10,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_fairness.audits.comparisons import comparison, group_reversal
 from pytest_fairness.audits.stereotypes.score_estimates import PERMUTATIONS
 from pytest_fairness.audits.stereotypes.scores import Scores
-from pytest_fairness.records import Json, Reversal
+from pytest_fairness.records import Comparison, Json, Reversal
 from pytest_fairness.stats.groups import spreads
 from pytest_fairness.stats.groups.change_error import change_error
 from pytest_fairness.stats.resampling import randomness, relabelling, significance
@@ -23,28 +24,6 @@ Floats = NDArray[np.float64]
 
 SUBSAMPLES = 20
 """Number of random cuts to equal size that are averaged if two runs have different numbers of scores."""
-
-
-@dataclass(frozen=True)
-class ScoreChange:
-    """A change between two runs; a positive change is worse.
-
-    Attributes:
-        value: estimated change.
-        standard_error: standard error of `value`.
-        p_value: one-sided p-value of the null hypothesis that the runs do not differ.
-        degrees_of_freedom: degrees of freedom of the standard error; `None` for the normal distribution.
-        details: details of the comparison.
-        reversal: description of a gap whose disadvantaged group is another one than in the baseline; `None` if there is
-            no such gap.
-    """
-
-    value: float
-    standard_error: float
-    p_value: float
-    degrees_of_freedom: float | None
-    details: dict[str, Json]
-    reversal: Reversal | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +100,7 @@ class PooledScores:
             return np.asarray(sums / sizes, dtype=np.float64)
 
 
-def mean_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
+def mean_change(runs: PooledScores, added: float, seed: str) -> Comparison:
     """Return the change of the mean of all column means.
 
     Args:
@@ -136,8 +115,8 @@ def mean_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
     null = swapped[0].mean(axis=-1) - swapped[1].mean(axis=-1)
     columns = len(runs.current.columns)
     error, degrees = runs.error(np.full(columns, 1 / columns))
-    return ScoreChange(
-        value=value,
+    return comparison(
+        value,
         standard_error=error or math.hypot(*(run.mean_error(added) for run in (runs.current, runs.baseline))),
         p_value=significance.p_value(null[~np.isnan(null)], value, exact=False),
         degrees_of_freedom=degrees,
@@ -145,7 +124,7 @@ def mean_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
     )
 
 
-def gap_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
+def gap_change(runs: PooledScores, added: float, seed: str) -> Comparison:
     """Return the growth of the largest gap between groups' means; see `stats.groups.spreads`.
 
     Args:
@@ -170,8 +149,8 @@ def gap_change(runs: PooledScores, added: float, seed: str) -> ScoreChange:
     null = size(swapped[0]) - size(swapped[1])
     groups = runs.current.groups
     means = [run.group_means(run.means()) for run in (runs.current, runs.baseline)]
-    return ScoreChange(
-        value=value,
+    return comparison(
+        value,
         standard_error=error,
         p_value=significance.p_value(null[~np.isnan(null)], value, exact=False),
         degrees_of_freedom=degrees,
@@ -200,11 +179,8 @@ def _reversal(groups: Sequence[str], current: Floats, baseline: Floats, swapped:
     if not (present > 0 > earlier):
         return None
     null = np.ptp(swapped, axis=-1)
-    return Reversal.tested(
-        value=present,
-        p_value=significance.p_value(null[~np.isnan(null)], float(np.ptp(current - baseline)), exact=False),
-        description=f"{groups[high]} was {-earlier:.3g} below {groups[low]} and is {present:.3g} above",
-    )
+    p_value = significance.p_value(null[~np.isnan(null)], float(np.ptp(current - baseline)), exact=False)
+    return group_reversal(groups[high], groups[low], present, earlier, p_value)
 
 
 def _moved(names: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:

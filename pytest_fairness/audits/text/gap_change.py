@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pytest_fairness.audits.comparisons import comparison
 from pytest_fairness.records import Comparison, Json, Reversal
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.groups.spreads import direction_unknown
-from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.resampling import significance
 
 SWAPS = 1999
@@ -60,11 +60,10 @@ def gap_change(
         p_value=significance.p_value(null_moved, moved, exact=False),
         description=description,
     )
-    return Comparison(
-        value=value,
-        interval=normal.interval(value, standard_error, degrees_of_freedom=degrees),
-        standard_error=standard_error,
-        p_value=significance.p_value(null, value, exact=False),
+    return comparison(
+        value,
+        standard_error,
+        significance.p_value(null, value, exact=False),
         degrees_of_freedom=degrees,
         reversal=reversal if current * baseline < 0 else None,
         details={**(details or {}), "either_side": direction_unknown(current + baseline, standard_error)},

@@ -1,0 +1,44 @@
+"""Comparisons of two runs from the estimated change, and reversals of a gap between two groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pytest_fairness.records import Comparison, Json, Reversal
+from pytest_fairness.stats.intervals import normal
+
+
+def comparison(
+    value: float,
+    standard_error: float,
+    p_value: float,
+    *,
+    degrees_of_freedom: float | None = None,
+    reversal: Reversal | None = None,
+    details: Mapping[str, Json],
+) -> Comparison:
+    """Return the comparison of two runs, with the confidence interval of the change; see `Comparison`."""
+    return Comparison(
+        value=value,
+        interval=normal.interval(value, standard_error, degrees_of_freedom=degrees_of_freedom),
+        standard_error=standard_error,
+        p_value=p_value,
+        degrees_of_freedom=degrees_of_freedom,
+        reversal=reversal,
+        details=details,
+    )
+
+
+def group_reversal(high: str, low: str, current: float, baseline: float, p_value: float) -> Reversal:
+    """Return the reversal of the gap between two groups.
+
+    Args:
+        high, low: names of the groups; `high` has the larger value in the current run.
+        current, baseline: gap of each run, `high` minus `low`; the baseline's gap is below 0.
+        p_value: two-sided p-value of the null hypothesis that nothing changed.
+    """
+    return Reversal.tested(
+        value=current,
+        p_value=p_value,
+        description=f"{high} was {-baseline:.3g} below {low} and is {current:.3g} above",
+    )
