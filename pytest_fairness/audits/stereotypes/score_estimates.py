@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from itertools import combinations
 from typing import NamedTuple
+
+import numpy as np
 
 from pytest_fairness.audits.stereotypes.scores import Scores
 from pytest_fairness.records import Json
+from pytest_fairness.stats.arrays import Floats
+from pytest_fairness.stats.groups import gaps
 from pytest_fairness.stats.intervals import mean_errors, normal, proportions
 from pytest_fairness.stats.resampling import randomness, significance
 from pytest_fairness.stats.unit_tables.statistic import TAIL
@@ -34,7 +40,8 @@ def mean_estimate(scores: Scores, added: float, neutral: float | None) -> ScoreE
         neutral: mean score of a model without preference, the null hypothesis of the test; `None` to omit the test.
     """
     value, error = float(scores.means().mean()), scores.mean_error(added)
-    size = mean_errors.effective_size(float(scores.shrunken_means(added).mean()), error)
+    shrunken = float(np.mean([mean_errors.shrunken(scores.own(column), added)[0] for column in scores.columns]))
+    size = mean_errors.effective_size(shrunken, error)
     return ScoreEstimate(
         value=value,
         interval=proportions.wilson(value * size, size, normal.quantile(1 - TAIL)),
@@ -55,9 +62,9 @@ def gap_estimate(scores: Scores, added: float, alpha: float, beta: float, seed: 
     """
     column_means = scores.means()
     value = float(scores.gap(column_means))
-    null = scores.permuted_gaps(PERMUTATIONS, randomness.generator(f"{seed}/measure"))
-    lower, upper = scores.gap_bounds(added, alpha, beta)
-    low, high = scores.gap_bounds(added, TAIL, TAIL)
+    null = _permuted_gaps(scores, PERMUTATIONS, randomness.generator(f"{seed}/measure"))
+    lower, upper = _gap_bounds(scores, added, alpha, beta)
+    low, high = _gap_bounds(scores, added, TAIL, TAIL)
     return ScoreEstimate(
         value=value,
         interval=(low, min(1.0, high)),
@@ -68,3 +75,25 @@ def gap_estimate(scores: Scores, added: float, alpha: float, beta: float, seed: 
             "bounds": {"lower": lower, "upper": upper},
         },
     )
+
+
+def _gap_bounds(scores: Scores, added: float, alpha: float, beta: float) -> tuple[float, float]:
+    """Return one-sided bounds of the gap; see `gaps.largest_bounds`."""
+    by_group, groups = scores.group_errors(added), scores.group_means(scores.means())
+    pairs = list(combinations(range(len(groups)), 2))
+    errors = np.array([math.hypot(by_group[first], by_group[second]) for first, second in pairs])
+    differences = np.array([groups[first] - groups[second] for first, second in pairs])
+    return gaps.largest_bounds(differences, errors, alpha, beta)
+
+
+def _permuted_gaps(scores: Scores, count: int, random: np.random.Generator) -> Floats:
+    """Return the gap after each random permutation of groups within case and stratum; shape (count,)."""
+    blocks: dict[tuple[str, str], list[int]] = {}
+    for place, (number, stratum) in enumerate(zip(scores.column, scores.strata, strict=True)):
+        blocks.setdefault((scores.columns[number][0], stratum), []).append(place)
+    dealt = np.empty((count, len(scores.values)), dtype=np.int64)
+    for places in blocks.values():
+        dealt[:, places] = random.permuted(np.tile(scores.column[places], (count, 1)), axis=1)
+    sums = np.stack([np.where(dealt == number, scores.values, 0).sum(axis=1) for number in range(len(scores.columns))])
+    sizes = np.bincount(scores.column, minlength=len(scores.columns))
+    return scores.gap((sums / sizes[:, None]).T)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.stats.groups import gaps
 from pytest_fairness.stats.intervals import mean_errors
 
 Bools = NDArray[np.bool_]
@@ -113,10 +111,6 @@ class Scores:
         """Return the standard error of each column's mean; shape (columns,). See `mean_errors.bounded_error`."""
         return np.array([mean_errors.bounded_error(self.own(column), added) for column in self.columns])
 
-    def shrunken_means(self, added: float) -> Floats:
-        """Return the mean of each column, moved towards 0.5; shape (columns,). See `mean_errors.shrunken`."""
-        return np.array([mean_errors.shrunken(self.own(column), added)[0] for column in self.columns])
-
     def mean_error(self, added: float) -> float:
         """Return the standard error of the mean of all column means, for this fixed set of columns."""
         errors = self.errors(added)
@@ -138,26 +132,6 @@ class Scores:
         """Return the standard error of the difference between the two groups that differ most."""
         by_group, groups = self.group_errors(added), self.group_means(self.means())
         return math.hypot(by_group[groups.argmax()], by_group[groups.argmin()])
-
-    def gap_bounds(self, added: float, alpha: float, beta: float) -> tuple[float, float]:
-        """Return one-sided bounds of the gap; see `gaps.largest_bounds`."""
-        by_group, groups = self.group_errors(added), self.group_means(self.means())
-        pairs = list(combinations(range(len(groups)), 2))
-        errors = np.array([math.hypot(by_group[first], by_group[second]) for first, second in pairs])
-        differences = np.array([groups[first] - groups[second] for first, second in pairs])
-        return gaps.largest_bounds(differences, errors, alpha, beta)
-
-    def permuted_gaps(self, count: int, random: np.random.Generator) -> Floats:
-        """Return the gap after each random permutation of groups within case and stratum; shape (count,)."""
-        blocks: dict[tuple[str, str], list[int]] = {}
-        for place, (number, stratum) in enumerate(zip(self.column, self.strata, strict=True)):
-            blocks.setdefault((self.columns[number][0], stratum), []).append(place)
-        dealt = np.empty((count, len(self.values)), dtype=np.int64)
-        for places in blocks.values():
-            dealt[:, places] = random.permuted(np.tile(self.column[places], (count, 1)), axis=1)
-        sums = np.stack([np.where(dealt == number, self.values, 0).sum(axis=1) for number in range(len(self.columns))])
-        sizes = np.bincount(self.column, minlength=len(self.columns))
-        return self.gap((sums / sizes[:, None]).T)
 
 
 def _repeats_one_answer(cell: Sequence[Score]) -> bool:
