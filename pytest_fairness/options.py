@@ -127,14 +127,17 @@ class RunSettings:
         root: pytest's rootdir, or the current folder outside pytest; paths of the ini file are relative to it.
         target_is_default: `True` if no option, environment variable or ini setting names a target.
         targets: targets by name, if the user named them (`NAME=TARGET`); empty for a single target without a name.
+        target_options: options that follow the name of the target that is opened, such as `base_url`.
     """
 
     root: Path
     target_is_default: bool = False
     targets: Mapping[str, str] = field(default_factory=dict)
+    target_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     target: str = _option(
         DEFAULT_TARGET,
-        "System under test: local, local:PATH.gguf, openai:MODEL, anthropic:MODEL, transformers:ID_OR_PATH, "
+        "System under test: local, local:PATH.gguf, openai:MODEL, anthropic:MODEL, azure:DEPLOYMENT, ollama:MODEL, "
+        "openrouter:MODEL, vllm:MODEL, litellm:PROVIDER/MODEL, transformers:ID_OR_PATH, "
         "python:package.module:callable, http://HOST/PATH or https://HOST/PATH. For several targets, repeat the option "
         "as NAME=TARGET; in the ini file, write a line NAME=TARGET for each target",
         metavar="T",
@@ -269,6 +272,14 @@ class RunSettings:
     http_headers: tuple[str, ...] = _setting(
         (),
         "Headers sent to an http target, one `Name: value` per line; ${NAME} is replaced by the environment variable",
+        LINES,
+        default="none",
+        secret=True,
+    )
+    api_headers: tuple[str, ...] = _setting(
+        (),
+        "Headers sent to the API of an openai: or anthropic: target and of similar services, one `Name: value` per "
+        "line; ${NAME} is replaced by the environment variable",
         LINES,
         default="none",
         secret=True,

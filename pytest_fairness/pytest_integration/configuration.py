@@ -14,7 +14,7 @@ import pytest
 from pytest_fairness.option_types import in_folder
 from pytest_fairness.options import SETTINGS, Option, RunSettings
 from pytest_fairness.pytest_integration.ini import ini, place
-from pytest_fairness.targets.web.address import public_target
+from pytest_fairness.targets.web.address import public_address
 
 _BY_NAME = {option.name: option for option in SETTINGS}
 _NAMED_TARGET = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})\s*=\s*(?P<target>.+)", re.DOTALL)
@@ -182,7 +182,7 @@ def _by_name(where: str, written: Sequence[str]) -> tuple[str, dict[str, str]]:
             return target, {}
         if match is None:
             raise pytest.UsageError(
-                f"{where}: {public_target(target)!r} is one of {len(written)} targets and has no name. Write each "
+                f"{where}: {public_address(target)!r} is one of {len(written)} targets and has no name. Write each "
                 "target as NAME=TARGET."
             )
         if match["name"] in targets:

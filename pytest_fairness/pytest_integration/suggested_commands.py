@@ -11,7 +11,7 @@ import pytest
 from pytest_fairness.options import DEFAULT_STORE, RunSettings
 from pytest_fairness.pytest_integration.configuration import root_from_here
 from pytest_fairness.reports.shell_commands import rebaseline_command, shell_line, with_reason
-from pytest_fairness.targets.web.address import public_address, public_target
+from pytest_fairness.targets.web.address import public_address
 
 
 def accept_command(
@@ -68,7 +68,7 @@ def accept_options(
         options += ["-m", config.getoption("markexpr")]
     for target in config.getoption("fairness_target"):
         if target.strip():
-            options += ["--fairness-target", public_target(target)]
+            options += ["--fairness-target", public_address(target)]
     if uses_default_target:
         options += ["--fairness-target", settings.target]
     if url := config.getoption("fairness_base_url"):
@@ -83,7 +83,7 @@ def accept_options(
 def _public_setting(setting: str) -> str:
     """Return a setting `NAME=VALUE` without secrets, because reports show the suggested command."""
     name, equals, value = setting.partition("=")
-    if name.strip() == "fairness_http_headers":
+    if name.strip() in ("fairness_http_headers", "fairness_api_headers"):
         return f"{name}{equals}…"
     return f"{name}{equals}{public_address(value)}" if "://" in value else setting
 

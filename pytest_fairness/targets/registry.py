@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
@@ -15,6 +16,10 @@ from pytest_fairness.targets.base import Target
 if TYPE_CHECKING:
     from pytest_fairness.targets.shared_target import TargetServer
 
+OPTIONS = ("base_url", "api_key_env")
+"""Options of targets behind an API; see `web.api_target`."""
+_OPTION = re.compile(rf"\s+({'|'.join(OPTIONS)})=(\S+)\s*$")
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -24,17 +29,28 @@ class Entry:
         forms: forms of the names that users type, such as `openai:MODEL`, for messages.
         factory: import path `module:function` of its `Factory`.
         shared: whether one process of a run loads the target and serves it to the other processes.
+        options: names of the options that may follow the name, each as ` NAME=VALUE`.
     """
 
     forms: tuple[str, ...]
     factory: str
     shared: bool = False
+    options: tuple[str, ...] = ()
 
 
 TARGETS = {
     "local": Entry(("local", "local:PATH.gguf"), "pytest_fairness.targets.local.target:open_local", shared=True),
-    "openai": Entry(("openai:MODEL",), "pytest_fairness.targets.openai.target:open_openai"),
-    "anthropic": Entry(("anthropic:MODEL",), "pytest_fairness.targets.anthropic.target:open_anthropic"),
+    "openai": Entry(("openai:MODEL",), "pytest_fairness.targets.openai.target:open_openai", options=OPTIONS),
+    "anthropic": Entry(
+        ("anthropic:MODEL",), "pytest_fairness.targets.anthropic.target:open_anthropic", options=OPTIONS
+    ),
+    "azure": Entry(("azure:DEPLOYMENT",), "pytest_fairness.targets.openai.target:open_azure", options=OPTIONS),
+    "ollama": Entry(("ollama:MODEL",), "pytest_fairness.targets.openai.target:open_ollama", options=OPTIONS),
+    "openrouter": Entry(
+        ("openrouter:MODEL",), "pytest_fairness.targets.openai.target:open_openrouter", options=OPTIONS
+    ),
+    "vllm": Entry(("vllm:MODEL",), "pytest_fairness.targets.openai.target:open_vllm", options=OPTIONS),
+    "litellm": Entry(("litellm:PROVIDER/MODEL",), "pytest_fairness.targets.litellm:open_litellm", options=OPTIONS),
     "transformers": Entry(
         ("transformers:ID_OR_PATH",), "pytest_fairness.targets.transformers.target:open_transformers", shared=True
     ),
@@ -92,7 +108,18 @@ def _make(spec: str, settings: RunSettings) -> Target:
             raise TargetError(_unknown(spec, prefix, rest))
         module, _, function = entry.factory.partition(":")
         factory = cast("Factory", getattr(import_module(module), function))
+        value, options = _split_options(value or "") if entry.options else (value, {})
+        settings = replace(settings, target_options=options)
     return factory(value, settings)
+
+
+def _split_options(rest: str) -> tuple[str, dict[str, str]]:
+    """Return the name of a model, and the options that follow it; of equal options, the last one counts."""
+    options: dict[str, str] = {}
+    while (found := _OPTION.search(rest)) is not None:
+        options.setdefault(found[1], found[2])
+        rest = rest[: found.start()]
+    return rest, options
 
 
 def check_spec(spec: str, settings: RunSettings) -> None:

@@ -20,6 +20,7 @@ import itertools
 import json
 import re
 import signal
+import ssl
 import sys
 import threading
 from collections import Counter
@@ -104,6 +105,7 @@ class ChatServer:
         keys: the `Authorization` header of every request.
         heads: all headers of every request, by lower-case name, and its path with the query as `:path`.
         echo: function from the body to tokens, for `POST …/completions`; without it, the status is 404.
+        tls: TLS settings of an `https` server, or `None`.
         embed: function from the body to vectors, for `POST …/embeddings`; without it, the status is 404.
         most_in_flight: the largest number of requests that were being answered at one time.
         connections: number of connections that were opened.
@@ -120,7 +122,9 @@ class ChatServer:
         port: int = 0,
         echo: Callable[[Body], Echo | Reply] | None = None,
         embed: Callable[[Body], list[Any] | Reply] | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
+        self.tls = tls
         self.answer = answer
         self.embed = embed
         self.echo = echo
@@ -149,7 +153,7 @@ class ChatServer:
     @property
     def url(self) -> str:
         """Return the base URL for an OpenAI client."""
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"http{'' if self.tls is None else 's'}://127.0.0.1:{self.port}/v1"
 
     @property
     def count(self) -> int:
@@ -174,7 +178,7 @@ class ChatServer:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stopped = asyncio.Event()
-        server = await asyncio.start_server(self._connected, "127.0.0.1", self.port, backlog=512)
+        server = await asyncio.start_server(self._connected, "127.0.0.1", self.port, backlog=512, ssl=self.tls)
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stopped.wait()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-import httpx2
-
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.targets.one_line import identifier
@@ -19,6 +17,7 @@ from pytest_fairness.targets.web.api_client import (
     token_count,
 )
 from pytest_fairness.targets.web.endpoint import Endpoint
+from pytest_fairness.targets.web.http_library import httpx
 
 PATH = "/v1/messages"
 MAX_TOKENS = 4096
@@ -114,7 +113,7 @@ class Messages(ApiClient):
             case _:
                 return self._errors.for_status(error.status, error.response.headers, error.said)
 
-    def _read(self, response: httpx2.Response) -> Response:
+    def _read(self, response: httpx.Response) -> Response:
         try:
             return self._read_message(json.loads(response.content))
         except MALFORMED as error:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from pytest_fairness.errors import TargetError
 from pytest_fairness.options import RunSettings
-from pytest_fairness.targets.web.api_keys import key_of
 from pytest_fairness.targets.web.api_target import ApiTarget, model_of
 
 if TYPE_CHECKING:
@@ -30,26 +28,27 @@ class AnthropicTarget(ApiTarget["Messages"]):
     """
 
     def __init__(self, model: str, settings: RunSettings) -> None:
-        base_url = os.environ.get(URL_NAME, "").strip() or ANTHROPIC_URL
-        where = URL_NAME, "http://localhost:8000"
-        super().__init__("anthropic", model, base_url=base_url, url_settings=where, settings=settings)
+        super().__init__(
+            "anthropic",
+            model,
+            default_url=ANTHROPIC_URL,
+            base_url=os.environ.get(URL_NAME, "").strip(),
+            url_settings=(URL_NAME, "http://localhost:8000"),
+            key_variables=(KEY_NAME,),
+            settings=settings,
+        )
+        self._needs_key = True
 
     def batch_client(self) -> BatchClient:
         """Return a client that sends requests in batches; see `Target.batch_client`."""
         from pytest_fairness.targets.anthropic.batches import MessageBatches
 
-        return MessageBatches(self._endpoint(f"{KEY_NAME} and {URL_NAME}", KEY_NAME))
+        return MessageBatches(self._endpoint())
 
     def _connect(self) -> Messages:
         from pytest_fairness.targets.anthropic.messages import Messages
 
-        return Messages(self._endpoint(f"{KEY_NAME} and {URL_NAME}", KEY_NAME))
-
-    def _key(self) -> str:
-        key = key_of(self.name, KEY_NAME)
-        if not key:
-            raise TargetError(f"{self.name} needs a key: set the environment variable {KEY_NAME}.")
-        return key
+        return Messages(self._endpoint())
 
 
 def open_anthropic(rest: str | None, settings: RunSettings) -> AnthropicTarget:

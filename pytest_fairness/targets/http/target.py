@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import re
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -15,20 +13,20 @@ from pytest_fairness.options import RunSettings
 from pytest_fairness.records import AnswerFormat, Json, Request, Response
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.http.json_template import JsonTemplate
-from pytest_fairness.targets.web.address import REFERENCE, is_web_address, public_target, public_url
+from pytest_fairness.targets.web.address import is_web_address, public_address, public_url
 from pytest_fairness.targets.web.api_keys import is_distinct, secret_remover, secrets_of
+from pytest_fairness.targets.web.headers import Headers, References
 
 if TYPE_CHECKING:
-    import httpx2
     from jsonpath import JSONPath
 
     from pytest_fairness.targets.web.http_errors import HttpErrors
+    from pytest_fairness.targets.web.http_library import httpx
 
 MAX_UNREADABLE = 8
 """Number of unreadable answers, without any readable one, at which the JSONPath of the answer counts as wrong."""
 _KINDS = {dict: "an object", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
 PLACEHOLDERS = ("prompt", "system", "temperature", "top_p", "max_tokens", "seed")
-_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*(.*)")
 
 
 class HttpTarget:
@@ -48,7 +46,7 @@ class HttpTarget:
     def __init__(self, url: str, settings: RunSettings) -> None:
         if not is_web_address(url):
             raise TargetError(
-                f"{public_target(url)!r} is not an address; write it like http://localhost:8000/recommend "
+                f"{public_address(url)!r} is not an address; write it like http://localhost:8000/recommend "
                 "(--fairness-target)."
             )
         self.name = public_url(url)
@@ -62,15 +60,15 @@ class HttpTarget:
         self._limit = settings.concurrency
         self._max_bytes = settings.max_answer_bytes
         self._body = self._template(settings.http_body)
-        self._headers = [self._header(line) for line in settings.http_headers]
+        self._headers = Headers(settings.http_headers, "fairness_http_headers", self.name)
+        self._references = References(self.name)
         self._path = self._compiled(settings.http_answer)
         self._where = settings.http_answer
         asked = json.dumps([urlsplit(url).query, settings.http_body, settings.http_answer, settings.http_headers])
         version = settings.target_version
         self.identity = versioned(f"{self.name} asked by {hashlib.sha256(asked.encode()).hexdigest()[:12]}", version)
         self.reusable = version is not None
-        self._secrets: dict[str, str] = {}
-        self._client: httpx2.AsyncClient | None = None
+        self._client: httpx.AsyncClient | None = None
         self._errors: HttpErrors | None = None
         self._readable_answers = self._unreadable_answers = 0
 
@@ -81,37 +79,35 @@ class HttpTarget:
     async def open(self) -> None:
         """Prepare the target to answer requests; see `Target.open`."""
         # Imported here, because the import takes time and is not needed if all answers are recorded.
-        import httpx2
-
         from pytest_fairness.targets.web.http_client import BoundedClient
         from pytest_fairness.targets.web.http_errors import HttpErrors
+        from pytest_fairness.targets.web.http_library import httpx
 
         url, headers = self._filled()
         self._url = url
         self._errors = HttpErrors(self.name, self.name, "--fairness-target", self._hidden)
-        sent = httpx2.Headers({"Content-Type": "application/json"})
+        sent = httpx.Headers({"Content-Type": "application/json"})
         sent.update(headers)
         self._client = BoundedClient(
             max_bytes=self._max_bytes,
             headers=sent,
             timeout=self._timeout,
-            limits=httpx2.Limits(max_connections=max(100, self._limit)),
+            limits=httpx.Limits(max_connections=max(100, self._limit)),
         )
 
     async def ask(self, request: Request) -> Response:
         """Send one request once and return its response; see `Target.ask`."""
-        import httpx2
-
         from pytest_fairness.targets.web.http_client import is_too_long, parsed, too_long
+        from pytest_fairness.targets.web.http_library import httpx
 
         if self._client is None or self._errors is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")
         content = json.dumps(self._filled_body(request))
         try:
             answer = await self._client.post(self._url, content=content.encode())
-        except httpx2.TimeoutException as error:
+        except httpx.TimeoutException as error:
             raise self._errors.timed_out(error) from error
-        except httpx2.HTTPError as error:
+        except httpx.HTTPError as error:
             raise self._errors.disconnected(error) from error
         if not answer.is_success:
             raise self._status_error(answer, self._errors)
@@ -153,13 +149,6 @@ class HttpTarget:
             }
         )
 
-    def _header(self, line: str) -> tuple[str, str]:
-        match = _HEADER.fullmatch(line.strip())
-        if match is None:
-            # The line is left out, because it may contain a key.
-            raise TargetError(f"{self.name}: a line of fairness_http_headers is not of the form `Name: value`.")
-        return match[1], match[2].strip()
-
     def _filled(self) -> tuple[str, dict[str, str]]:
         """Return the address and the headers; each reference `${NAME}` is replaced by the environment variable's value.
 
@@ -167,26 +156,13 @@ class HttpTarget:
             TargetError: a variable is not set, or a header has characters that cannot be sent.
         """
         parts = urlsplit(self._url)
-        query = REFERENCE.sub(lambda match: quote(self._value(match[1], "the address"), safe=""), parts.query)
-        headers = {}
-        for name, value in self._headers:
-            headers[name] = REFERENCE.sub(lambda match: self._value(match[1], "fairness_http_headers"), value)
-            if not (headers[name].isascii() and headers[name].isprintable()):
-                raise TargetError(
-                    f"{self.name}: the header {name} has characters that cannot be sent. Copy its value again."
-                )
-        return urlunsplit((parts.scheme, parts.netloc, parts.path, query, "")), headers
-
-    def _value(self, name: str, where: str) -> str:
-        value = os.environ.get(name, "").strip()
-        if not value:
-            raise TargetError(f"{self.name}: {where} names the environment variable {name}, which is not set.")
-        self._secrets[name] = value
-        return value
+        query = self._references.filled(parts.query, "the address", partial(quote, safe=""))
+        url = urlunsplit((parts.scheme, parts.netloc, parts.path, query, ""))
+        return url, self._headers.filled(self._references)
 
     # Responses
 
-    def _status_error(self, answer: httpx2.Response, errors: HttpErrors) -> RequestFailed | TargetError:
+    def _status_error(self, answer: httpx.Response, errors: HttpErrors) -> RequestFailed | TargetError:
         status, said = answer.status_code, errors.quoted(answer.text)
         match status:
             case 401 | 403:  # no server's message, because it may quote the key
@@ -208,7 +184,7 @@ class HttpTarget:
                     status, answer.headers, said, check="fairness_http_body and fairness_http_headers"
                 )
 
-    def _text(self, answer: httpx2.Response, errors: HttpErrors, answer_format: AnswerFormat) -> str:
+    def _text(self, answer: httpx.Response, errors: HttpErrors, answer_format: AnswerFormat) -> str:
         if self._where == "$" and answer.headers.get("content-type", "").startswith("text/plain"):
             return answer.text
         try:
@@ -286,10 +262,10 @@ class HttpTarget:
 
     def _hidden(self, text: str) -> str:
         """Return the text without secrets: values of environment variables; the address's user, password and query."""
-        return secret_remover([*self._secrets.values(), *filter(is_distinct, secrets_of(self._url))])(text)
+        return secret_remover([*self._references.secrets.values(), *filter(is_distinct, secrets_of(self._url))])(text)
 
     def _without_secrets(self, text: str) -> str:
-        return secret_remover(filter(is_distinct, self._secrets.values()))(text)
+        return secret_remover(filter(is_distinct, self._references.secrets.values()))(text)
 
 
 def _is_answer(value: Json, answer_format: AnswerFormat) -> bool:

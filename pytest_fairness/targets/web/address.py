@@ -7,6 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 REFERENCE = re.compile(r"\$\{(\w+)\}")
 """Pattern of a reference `${NAME}` to an environment variable."""
+_ADDRESS = re.compile(r"(https?://)(\S+)")
 
 
 def public_url(url: str) -> str:
@@ -24,23 +25,19 @@ def is_web_address(url: str) -> bool:
         return False
 
 
-def public_target(target: str) -> str:
-    """Return the name of a target as the user typed it (including `NAME=`), without the secrets in its address.
+def public_address(text: str) -> str:
+    """Return a text, such as the name of a target, without the secrets in the web addresses that it contains.
 
     The user, the password and the values in the query are removed; references to environment variables stay.
     """
-    name, address, rest = re.match(r"([\w.-]+\s*=\s*)?(https?://)?(.*)", target.strip(), re.DOTALL).groups("")  # type: ignore[union-attr] # the pattern matches every text
-    if not address:
-        return target
-    place, mark, query = rest.partition("?")
+    return _ADDRESS.sub(_public, text)
+
+
+def _public(found: re.Match[str]) -> str:
+    place, mark, query = found[2].partition("?")
     host, slash, path = place.partition("/")
     pairs = [pair.partition("=") for pair in query.partition("#")[0].split("&")]
     kept = "&".join(
         f"{key}={value if REFERENCE.fullmatch(value) else '…'}" if equals else "…" for key, equals, value in pairs
     )
-    return f"{name}{address}{host.rpartition('@')[2]}{slash}{path}{mark}{kept if mark else ''}"
-
-
-def public_address(text: str) -> str:
-    """Return a text with secrets removed from every address in it; see `public_target`."""
-    return re.sub(r"https?://\S+", lambda found: public_target(found[0]), text)
+    return f"{found[1]}{host.rpartition('@')[2]}{slash}{path}{mark}{kept if mark else ''}"

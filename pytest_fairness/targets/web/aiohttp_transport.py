@@ -7,27 +7,34 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 
 import aiohttp
-import httpx2
 from yarl import URL
+
+from pytest_fairness.targets.web.http_library import httpx
 
 MAX_HEADER_BYTES = 65_536
 """Maximum number of bytes of a response's status line, and of each header."""
 
-_ERRORS: tuple[tuple[type[Exception], type[httpx2.RequestError]], ...] = (
-    (aiohttp.ClientProxyConnectionError, httpx2.ProxyError),
-    (aiohttp.ClientHttpProxyError, httpx2.ProxyError),
-    (aiohttp.ClientConnectorError, httpx2.ConnectError),
-    (aiohttp.ConnectionTimeoutError, httpx2.ConnectTimeout),
-    (aiohttp.ServerTimeoutError, httpx2.ReadTimeout),
-    (aiohttp.InvalidURL, httpx2.UnsupportedProtocol),
-    (aiohttp.ClientConnectionError, httpx2.ReadError),
-    (aiohttp.ClientError, httpx2.RemoteProtocolError),
+
+class UntrustedCertificate(httpx.ConnectError):
+    """Error of a connection to a server whose certificate no known authority has signed."""
+
+
+_ERRORS: tuple[tuple[type[Exception], type[httpx.RequestError]], ...] = (
+    (aiohttp.ClientProxyConnectionError, httpx.ProxyError),
+    (aiohttp.ClientHttpProxyError, httpx.ProxyError),
+    (aiohttp.ClientConnectorCertificateError, UntrustedCertificate),
+    (aiohttp.ClientConnectorError, httpx.ConnectError),
+    (aiohttp.ConnectionTimeoutError, httpx.ConnectTimeout),
+    (aiohttp.ServerTimeoutError, httpx.ReadTimeout),
+    (aiohttp.InvalidURL, httpx.UnsupportedProtocol),
+    (aiohttp.ClientConnectionError, httpx.ReadError),
+    (aiohttp.ClientError, httpx.RemoteProtocolError),
 )
 """Classes of aiohttp's errors, each with the class of httpx2's errors that replaces it; the first that fits counts."""
 
 
-class AiohttpTransport(httpx2.AsyncBaseTransport):
-    """Transport of an `httpx2.AsyncClient` over connections of aiohttp.
+class AiohttpTransport(httpx.AsyncBaseTransport):
+    """Transport of an `httpx.AsyncClient` over connections of aiohttp.
 
     Args:
         ssl_context: TLS settings with the accepted certificates.
@@ -35,14 +42,14 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         proxy: HTTP proxy of all requests, or `None`.
     """
 
-    def __init__(self, ssl_context: ssl.SSLContext, limits: httpx2.Limits, proxy: httpx2.Proxy | None = None) -> None:
+    def __init__(self, ssl_context: ssl.SSLContext, limits: httpx.Limits, proxy: httpx.Proxy | None = None) -> None:
         self._ssl_context, self._limits = ssl_context, limits
         self._proxy = None if proxy is None else _url(proxy.url)
         if self._proxy is not None and proxy is not None and proxy.auth is not None:
             self._proxy = self._proxy.with_user(proxy.auth[0]).with_password(proxy.auth[1])
         self._session: aiohttp.ClientSession | None = None
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return its response; the body is not read yet."""
         timeout = request.extensions.get("timeout", {})
         content = await request.aread()
@@ -57,7 +64,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
                 proxy=self._proxy,
             )
         extensions = {"http_version": b"HTTP/1.1", "reason_phrase": (response.reason or "").encode("ascii", "replace")}
-        return httpx2.Response(
+        return httpx.Response(
             response.status,
             headers=response.raw_headers,
             stream=_Body(response),
@@ -89,7 +96,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         return self._session
 
 
-class _Body(httpx2.AsyncByteStream):
+class _Body(httpx.AsyncByteStream):
     """Body of a response as the server sent it, without decompression."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
@@ -107,11 +114,11 @@ class _Body(httpx2.AsyncByteStream):
 
 @contextmanager
 def _translated_errors() -> Iterator[None]:
-    """Convert errors of aiohttp into errors of httpx2."""
+    """Convert errors of aiohttp into errors of httpx."""
     try:
         yield
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        kind = next((theirs for ours, theirs in _ERRORS if isinstance(error, ours)), httpx2.ReadError)
+        kind = next((theirs for ours, theirs in _ERRORS if isinstance(error, ours)), httpx.ReadError)
         raise kind(_reason(error)) from error
 
 
@@ -124,6 +131,6 @@ def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _url(url: httpx2.URL) -> URL:
+def _url(url: httpx.URL) -> URL:
     """Return an address for aiohttp, without the login, which httpx2 sends in a header."""
     return URL(f"{url.scheme}://{url.netloc.decode('ascii')}{url.raw_path.decode('ascii')}", encoded=True)

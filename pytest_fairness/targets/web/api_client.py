@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import httpx2
-
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Json, Response
 from pytest_fairness.targets.web.address import public_url
@@ -18,11 +16,12 @@ from pytest_fairness.targets.web.api_keys import is_distinct, secret_remover, se
 from pytest_fairness.targets.web.endpoint import Endpoint
 from pytest_fairness.targets.web.http_client import BoundedClient, is_too_long, parsed, too_long
 from pytest_fairness.targets.web.http_errors import HttpErrors
+from pytest_fairness.targets.web.http_library import httpx
 from pytest_fairness.version import __version__
 
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """Exceptions that the parsing of a malformed response may raise."""
-LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
+LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
 """Maximum numbers of connections; these are the limits of OpenAI's and Anthropic's SDKs."""
 
 
@@ -38,7 +37,7 @@ class StatusError(Exception):
         code: the server's code of the error, if the response has one.
     """
 
-    def __init__(self, response: httpx2.Response) -> None:
+    def __init__(self, response: httpx.Response) -> None:
         super().__init__(f"HTTP {response.status_code}")
         self.response, self.status = response, response.status_code
         try:
@@ -61,16 +60,17 @@ class ApiClient(ABC):
 
     def __init__(self, endpoint: Endpoint, headers: Mapping[str, str]) -> None:
         self._name, self._model, self._where = endpoint.name, endpoint.model, endpoint.where
-        self._base_url = httpx2.URL(endpoint.base_url)
+        self._base_url = httpx.URL(endpoint.base_url)
         self._endpoint = public_url(endpoint.base_url)
-        secrets = [endpoint.key, *secrets_of(endpoint.base_url)]
-        # A login in the address takes the place of the key.
+        secrets = [endpoint.key, *endpoint.secrets, *secrets_of(endpoint.base_url)]
+        # A login in the address or a header can take the place of the key.
         self._unset_key = None if any(secrets) else endpoint.key_name
         self._errors = HttpErrors(
             self._name, self._endpoint, self._where, secret_remover(secrets), no_key=self._unset_key is not None
         )
         self._hidden_in_answers = secret_remover(filter(is_distinct, secrets))
         self._headers = {"Accept": "application/json", "User-Agent": f"pytest-fairness/{__version__}", **headers}
+        self._headers |= endpoint.headers
         if endpoint.key:
             self._headers["Authorization"] = f"Bearer {endpoint.key}"
         self._http_client = BoundedClient(
@@ -86,14 +86,14 @@ class ApiClient(ABC):
         """Close the connections."""
         await self._http_client.aclose()
 
-    def _url(self, path: str) -> httpx2.URL:
+    def _url(self, path: str) -> httpx.URL:
         """Return the address of a path of the API; it keeps the query of the server's address."""
         own, mark, query = self._base_url.raw_path.partition(b"?")
         return self._base_url.copy_with(raw_path=own.rstrip(b"/") + path.encode() + mark + query)
 
     async def _send(
         self, method: str, path: str, body: Json = None, query: Mapping[str, str] | None = None, **more: Any
-    ) -> httpx2.Response:
+    ) -> httpx.Response:
         """Send a request, and return the response.
 
         Args:
@@ -101,11 +101,11 @@ class ApiClient(ABC):
             path: path behind the server's address.
             body: body in JSON, or `None`.
             query: parameters that are added to the query of the server's address.
-            more: further arguments of `httpx2.AsyncClient.build_request`.
+            more: further arguments of `httpx.AsyncClient.build_request`.
 
         Raises:
             StatusError: the status is not a success.
-            httpx2.HTTPError: no complete response arrived.
+            httpx.HTTPError: no complete response arrived.
         """
         if body is not None:
             more = {**more, "content": json.dumps(body, separators=(",", ":")).encode()}
@@ -140,9 +140,9 @@ class ApiClient(ABC):
             yield
         except StatusError as error:
             raise self._error_of(error) from error
-        except httpx2.TimeoutException as error:
+        except httpx.TimeoutException as error:
             raise self._errors.timed_out(error) from error
-        except httpx2.HTTPError as error:
+        except httpx.HTTPError as error:
             raise self._errors.disconnected(error) from error
 
     def _malformed(self, wanted: str, content: bytes) -> RequestFailed:
@@ -158,7 +158,7 @@ def custom_headers(variable: str) -> dict[str, str]:
     return {name.strip(): value.strip() for name, colon, value in lines if colon}
 
 
-async def read_response(read: Callable[[httpx2.Response], Response], response: httpx2.Response) -> Response:
+async def read_response(read: Callable[[httpx.Response], Response], response: httpx.Response) -> Response:
     """Return the result of `read` for a response; for a body over the limit, return `too_long()`."""
     return too_long() if is_too_long(response) else await parsed(read, response)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from typing import Generic, Protocol, TypeVar
 
@@ -10,7 +11,9 @@ from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.web.address import is_web_address, public_url
+from pytest_fairness.targets.web.api_keys import key_of
 from pytest_fairness.targets.web.endpoint import Endpoint
+from pytest_fairness.targets.web.headers import Headers, References
 
 
 class Client(Protocol):
@@ -25,6 +28,10 @@ class Client(Protocol):
 
 ClientT = TypeVar("ClientT", bound=Client)
 
+BASE_URL, API_KEY_ENV = "base_url", "api_key_env"
+"""Names of the options that a user may write after the name of a target: its address, and the environment variable of
+its key."""
+
 
 class ApiTarget(ABC, Generic[ClientT]):
     """Model behind an API.
@@ -32,37 +39,70 @@ class ApiTarget(ABC, Generic[ClientT]):
     Args:
         prefix: prefix of the target's name.
         model: name of the model in the API.
-        base_url: address of the API.
+        default_url: address of the API if the user sets none; an empty text if the user must set one.
+        base_url: address that the user set for all targets of the prefix, or an empty text. The target's own option
+            `base_url` takes its place.
         url_settings: names of the settings for the address, and an example address, for messages.
-        settings: settings of the run; `target_version`, `timeout` and `max_answer_bytes` are used.
+        key_variables: environment variables of the key; the first one that is set is used. The target's own option
+            `api_key_env` takes their place.
+        settings: settings of the run; `target_options`, `api_headers`, `target_version`, `timeout` and
+            `max_answer_bytes` are used.
 
     Raises:
-        TargetError: the address is not valid.
+        TargetError: the address or a header is not valid.
     """
 
     reusable = True
     concurrency: int | None = None
 
     def __init__(
-        self, prefix: str, model: str, *, base_url: str, url_settings: tuple[str, str], settings: RunSettings
+        self,
+        prefix: str,
+        model: str,
+        *,
+        default_url: str,
+        base_url: str,
+        url_settings: tuple[str, str],
+        key_variables: tuple[str, ...],
+        settings: RunSettings,
     ) -> None:
         self.name = f"{prefix}:{model}"
+        own_url, own_key = (settings.target_options.get(name) for name in (BASE_URL, API_KEY_ENV))
+        base_url = own_url or base_url or default_url
         self._model, self._base_url = model, base_url
+        self._is_default_address = base_url == default_url
+        self._key_variables = (own_key,) if own_key else key_variables
+        self._needs_key = bool(own_key)
+        self._headers = Headers(settings.api_headers, "fairness_api_headers", self.name)
         self._timeout, self._max_bytes = settings.timeout, settings.max_answer_bytes
         self._client: ClientT | None = None
-        if not is_web_address(base_url):
+        self._url_setting = f"{BASE_URL}=… of the target" if own_url else url_settings[0]
+        if not base_url:
             where, example = url_settings
-            raise TargetError(f"{self.name}: the value of {where} is not an address; write it like {example}.")
+            raise TargetError(f"{self.name} needs an address: set {where}, such as {example}.")
+        if not is_web_address(base_url):
+            example = url_settings[1]
+            raise TargetError(
+                f"{self.name}: the value of {self._url_setting} is not an address; write it like {example}."
+            )
         self.address = public_url(base_url)
         self.identity = versioned(f"{self.name} at {self.address}", settings.target_version)
 
-    @abstractmethod
-    def _key(self) -> str:
-        """Return the API key; an empty text for a server that needs none.
+    def _key(self) -> tuple[str, str]:
+        """Return the API key and its environment variable; an empty key for a server that needs none.
 
         Raises:
             TargetError: the key is missing or cannot be sent.
         """
+        for variable in self._key_variables:
+            if key := key_of(self.name, variable):
+                return key, variable
+        if self._needs_key:
+            raise TargetError(f"{self.name} needs a key: {self._cure_of_missing_key()}.")
+        return "", self._key_variables[0]
+
+    def _cure_of_missing_key(self) -> str:
+        return f"set the environment variable {' or '.join(self._key_variables)}"
 
     @abstractmethod
     def _connect(self) -> ClientT:
@@ -71,27 +111,33 @@ class ApiTarget(ABC, Generic[ClientT]):
         The HTTP client is imported here and not earlier, because its import takes time.
         """
 
-    def _endpoint(self, where: str, key_name: str) -> Endpoint:
-        """Return the endpoint with its key.
+    @property
+    def _where(self) -> str:
+        """Return the names of the settings for the address and the key, for messages; the key's variable is last."""
+        key = self._key_variables[0]
+        return key if self._is_default_address else f"{self._url_setting} and {key}"
 
-        Args:
-            where: names of the settings for the address and the key, for messages.
-            key_name: name of the environment variable of the key.
-        """
+    def _endpoint(self) -> Endpoint:
+        """Return the endpoint with its key and headers."""
+        key, _ = self._key()
+        references = References(self.name)
+        headers = self._headers.filled(references)
         return Endpoint(
             name=self.name,
             model=self._model,
             base_url=self._base_url,
-            key=self._key(),
+            key=key,
             timeout=self._timeout,
             max_bytes=self._max_bytes,
-            where=where,
-            key_name=key_name,
+            where=self._where,
+            key_name=self._key_variables[0],
+            headers=headers,
+            secrets=tuple(references.secrets.values()),
         )
 
     def check(self) -> None:
         """Check the configuration without sending anything; see `Target.check`."""
-        self._key()
+        self._endpoint()
 
     async def open(self) -> None:
         """Prepare the target to answer requests; see `Target.open`."""
@@ -121,8 +167,13 @@ def model_of(prefix: str, rest: str | None) -> str:
         rest: the part of the name after the prefix and its colon; `None` without a colon.
 
     Raises:
-        TargetError: no model is named.
+        TargetError: no model is named, or an unknown option follows its name.
     """
     if not rest:
         raise TargetError(f"{prefix!r} names no model; write {prefix}:MODEL (--fairness-target).")
+    if unknown := re.search(r"\s+([\w-]+)=", rest):
+        raise TargetError(
+            f"unknown option {unknown[1]!r} after the target {prefix}:{rest[: unknown.start()]} (--fairness-target). "
+            f"Known options: {BASE_URL}=ADDRESS and {API_KEY_ENV}=VARIABLE."
+        )
     return rest

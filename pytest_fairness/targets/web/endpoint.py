@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -19,6 +20,8 @@ class Endpoint:
         where: names of the settings for the address and the key, for messages.
         key_name: name of the environment variable of the key; `None` if the server takes no key.
         trust_environment: whether to use the proxies that environment variables set.
+        headers: further headers of every request.
+        secrets: values in `headers` that must appear in no message.
     """
 
     name: str
@@ -30,3 +33,5 @@ class Endpoint:
     where: str
     key_name: str | None = None
     trust_environment: bool = True
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-import httpx2
-
+from pytest_fairness.errors import TargetError
 from pytest_fairness.records import TOO_LONG, Response
 from pytest_fairness.targets.web.address import public_url
 from pytest_fairness.targets.web.aiohttp_transport import AiohttpTransport
+from pytest_fairness.targets.web.http_library import httpx
 
 T = TypeVar("T")
 
@@ -28,7 +30,23 @@ _OF_THE_BODY = frozenset({b"content-encoding", b"content-length", b"transfer-enc
 """Names of headers that no longer describe a body after it is read and decompressed."""
 
 
-class RedirectedElsewhere(httpx2.RequestError):
+def _ssl_context(verify: Any, *, trust_env: bool) -> ssl.SSLContext:
+    """Return the TLS settings with the accepted certificates.
+
+    Raises:
+        TargetError: an environment variable names certificates that cannot be read.
+    """
+    try:
+        return httpx.create_ssl_context(verify, trust_env=trust_env)
+    except OSError as error:
+        variable = "SSL_CERT_FILE" if os.environ.get("SSL_CERT_FILE") else "SSL_CERT_DIR"
+        raise TargetError(
+            f"The certificates that the environment variable {variable} names cannot be read: "
+            f"{os.environ.get(variable)}: {error.strerror or error}. Correct the path; the file must be in PEM format."
+        ) from error
+
+
+class RedirectedElsewhere(httpx.RequestError):
     """Redirect to another host, which is not followed.
 
     Args:
@@ -41,14 +59,14 @@ class RedirectedElsewhere(httpx2.RequestError):
         super().__init__(f"{public_url(url)} redirects to another host, {public_url(location)} (HTTP {status})")
 
 
-class BoundedClient(httpx2.AsyncClient):
+class BoundedClient(httpx.AsyncClient):
     """HTTP client that reads at most `max_bytes` of a decompressed body.
 
     A longer body is dropped if the response is successful (see `is_too_long`); otherwise its beginning is kept.
 
     Args:
         max_bytes: maximum number of bytes of a body after decompression.
-        settings: arguments of `httpx2.AsyncClient`.
+        settings: arguments of `httpx.AsyncClient`.
     """
 
     def __init__(self, *, max_bytes: int, **settings: Any) -> None:
@@ -56,25 +74,26 @@ class BoundedClient(httpx2.AsyncClient):
         _LOG.addFilter(_log_public_addresses)
         self._max_bytes = max_bytes
 
-    def _init_transport(self, **settings: Any) -> httpx2.AsyncBaseTransport:  # type: ignore[override] # as `__init__` calls it
-        context = httpx2.create_ssl_context(settings["verify"], trust_env=settings["trust_env"])
-        return AiohttpTransport(context, settings["limits"], settings.get("proxy"))
+    def _init_transport(self, **settings: Any) -> httpx.AsyncBaseTransport:  # type: ignore[override] # as `__init__` calls it
+        return AiohttpTransport(
+            _ssl_context(settings["verify"], trust_env=settings["trust_env"]), settings["limits"], settings.get("proxy")
+        )
 
     def _init_proxy_transport(  # type: ignore[override] # as `__init__` calls it
-        self, proxy: httpx2.Proxy, **settings: Any
-    ) -> httpx2.AsyncBaseTransport:
+        self, proxy: httpx.Proxy, **settings: Any
+    ) -> httpx.AsyncBaseTransport:
         if proxy.url.scheme not in ("http", "https"):
             return super()._init_proxy_transport(proxy, **settings)  # aiohttp knows no SOCKS proxies
         return self._init_transport(proxy=proxy, **settings)
 
-    async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
+    async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
         """Send a request and read its whole response, even with `stream`.
 
         Follow redirects within the host if the option `follow_redirects` (default: the client's setting) is true.
 
         Raises:
             RedirectedElsewhere: the server redirects to another host.
-            httpx2.HTTPError: no complete response arrived.
+            httpx.HTTPError: no complete response arrived.
         """
         follow = options.pop("follow_redirects", self.follow_redirects)
         for _ in range(MAX_REDIRECTS + 1):
@@ -88,9 +107,9 @@ class BoundedClient(httpx2.AsyncClient):
                 request = following
             finally:
                 await response.aclose()
-        raise httpx2.TooManyRedirects(f"more than {MAX_REDIRECTS} redirects", request=request)
+        raise httpx.TooManyRedirects(f"more than {MAX_REDIRECTS} redirects", request=request)
 
-    async def _read(self, response: httpx2.Response) -> httpx2.Response:
+    async def _read(self, response: httpx.Response) -> httpx.Response:
         """Return the response with its decompressed body."""
         limit = self._max_bytes if response.is_success else min(self._max_bytes, MAX_ERROR_BYTES)
         body = bytearray()
@@ -101,7 +120,7 @@ class BoundedClient(httpx2.AsyncClient):
                     break
         too_long = response.is_success and len(body) > limit
         headers = [(name, value) for name, value in response.headers.raw if name.lower() not in _OF_THE_BODY]
-        read = httpx2.Response(
+        read = httpx.Response(
             response.status_code,
             headers=headers,
             content=b"" if too_long else bytes(body[:limit]),
@@ -131,7 +150,7 @@ async def bounded_lines(pieces: AsyncIterator[bytes], limit: int) -> AsyncIterat
         yield bytes(line)
 
 
-def is_too_long(response: httpx2.Response) -> bool:
+def is_too_long(response: httpx.Response) -> bool:
     """Return whether the body was longer than the limit of the `BoundedClient` that read it."""
     return bool(response.extensions.get("fairness_too_long"))
 
@@ -141,7 +160,7 @@ def too_long() -> Response:
     return Response("", finish_reason=TOO_LONG)
 
 
-async def parsed(parse: Callable[[httpx2.Response], T], response: httpx2.Response) -> T:
+async def parsed(parse: Callable[[httpx.Response], T], response: httpx.Response) -> T:
     """Return the result of `parse` for a response; for a large body, `parse` runs in a thread."""
     if len(response.content) < LARGE:
         return parse(response)
@@ -151,11 +170,11 @@ async def parsed(parse: Callable[[httpx2.Response], T], response: httpx2.Respons
 def _log_public_addresses(record: logging.LogRecord) -> bool:
     """Remove user, password and query from the addresses in a log record (filter for loggers)."""
     if isinstance(record.args, tuple):
-        record.args = tuple(public_url(str(value)) if isinstance(value, httpx2.URL) else value for value in record.args)
+        record.args = tuple(public_url(str(value)) if isinstance(value, httpx.URL) else value for value in record.args)
     return True
 
 
-def _same_host(one: httpx2.URL, other: httpx2.URL) -> bool:
+def _same_host(one: httpx.URL, other: httpx.URL) -> bool:
     """Return whether two addresses have the same host and port; a change from `http` to `https` is allowed."""
     upgraded = (one.scheme, other.scheme) == ("http", "https") and {one.port, other.port} <= {None}
     return one.host == other.host and (upgraded or (one.scheme, one.port) == (other.scheme, other.port))

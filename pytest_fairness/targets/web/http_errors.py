@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import httpx2
-
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.targets.one_line import one_line
+from pytest_fairness.targets.web.aiohttp_transport import UntrustedCertificate
 from pytest_fairness.targets.web.http_client import RedirectedElsewhere
+from pytest_fairness.targets.web.http_library import httpx
 
 OVERLOADED = frozenset({429, 503, 529})
 """HTTP statuses of a server that limits the rate of requests or is overloaded."""
@@ -40,21 +40,27 @@ class HttpErrors:
 
     def timed_out(self, cause: BaseException | None) -> RequestFailed:
         """Return the error for a request that timed out; `cause` is the exception of the HTTP client."""
-        unreachable = isinstance(cause, httpx2.ConnectTimeout)
+        unreachable = isinstance(cause, httpx.ConnectTimeout)
         return RequestFailed(
             f"{self.name}: no answer from {self.endpoint} in time (ini fairness_timeout).",
             retry=RetryReason.UNREACHABLE if unreachable else RetryReason.TIMEOUT,
         )
 
     def disconnected(self, cause: BaseException) -> RequestFailed | TargetError:
-        """Return the error for a failed or broken connection, or for a redirect to another host.
+        """Return the error for a failed or broken connection, an untrusted certificate, or a redirect to another host.
 
         `cause` is the exception of the HTTP client.
         """
         why = self.quoted(str(cause))
         if isinstance(cause, RedirectedElsewhere):
             return TargetError(f"{self.name}: {why}; nothing was sent there. Check {self.where}.")
-        if isinstance(cause, httpx2.ConnectError | httpx2.ProxyError):
+        if isinstance(cause, UntrustedCertificate):
+            return TargetError(
+                f"{self.name}: the certificate of {self.endpoint} is not trusted ({why}). If the server or your proxy "
+                "uses a certificate authority of your organisation, set the environment variable SSL_CERT_FILE to the "
+                "file with its certificate (PEM)."
+            )
+        if isinstance(cause, httpx.ConnectError | httpx.ProxyError):
             return RequestFailed(
                 f"{self.name}: no connection to {self.endpoint} ({why}). Check that the server is running, and "
                 f"{self.where}.",

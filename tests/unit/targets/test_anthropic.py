@@ -147,7 +147,10 @@ def test_errors_of_one_request_say_whether_to_retry(reply: Reply, retry: RetryRe
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (Reply(f"invalid key {KEY}", status=401), r"rejects the key .HTTP 401.. Check ANTHROPIC_API_KEY"),
+        (
+            Reply(f"invalid key {KEY}", status=401),
+            r"rejects the key .HTTP 401.. Check ANTHROPIC_BASE_URL and ANTHROPIC_",
+        ),
         (Reply("model: claude", status=404), r"knows no model 'claude' .HTTP 404: model: claude."),
         (Reply("Your credit balance is too low", status=400), "the account has no credit"),
     ],

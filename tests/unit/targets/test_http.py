@@ -15,7 +15,7 @@ from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Request, Response, Sampling
 from pytest_fairness.targets import check_spec, open_target
 from pytest_fairness.targets.http.json_template import JsonTemplate
-from pytest_fairness.targets.web.address import public_target
+from pytest_fairness.targets.web.address import public_address
 from tests.support.asking import engine_for, questions, settings_in, texts
 from tests.support.servers import ChatServer, Reply
 
@@ -324,7 +324,7 @@ def test_identity_depends_on_everything_that_changes_answers_but_has_no_secret(t
     ],
 )
 def test_secrets_of_addresses_are_removed_from_targets(typed: str, shown: str) -> None:
-    assert public_target(typed) == shown
+    assert public_address(typed) == shown
 
 
 def test_check_names_missing_environment_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

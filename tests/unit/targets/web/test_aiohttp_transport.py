@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from threading import Thread
 
-import httpx2
 import pytest
 
 from pytest_fairness.errors import RequestFailed, RetryReason
 from pytest_fairness.targets.web.http_client import BoundedClient
+from pytest_fairness.targets.web.http_library import httpx
 from tests.support.servers import ChatServer, Reply
 from tests.unit.targets.web.test_http_client import TARGETS, ask, server_of
 
@@ -23,7 +23,7 @@ ALL_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PRO
 
 
 def client(*, trust_env: bool = False, timeout: float = 5.0) -> BoundedClient:
-    return BoundedClient(max_bytes=1_000, timeout=timeout, limits=httpx2.Limits(max_connections=4), trust_env=trust_env)
+    return BoundedClient(max_bytes=1_000, timeout=timeout, limits=httpx.Limits(max_connections=4), trust_env=trust_env)
 
 
 def run(work: Callable[[BoundedClient], Awaitable[None]], *, trust_env: bool = False) -> None:
@@ -92,7 +92,7 @@ def test_a_server_that_is_down_is_unreachable(kind: str, monkeypatch: pytest.Mon
 
 def test_what_is_no_http_is_a_broken_connection_without_the_address() -> None:
     async def work(opened: BoundedClient) -> None:
-        with pytest.raises(httpx2.RemoteProtocolError) as raised:
+        with pytest.raises(httpx.RemoteProtocolError) as raised:
             await opened.post(f"http://127.0.0.1:{port}/?key=s-4711", content=b"{}")
         assert "4711" not in str(raised.value)
 
@@ -171,7 +171,7 @@ def test_no_proxy_is_used_where_none_is_wanted(no_proxy: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("refused", [True, False])
 def test_errors_of_a_proxy_do_not_show_its_password(refused: bool, no_proxy: pytest.MonkeyPatch) -> None:
     async def work(opened: BoundedClient) -> None:
-        with pytest.raises(httpx2.ProxyError, match="HTTP 407 Denied" if refused else "Cannot connect") as raised:
+        with pytest.raises(httpx.ProxyError, match="HTTP 407 Denied" if refused else "Cannot connect") as raised:
             await opened.post("https://service.test/", content=b"{}")
         assert "s3cret" not in str(raised.value)
 

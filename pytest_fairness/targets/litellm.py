@@ -1,0 +1,158 @@
+"""Targets `litellm:MODEL`: models of Amazon Bedrock, Vertex AI and all other providers that LiteLLM supports."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+from importlib.util import find_spec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
+from pytest_fairness.options import RunSettings
+from pytest_fairness.records import Request, Response
+from pytest_fairness.targets.base import versioned
+from pytest_fairness.targets.one_line import identifier
+from pytest_fairness.targets.web.address import is_web_address, public_url
+from pytest_fairness.targets.web.api_keys import is_distinct, key_of, secret_remover, secrets_of
+from pytest_fairness.targets.web.api_target import API_KEY_ENV, BASE_URL, model_of
+
+if TYPE_CHECKING:
+    from pytest_fairness.targets.web.http_errors import HttpErrors
+
+SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS")
+"""Parts of the names of environment variables whose values are removed from messages and answers."""
+
+
+class LiteLLMTarget:
+    """Model of a provider that LiteLLM supports; LiteLLM finds the provider's key and address in the environment.
+
+    Args:
+        model: name of the model with its provider, such as `bedrock/anthropic.claude-sonnet-4-v1:0`.
+        settings: settings of the run; `target_options`, `target_version` and `timeout` are used.
+
+    Raises:
+        TargetError: the address is not valid.
+    """
+
+    reusable = True
+    concurrency: int | None = None
+
+    def __init__(self, model: str, settings: RunSettings) -> None:
+        self.name = f"litellm:{model}"
+        self._model, self._timeout = model, settings.timeout
+        self._base_url = settings.target_options.get(BASE_URL)
+        self._key_variable = settings.target_options.get(API_KEY_ENV)
+        if self._base_url is not None and not is_web_address(self._base_url):
+            raise TargetError(f"{self.name}: the value of {BASE_URL}=… of the target is not an address.")
+        at = f" at {public_url(self._base_url)}" if self._base_url else ""
+        self.identity = versioned(f"{self.name}{at}", settings.target_version)
+        self._litellm: ModuleType | None = None
+        self._errors: HttpErrors | None = None
+
+    def check(self) -> None:
+        """Check the configuration without sending anything; see `Target.check`."""
+        if find_spec("litellm") is None:
+            raise TargetError(f"{self.name} needs the package litellm: pip install 'pytest-fairness[litellm]'.")
+        self._key()
+
+    async def open(self) -> None:
+        """Prepare the target to answer requests; see `Target.open`."""
+        from pytest_fairness.targets.web.http_errors import HttpErrors
+
+        self.check()
+        self._litellm = await asyncio.to_thread(_imported)
+        secrets = [value for name, value in os.environ.items() if any(part in name.upper() for part in SECRET_NAMES)]
+        self._hidden = secret_remover(filter(is_distinct, [*secrets, self._key(), *secrets_of(self._base_url or "")]))
+        provider = public_url(self._base_url) if self._base_url else "LiteLLM"
+        where = f"the environment variables that LiteLLM documents for {self._model.partition('/')[0]}"
+        self._errors = HttpErrors(self.name, provider, where, self._hidden)
+
+    async def ask(self, request: Request) -> Response:
+        """Send one request once and return its response; see `Target.ask`."""
+        if self._litellm is None:
+            raise RuntimeError("the target is not open: call `open` before `ask`")
+        system = [] if request.system is None else [{"role": "system", "content": request.system}]
+        more: dict[str, Any] = {"response_format": {"type": "json_object"}} if request.answer_format == "json" else {}
+        try:
+            completion = await self._litellm.acompletion(
+                model=self._model,
+                messages=[*system, {"role": "user", "content": request.prompt}],
+                timeout=self._timeout,
+                num_retries=0,
+                max_retries=0,
+                api_base=self._base_url,
+                api_key=self._key() or None,
+                **request.sampling.to_json(),
+                **more,
+            )
+        except Exception as error:  # noqa: BLE001 - LiteLLM's exceptions have no base class of their own
+            raise self._translated(error) from None  # the original error may show a key
+        return self._read(completion)
+
+    async def close(self) -> None:
+        """Close the connections and processes of the target; see `Target.close`."""
+        if self._litellm is not None:
+            await self._litellm.close_litellm_async_clients()
+
+    def _key(self) -> str:
+        """Return the key that the target's own option names; an empty text if LiteLLM has to find the key."""
+        if self._key_variable is None:
+            return ""
+        key = key_of(self.name, self._key_variable)
+        if not key:
+            raise TargetError(f"{self.name} needs a key: set the environment variable {self._key_variable}.")
+        return key
+
+    def _translated(self, error: Exception) -> RequestFailed | TargetError:
+        """Return the error of this package for an exception of LiteLLM."""
+        if self._litellm is None or self._errors is None:
+            raise error
+        said = self._errors.quoted(str(error))
+        kinds = self._litellm.exceptions
+        match error:
+            case kinds.Timeout():
+                return self._errors.timed_out(None)
+            case kinds.APIConnectionError():
+                return RequestFailed(f"{self.name}: {said}", retry=RetryReason.UNREACHABLE)
+            case kinds.AuthenticationError() | kinds.PermissionDeniedError():
+                # The provider's message is left out, because it may quote the key.
+                return TargetError(f"{self.name}: the provider rejects the key. Check {self._errors.where}.")
+            case kinds.NotFoundError():
+                return TargetError(f"{self.name}: the provider knows no model {self._model!r}: {said}")
+            case kinds.UnsupportedParamsError():
+                return TargetError(f"{self.name}: {said}. Remove the parameter from `sampling` in the probe.")
+        status = getattr(error, "status_code", None)
+        if not isinstance(status, int):
+            return RequestFailed(f"{self.name}: {type(error).__name__}: {said}")
+        headers = getattr(getattr(error, "response", None), "headers", None) or {}
+        return self._errors.for_status(status, headers, said)
+
+    def _read(self, completion: Any) -> Response:
+        choice, usage = completion.choices[0], getattr(completion, "usage", None)
+        refusal = getattr(choice.message, "refusal", None)
+        text = choice.message.content if choice.message.content is not None else refusal
+        if text is None:
+            raise RequestFailed(f"{self.name}: the completion has no text (finish_reason {choice.finish_reason!r}).")
+        return Response(
+            self._hidden(text),
+            finish_reason="refusal" if refusal else choice.finish_reason,
+            prompt_tokens=getattr(usage, "prompt_tokens", None),
+            completion_tokens=getattr(usage, "completion_tokens", None),
+            model=identifier(completion.model),
+            fingerprint=identifier(getattr(completion, "system_fingerprint", None)),
+        )
+
+
+def _imported() -> ModuleType:
+    """Import LiteLLM, which takes seconds, and turn off its messages and reports."""
+    litellm = importlib.import_module("litellm")
+    litellm.suppress_debug_info = True  # type: ignore[attr-defined] # a setting of the module
+    litellm.telemetry = False  # type: ignore[attr-defined] # a setting of the module
+    return litellm
+
+
+def open_litellm(rest: str | None, settings: RunSettings) -> LiteLLMTarget:
+    """Return the target `litellm:MODEL`; see `model_of` for its errors."""
+    return LiteLLMTarget(model_of("litellm", rest), settings)

@@ -1,0 +1,94 @@
+"""Targets `litellm:PROVIDER/MODEL`, with the real package and real HTTP on the loopback interface."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
+from pytest_fairness.records import Request, Response, Sampling
+from pytest_fairness.targets import check_spec, open_target
+from tests.support.asking import settings_in
+from tests.support.servers import ChatServer, Reply
+
+installed = pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+
+def ask(server: ChatServer, request: Request = Request("hello"), **settings: Any) -> Response:  # noqa: B008 - immutable
+    async def once() -> Response:
+        spec = f"litellm:openai/m base_url={server.url} api_key_env=LITELLM_TEST_KEY"
+        target = open_target(spec, settings_in(Path.cwd(), **settings))
+        await target.open()
+        try:
+            return await target.ask(request)
+        finally:
+            await target.close()
+
+    return asyncio.run(once())
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LITELLM_TEST_KEY", "lt-s3cret")
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it downloads prices
+
+
+@installed
+def test_requests_have_messages_sampling_and_key() -> None:
+    with ChatServer(lambda *_: Reply("fine lt-s3cret", fingerprint="fp")) as server:
+        response = ask(server, Request("hello", system="Be kind.", sampling=Sampling(temperature=0.5, max_tokens=7)))
+        assert (response.text, response.finish_reason, response.fingerprint) == ("fine [key]", "stop", "fp")
+        assert (response.prompt_tokens, response.completion_tokens) == (3, 2)
+        body = server.bodies[0]
+        assert [message["content"] for message in body["messages"]] == ["Be kind.", "hello"]
+        assert (body["model"], body["temperature"], body["max_tokens"]) == ("m", 0.5, 7)
+        assert server.keys == ["Bearer lt-s3cret"]
+
+
+@installed
+@pytest.mark.parametrize(
+    ("status", "kind", "retry"),
+    [
+        (401, TargetError, None),
+        (404, TargetError, None),
+        (400, RequestFailed, None),
+        (429, RequestFailed, RetryReason.OVERLOADED),
+        (500, RequestFailed, RetryReason.TRANSIENT),
+    ],
+)
+def test_errors_are_translated_and_sent_once(status: int, kind: type[Exception], retry: RetryReason | None) -> None:
+    with ChatServer(script=[Reply("lt-s3cret is wrong", status=status)]) as server:
+        with pytest.raises(kind) as caught:
+            ask(server)
+        assert server.count == 1
+    assert "lt-s3cret" not in str(caught.value)
+    assert getattr(caught.value, "retry", None) is retry
+
+
+@installed
+def test_a_server_that_is_down_and_a_slow_one() -> None:
+    with ChatServer() as server:
+        pass
+    with pytest.raises(RequestFailed) as caught:
+        ask(server)
+    assert caught.value.retry is not None
+    with ChatServer(delay=5) as slow, pytest.raises(RequestFailed, match="in time") as late:
+        ask(slow, timeout=0.5)
+    assert late.value.retry is RetryReason.TIMEOUT
+
+
+def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_fairness.targets.litellm.find_spec", lambda _: None)
+    with pytest.raises(TargetError, match=r"needs the package litellm: pip install 'pytest-fairness\[litellm\]'"):
+        check_spec("litellm:bedrock/m", settings_in(tmp_path))
+    monkeypatch.setattr("pytest_fairness.targets.litellm.find_spec", lambda _: object())
+    monkeypatch.delenv("LITELLM_TEST_KEY")
+    with pytest.raises(TargetError, match="set the environment variable LITELLM_TEST_KEY"):
+        check_spec("litellm:openai/m api_key_env=LITELLM_TEST_KEY", settings_in(tmp_path))
+    with pytest.raises(TargetError, match="is not an address"):
+        open_target("litellm:openai/m base_url=nowhere", settings_in(tmp_path))
