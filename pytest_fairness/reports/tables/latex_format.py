@@ -10,14 +10,19 @@ from pytest_fairness.reports.formatting import printable
 
 LONG = 40
 """Minimum number of rows of a table that may be broken over several pages."""
-SIZES = {"footnotesize": 84, "scriptsize": 96}
-"""Font sizes, the larger first, with the number of characters on a line of 345 points, the width of an article."""
-SEPARATION = 1.5
-"""Width between two columns in characters: `\\tabcolsep` of 3 points on either side."""
+WIDTH = 345
+"""Width of an article's text in points."""
+SIZES = {"footnotesize": 82, "scriptsize": 93}
+"""Font sizes, the larger first, with the number of characters on a line of this width."""
+LAYOUTS = (("footnotesize", 3, True), ("scriptsize", 3, True), ("scriptsize", 2, False))
+"""Layouts in the order in which they are tried: font size, half the space between two columns in points (`tabcolsep`),
+and whether lines are never broken inside intervals."""
 
 _INTERVAL = re.compile(r"(\[[-+\d][^\]]*\])")
 _BREAKS = re.compile(r"(?<=[_=\[])(?=[A-Za-z])")
 """Positions inside a name at which a column with line breaks may break the line: `jsd[race=Black]`."""
+_HYPHENS = re.compile(r"(?<=[A-Za-z]-)(?=[A-Za-z])")
+"""Positions at which LaTeX breaks lines of its own accord: `Middle-Eastern`."""
 
 _ESCAPES = str.maketrans(
     {
@@ -47,22 +52,24 @@ def text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     environment = "longtable" if long else "tabular"
     needed = r"\usepackage{array,booktabs,longtable}" if long else r"\usepackage{array,booktabs}"
     cells = list(zip(columns, *rows, strict=True))
-    size, widths = _layout(cells)
-    wrapped = [width < max(map(len, column)) for width, column in zip(widths, cells, strict=True)]
+    (size, space, keeps), widths = _layout(cells)
+    wraps = any(width < max(map(len, column)) for width, column in zip(widths, cells, strict=True))
+    # The columns fill the line: characters differ in width, so that columns of their natural width may be too wide.
+    scale = max(1.0, _room(size, space, len(cells)) / sum(widths))
     alignments = [
-        rf">{{\raggedright\arraybackslash}}p{{{width / SIZES[size]:.3f}\linewidth}}" if wraps else "l"
-        for width, wraps in zip(widths, wrapped, strict=True)
+        rf">{{\raggedright\arraybackslash}}p{{{scale * width / SIZES[size]:.3f}\linewidth}}" if wraps else "l"
+        for width in widths
     ]
     return "\n".join(
         [
             rf"% Needs {needed} and \usepackage[T1]{{fontenc}}; LuaLaTeX for letters that are not Latin.",
-            rf"{{\{size}\setlength{{\tabcolsep}}{{3pt}}",
-            rf"\begin{{{environment}}}{{{''.join(alignments)}}}",
+            rf"{{\{size}\setlength{{\tabcolsep}}{{{space}pt}}%",  # the sign keeps the line end from becoming a space
+            rf"\begin{{{environment}}}{{@{{}}{''.join(alignments)}@{{}}}}",
             r"\toprule",
-            _line(columns, wrapped),
+            _line(columns, wraps, keeps),
             r"\midrule",
             *([r"\endhead"] if long else []),
-            *(_line(row, wrapped) for row in rows),
+            *(_line(row, wraps, keeps) for row in rows),
             r"\bottomrule",
             rf"\end{{{environment}}}}}",
             "",
@@ -70,14 +77,18 @@ def text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def _layout(cells: Sequence[Sequence[str]]) -> tuple[str, list[int]]:
-    """Return the font size of a table and the widths of its columns in characters; the widest columns are wrapped."""
-    narrowest = [max(map(_longest_part, column)) for column in cells]
+def _layout(cells: Sequence[Sequence[str]]) -> tuple[tuple[str, int, bool], list[int]]:
+    """Return the layout of a table, see `LAYOUTS`, and the widths of its columns in characters.
+
+    The widest columns are wrapped.
+    """
     whole = [max(map(len, column)) for column in cells]
-    # A heading breaks first, so that it makes no column of short cells wide.
-    below = [max(_longest_part(heading), *map(len, column), 0) for heading, *column in cells]
-    for size in SIZES:
-        room = SIZES[size] - SEPARATION * len(cells)
+    for layout in LAYOUTS:
+        size, space, keeps = layout
+        narrowest = [max(_longest_part(cell, keeps) for cell in column) for column in cells]
+        # A heading breaks first, so that it makes no column of short cells wide.
+        below = [max(_longest_part(heading, keeps), *map(len, column), 0) for heading, *column in cells]
+        room = _room(size, space, len(cells))
         fitting = whole if sum(whole) <= room else list(below)
         while sum(fitting) > room and (
             wrappable := [index for index, width in enumerate(fitting) if width > narrowest[index]]
@@ -85,7 +96,12 @@ def _layout(cells: Sequence[Sequence[str]]) -> tuple[str, list[int]]:
             fitting[max(wrappable, key=fitting.__getitem__)] -= 1
         if sum(fitting) <= room:
             break
-    return size, fitting
+    return layout, fitting
+
+
+def _room(size: str, space: int, columns: int) -> float:
+    """Return the number of characters that fit on a line, without the space between the columns."""
+    return SIZES[size] * (1 - 2 * space * (columns - 1) / WIDTH)
 
 
 def escaped(cell: str) -> str:
@@ -93,25 +109,28 @@ def escaped(cell: str) -> str:
     return printable(cell).translate(_ESCAPES)
 
 
-def _line(cells: Sequence[str], wrapped: Sequence[bool]) -> str:
-    line = " & ".join(map(_cell, cells, wrapped))
+def _line(cells: Sequence[str], wraps: bool, keeps_intervals: bool) -> str:
+    line = " & ".join(_cell(cell, wraps, keeps_intervals) for cell in cells)
     # A bracket after `\\` would be read as the argument of `\\`.
     return (f"{{}}{line}" if line.startswith(("[", "*")) else line) + r" \\"
 
 
-def _cell(cell: str, wraps: bool) -> str:
-    """Return an escaped cell; in a column with line breaks, lines break inside names but never inside intervals."""
+def _cell(cell: str, wraps: bool, keeps_intervals: bool) -> str:
+    """Return an escaped cell; in a table with line breaks, lines break inside names and, unless kept, intervals."""
     if not wraps:
         return escaped(cell)
     return "".join(
         rf"\mbox{{{escaped(part)}}}"
-        if _INTERVAL.fullmatch(part)
+        if keeps_intervals and _INTERVAL.fullmatch(part)
         else r"\allowbreak{}".join(map(escaped, _BREAKS.split(part))) + " " * part.endswith(" ")
         for part in _INTERVAL.split(cell)
     )
 
 
-def _longest_part(cell: str) -> int:
+def _longest_part(cell: str, keeps_intervals: bool) -> int:
     """Return the length of the longest part of a cell that no line break divides."""
-    parts = [[part] if _INTERVAL.fullmatch(part) else _BREAKS.sub(" ", part).split() for part in _INTERVAL.split(cell)]
+    parts = [
+        [part] if keeps_intervals and _INTERVAL.fullmatch(part) else _HYPHENS.sub(" ", _BREAKS.sub(" ", part)).split()
+        for part in _INTERVAL.split(cell)
+    ]
     return max(map(len, chain.from_iterable(parts)), default=0)

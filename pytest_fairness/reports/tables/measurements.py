@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json
 from pytest_fairness.reports.effects import UNKNOWN
 from pytest_fairness.reports.formatting import number, signed, with_interval
-from pytest_fairness.reports.report_items import Item
+from pytest_fairness.reports.report_items import Item, grown_words
 from pytest_fairness.reports.tables.data_table import Cell, Column, DataTable, Row
 
 COLUMNS = (
@@ -21,7 +22,7 @@ COLUMNS = (
     Column("n_by_group", str, "usable answers by group, as `Black 60, White 60`"),
     Column("missing_by_group", str, "missing answers by group"),
     Column("value", float, "estimate"),
-    Column("unit", str, "unit of value, tolerance, limit, baseline and change; empty for a share or a score"),
+    Column("unit", str, "unit of value, limit and baseline; empty for a share or a score"),
     Column("standard_error", float, "standard error of the estimate"),
     Column("interval_low", float, "lower bound of the 95 % confidence interval of the estimate"),
     Column("interval_high", float, "upper bound of the 95 % confidence interval of the estimate"),
@@ -35,6 +36,7 @@ COLUMNS = (
     Column("limit", float, "worst acceptable value, if the probe sets one"),
     Column("baseline", float, "stored value"),
     Column("change", float, "change since the baseline in the worse direction: above 0 is worse"),
+    Column("change_unit", str, "unit of change and tolerance: that of the value, or `grown words`"),
     Column("change_low", float, "lower bound of the 95 % confidence interval of the change"),
     Column("change_high", float, "upper bound of the 95 % confidence interval of the change"),
     Column("change_p_value", float, "one-sided p-value of the null hypothesis that nothing changed"),
@@ -43,6 +45,10 @@ COLUMNS = (
     Column("target", str, "audited target"),
     Column("date", str, "start of the run, in UTC"),
 )
+
+
+GROWN_WORDS = "grown words"
+"""Unit of the change of an audit that counts words that grew since the baseline."""
 
 
 def measurements(document: Mapping[str, Json]) -> DataTable:
@@ -60,7 +66,7 @@ def measurements(document: Mapping[str, Json]) -> DataTable:
             ("Unit", lambda row: str(row["unit"])),
             ("p", lambda row: _p(_number(row, "p_value"))),
             ("Effect size", _effect),
-            ("Change [95 % CI]", lambda row: _estimate(row, "change", "change", signed)),
+            ("Change [95 % CI]", _change),
             ("Verdict", lambda row: "" if row["verdict"] in (None, "measured") else str(row["verdict"])),
             ("Not measured because", lambda row: str(row["reason"] or "") if row["value"] is None else ""),
         ],
@@ -68,7 +74,7 @@ def measurements(document: Mapping[str, Json]) -> DataTable:
 
 
 def _row(item: Item, method: Mapping[str, Json]) -> dict[str, Cell]:
-    change, effect = item["change"] or {}, item.get("effect") or {}
+    change, effect, unit = item["change"] or {}, item.get("effect") or {}, method.get("unit") or ""
     low, high = item["interval"] or (None, None)
     change_low, change_high = change.get("interval") or (None, None)
     groups = list(item["n"])
@@ -83,7 +89,7 @@ def _row(item: Item, method: Mapping[str, Json]) -> dict[str, Cell]:
         "n_by_group": _counts(item["n"]),
         "missing_by_group": _counts(item["missing"]),
         "value": item["value"],
-        "unit": method.get("unit") or "",
+        "unit": unit,
         "standard_error": item["standard_error"],
         "interval_low": low,
         "interval_high": high,
@@ -95,6 +101,7 @@ def _row(item: Item, method: Mapping[str, Json]) -> dict[str, Cell]:
         "limit": item["limit"],
         "baseline": (item["baseline"] or {}).get("value"),
         "change": change.get("value"),
+        "change_unit": GROWN_WORDS if grown_words(item) else unit,
         "change_low": change_low,
         "change_high": change_high,
         "change_p_value": change.get("p_value"),
@@ -112,6 +119,14 @@ def _estimate(row: Row, value: str, interval: str, shown: Callable[[float], str]
     if estimate is None:
         return ""
     return with_interval(shown(estimate), None if low is None or high is None else (low, high))
+
+
+def _change(row: Row) -> str:
+    """Return the change with its interval; a number of grown words has its unit, as it is no difference of values."""
+    change = _number(row, "change")
+    if change is not None and row["change_unit"] == GROWN_WORDS:
+        return counted(int(change), GROWN_WORDS.removesuffix("s"))
+    return _estimate(row, "change", "change", signed)
 
 
 def _effect(row: Row) -> str:

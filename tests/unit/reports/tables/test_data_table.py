@@ -67,8 +67,8 @@ def test_parquet_holds_the_same_and_describes_its_columns(tmp_path: Path) -> Non
 def test_latex_escapes_every_special_character() -> None:
     text = table(r"\input{x} 5% & $a_b^c$ #1 ~ <b>|", "[x] next", "two\nlines").to_latex().splitlines()
     assert text[1:6] == [
-        r"{\footnotesize\setlength{\tabcolsep}{3pt}",
-        r"\begin{tabular}{ll}",
+        r"{\footnotesize\setlength{\tabcolsep}{3pt}%",
+        r"\begin{tabular}{@{}ll@{}}",
         r"\toprule",
         r"Name & 50\% of \{n\}\_1 \\",
         r"\midrule",
@@ -85,22 +85,32 @@ def test_a_latex_table_that_is_too_wide_breaks_the_lines_of_its_widest_columns()
     long = "a title that is much too long for one line " * 2
     text = DataTable(COLUMNS, table(f"{long}jsd_word[race=Black]").rows, paper).to_latex()
     widths = [float(width) for width in re.findall(r"p\{([\d.]+)\\linewidth\}", text)]
-    assert len(widths) == 3, "the title and the headings of short cells are broken, the interval is not"
-    assert widths[0] < 0.1 < widths[1] < 0.6
-    assert widths[2] < 0.1
-    assert r"jsd\_\allowbreak{}word[\allowbreak{}race=\allowbreak{}Black] & -0.5 & -0.1 [-0.2, -0.05] \\" in text
+    assert widths[1] > max(widths[0], widths[2], widths[3]), "the title needs most space"
+    space = 6 * (len(widths) - 1) / 345
+    assert sum(widths) + space == pytest.approx(1, abs=0.005), "the table is as wide as the text of an article"
+    assert r"jsd\_\allowbreak{}word[\allowbreak{}race=\allowbreak{}Black] & -0.5 & -0.1 \mbox{[-0.2, -0.05]} \\" in text
 
 
 def test_a_latex_table_of_many_long_columns_is_set_smaller_and_keeps_intervals_together() -> None:
-    paper = [(f"{number}", lambda _: "-0.12345 [-0.22345, -0.05345]") for number in range(5)]
+    paper = [(f"{number}", lambda _: "-0.12345 [-0.22345, -0.05345]") for number in range(4)]
     text = DataTable(COLUMNS, table("a").rows, paper).to_latex()
     assert r"{\scriptsize" in text
-    assert text.count(r"-0.12345 \mbox{[-0.22345, -0.05345]}") == 5
+    assert text.count(r"-0.12345 \mbox{[-0.22345, -0.05345]}") == 4
+
+
+def test_a_latex_table_that_would_be_too_wide_breaks_intervals_and_names_at_hyphens() -> None:
+    paper = [*((f"{number}", lambda _: "-0.12345 [-0.22345, -0.05345]") for number in range(6)), PAPER[0]]
+    text = DataTable(COLUMNS, table("Middle-Eastern").rows, paper).to_latex()
+    widths = [float(width) for width in re.findall(r"p\{([\d.]+)\\linewidth\}", text)]
+    assert r"{\scriptsize\setlength{\tabcolsep}{2pt}%" in text
+    assert r"-0.12345 [-0.22345, -0.05345] & Middle-Eastern \\" in text
+    assert len(widths) == 7
+    assert sum(widths) + 4 * 6 / 345 < 1.005
 
 
 def test_a_long_latex_table_breaks_over_pages() -> None:
     text = table(*map(str, range(100))).to_latex()
-    assert r"\begin{longtable}{ll}" in text
+    assert r"\begin{longtable}{@{}ll@{}}" in text
     assert r"\endhead" in text
     assert r"\usepackage{array,booktabs,longtable}" in text
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.records import VerdictName
+from pytest_fairness.records import Comparison, VerdictName
 from pytest_fairness.reports.tables.measurements import COLUMNS, measurements
 from tests.support.results import report, result
 
@@ -37,6 +37,7 @@ def test_a_row_has_everything_that_the_run_found() -> None:
         "limit": 0.5,
         "baseline": 0.0178,
         "change": 0.0434,
+        "change_unit": "bits",
         "change_low": 0.0291,
         "change_high": 0.0572,
         "change_p_value": 0.0005,
@@ -62,6 +63,14 @@ def test_a_paper_gets_estimates_with_their_intervals() -> None:
         in text
     )
     assert rf"Different vocabulary (jsd) & Asian vs White & {estimate}  & no-baseline \\" in text
+
+
+def test_a_number_of_grown_words_has_a_unit_of_its_own() -> None:
+    change = Comparison(3.0, None, None, 0.001, details={"grown": []})
+    table = measurements(report(result(VerdictName.REGRESSION, audit="marked_words", comparison=change)))
+    (row,) = table.rows
+    assert (row["unit"], row["change"], row["change_unit"]) == ("significant words", 3.0, "grown words")
+    assert "& 3 grown words &" in table.to_latex()
 
 
 def test_a_paper_of_measurements_without_verdicts_has_no_column_of_verdicts() -> None:
