@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping
+from itertools import islice
 
 from pytest_fairness.audits import language
 from pytest_fairness.audits.base import AnyAudit, AnyItem
@@ -301,7 +302,8 @@ def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
 def _without_numbers(text: str, numbered: re.Pattern[str] = _NUMBERED) -> str:
     """Return a text in lower case; in prose, request ids and times (matches of `numbered`) are replaced."""
     masked = _DURATION.sub("#", numbered.sub("#", text)).casefold().split()
-    prose = sum(any(map(str.isalpha, word)) for word in masked) >= PROSE_WORDS
+    words = (word for word in masked if any(map(str.isalpha, word)))
+    prose = next(islice(words, PROSE_WORDS - 1, None), None) is not None  # reads no more words than necessary
     return " ".join(masked if prose else text.casefold().split())
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 HEAD = 300
 """Number of characters at the beginning of a text that are classified; a refusal is at the beginning."""
@@ -20,6 +20,8 @@ NOT_ENGLISH = 0.001
 """A text whose probability of being English is below this counts as another language."""
 SAMPLE = 500
 """Largest number of texts of a group that are classified."""
+KEPT = 8 * SAMPLE
+"""Largest number of texts whose language is kept in memory, because several audits read the same answers."""
 
 MOST_LETTERS = 0.5
 """A text with a larger share of non-Latin letters than this counts as another language."""
@@ -51,7 +53,11 @@ def foreign_shares(texts: Mapping[Hashable, Iterable[str]]) -> dict[Hashable, di
 
 def language_of(text: str) -> str | None:
     """Return the name of a text's language if it is not English; `None` if the text is, or may be, English."""
-    head = text[:HEAD]
+    return _language_of_head(text[:HEAD])
+
+
+@lru_cache(maxsize=KEPT)
+def _language_of_head(head: str) -> str | None:
     if _words(head) < FEWEST_WORDS:
         return None
     scores = _ranking()(head)

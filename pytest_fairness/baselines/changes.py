@@ -32,6 +32,8 @@ ORDER: Sequence[State] = (
 """Order in which items are listed."""
 
 SHOWN_EXAMPLES = 2
+SAME_VALUE = ("renamed", "rules", "reason", "same value")
+"""States of changes that leave the value as it is, so that no examples of changed answers are shown."""
 Key = tuple[str, str]
 
 
@@ -213,7 +215,7 @@ def _with_examples(found: Iterable[ItemChange], old: Snapshot, new: Snapshot) ->
     answers: tuple[Key, Mapping[str, Sequence[Row]], Mapping[str, Sequence[Row]]] | None = None
     for change in sorted(found, key=lambda change: change.baseline):
         after = change.new
-        if after is None or after.answer_set is None or change.state in ("renamed", "rules", "reason"):
+        if after is None or after.answer_set is None or change.state in SAME_VALUE:
             result.append(change)
             continue
         names = (change.old_key[0] if change.old_key else change.baseline, change.baseline)

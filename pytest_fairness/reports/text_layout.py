@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import wcwidth
+
+LEAST_PROBE = 4
+"""Minimum width of a probe's name in a name that is cut; if there is less room, the item's id is also cut."""
+LEAST_VALUES = 6
+"""Minimum width of an id's values in brackets, next to the whole name of the audit."""
+_PROBE = re.compile(r"([^\[]*?)(::| )(.*)", re.DOTALL)
+"""Probe and item's id in `probe::id` or `probe id`."""
+_AXES = re.compile(r"(?<=[\[,])[^\[\]=,]+=")
+"""Names of the axes in an item's id."""
 
 
 def width_of(text: str) -> int:
@@ -29,6 +39,30 @@ def cut_middle(text: str, width: int) -> str:
         return text
     head, tail = (width - 1) // 2, width // 2
     return wcwidth.clip(text, 0, head) + "…" + wcwidth.clip(text, total - tail, total).lstrip()
+
+
+def cut_ids(names: Sequence[str], width: int) -> list[str]:
+    """Return items' ids, or `probe::id`, each cut to at most `width` columns.
+
+    If one name is too wide, the names of the axes are left out in all (`jsd[race=Black]` becomes `jsd[Black]`). Of a
+    name that is still too wide, the probe's name is cut, and then the middle of the values; the audit's name is kept if
+    there is room.
+    """
+    if all(width_of(name) <= width for name in names):
+        return list(names)
+    return [_cut_id(name, width) for name in names]
+
+
+def _cut_id(name: str, width: int) -> str:
+    found = _PROBE.match(name)
+    probe, separator, item = found.groups() if found else ("", "", name)
+    item = _AXES.sub("", item)
+    probe = cut(probe, max(LEAST_PROBE, width - width_of(separator + item)))
+    room = width - width_of(probe + separator)
+    audit, bracket, values = item.partition("[")
+    if bracket and width_of(item) > room >= width_of(audit) + LEAST_VALUES:
+        item = f"{audit}[{cut_middle(values, room - width_of(audit) - 1)}"
+    return f"{probe}{separator}{cut_middle(item, room)}"
 
 
 def wrap(text: str, width: int, *, indent: str = "", hanging: str | None = None, lines: int | None = None) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_fairness.audits import registry
-from pytest_fairness.baselines.changes import ORDER, Example, ItemChange
+from pytest_fairness.baselines.changes import ORDER, SAME_VALUE, Example, ItemChange
 from pytest_fairness.baselines.entries import MOST_CONTRIBUTIONS, Entry
 from pytest_fairness.baselines.fingerprints import NOT_SET, changed_parts, changed_sampling
 from pytest_fairness.plurals import counted
@@ -15,7 +15,7 @@ from pytest_fairness.reports.formatting import number, printable, signed
 from pytest_fairness.reports.markdown import MAX_LENGTH, MarkdownText, escaped, escaped_html
 from pytest_fairness.reports.markdown import table as markdown_table
 from pytest_fairness.reports.report_items import grown_words
-from pytest_fairness.reports.text_layout import cut, table, wrap
+from pytest_fairness.reports.text_layout import cut, cut_ids, table, width_of, wrap
 
 HEADINGS = ("change", "old", "new", "worse by", "allowed", "item")
 WORDS = {"rules": "other limits", "reason": "other reason"}
@@ -24,6 +24,7 @@ SHOWN_ROWS = 50
 SHOWN_DETAILS = 10
 SHOWN_CONTRIBUTIONS = 6
 EXAMPLE_LINES = 3
+INDENT = "  "
 LONGEST_EXAMPLE = 300
 
 
@@ -53,8 +54,8 @@ def terminal(found: Sequence[ItemChange], title: str, problems: Sequence[str], w
     """
     lines = [*wrap(printable(title), width), *(line for text in problems for line in wrap(printable(text), width))]
     if found:
-        rows = [HEADINGS, *(tuple(map(printable, _cells(change))) for change in found[:SHOWN_ROWS])]
-        lines += ["", *table(rows, width, right=(1, 2, 3, 4)), *_more(len(found) - SHOWN_ROWS)]
+        lines += ["", *_table([tuple(map(printable, _cells(change))) for change in found[:SHOWN_ROWS]], width)]
+        lines += _more(len(found) - SHOWN_ROWS)
     for change in found[:SHOWN_DETAILS]:
         lines += ["", cut(printable(f"{_name(change)}: {WORDS.get(change.state, change.state)}"), width)]
         for text in _details(change):
@@ -64,6 +65,19 @@ def terminal(found: Sequence[ItemChange], title: str, problems: Sequence[str], w
             for text in _answers(example):
                 lines += wrap(printable(text), width, indent="    ", hanging="      ", lines=EXAMPLE_LINES)
     return "\n".join(lines) + "\n"
+
+
+def _table(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return the table of changes; names that are too wide for the last column have a line of their own."""
+    numbers = table([HEADINGS[:-1], *(row[:-1] for row in rows)], width - len(INDENT), right=(1, 2, 3, 4))
+    room = width - max(map(width_of, numbers)) - len(INDENT)
+    names = [row[-1] for row in rows]
+    if all(width_of(name) <= room for name in names):
+        return table([HEADINGS, *rows], width, right=(1, 2, 3, 4))
+    lines = [INDENT + numbers[0]]
+    for name, line in zip(cut_ids(names, width), numbers[1:], strict=True):
+        lines += [name, INDENT + line]
+    return lines
 
 
 def markdown(found: Sequence[ItemChange], title: str, problems: Sequence[str]) -> str:
@@ -170,7 +184,7 @@ def _words(change: ItemChange) -> Iterator[str]:
 
 def _finding(change: ItemChange, entry: Entry) -> str:
     """Return the finding of a changed item as one line, worded as in other reports; see `findings.finding`."""
-    shown = change.new is not None and change.state not in ("renamed", "rules", "reason")
+    shown = change.new is not None and change.state not in SAME_VALUE
     item = {
         "id": change.id,
         "verdict": VerdictName.REGRESSION if change.state == "worse" else VerdictName.PASS,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pytest_fairness.records import Json
 from pytest_fairness.reports.formatting import number, printable
 from pytest_fairness.reports.report_items import WORDS
-from pytest_fairness.reports.text_layout import cut_middle, pad, table, width_of
+from pytest_fairness.reports.text_layout import cut_ids, pad, table, width_of
 
 VALUES = "values, newest first"
 VALUES_WIDTH = 20
@@ -58,7 +58,7 @@ def _fitting(rows: Sequence[tuple[str, str, str, str, Sequence[str]]], width: in
     start = table([("verdict", "runs", "last run"), *(row[:3] for row in rows)], width, right=(1,))
     first = max(map(width_of, start))
     size = max(LEAST_NAME, width - first - 2 * len(_GAP) - VALUES_WIDTH)
-    names = [cut_middle(name, size) for name in ("item", *(row[3] for row in rows))]
+    names = ["item", *cut_ids([row[3] for row in rows], size)]
     size = max(map(width_of, names))
     lines = []
     for begin, name, values in zip(start, names, ([VALUES], *(row[4] for row in rows)), strict=True):

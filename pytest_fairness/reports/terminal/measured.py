@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json
@@ -10,10 +10,10 @@ from pytest_fairness.reports.effects import FOUND, UNKNOWN, effect_text, largest
 from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.formatting import number, printable, with_interval
 from pytest_fairness.reports.report_items import Item
-from pytest_fairness.reports.text_layout import cut_middle, table, width_of, wrap
+from pytest_fairness.reports.text_layout import cut_ids, table, width_of, wrap
 
 SHOWN = 10
-"""Maximum number of explanations below the table."""
+"""Maximum number of groups above the table, and of explanations below it."""
 _HEADER = ("size", "value [95 % interval]", "p", "effect", "item")
 _GAP = 2
 _CHANCE = 0.05
@@ -26,10 +26,40 @@ def table_lines(items: Sequence[Item], width: int) -> list[str]:
         items: items of one probe that were measured.
         width: maximum width of a line.
     """
-    rows = [_HEADER, *map(_row, largest_first(items))]
-    numbers = sum(max(width_of(row[place]) for row in rows) + _GAP for place in range(len(_HEADER) - 1))
-    most = max(width - numbers, len(_HEADER[-1]))
-    return table([(*row[:-1], cut_middle(row[-1], most)) for row in rows], width)
+    rows = [_row(item) for item in largest_first(items)]
+    numbers = sum(max(width_of(row[place]) for row in (_HEADER, *rows)) + _GAP for place in range(len(_HEADER) - 1))
+    names = cut_ids([row[-1] for row in rows], max(width - numbers, len(_HEADER[-1])))
+    return table([_HEADER, *((*row[:-1], name) for row, name in zip(rows, names, strict=True))], width)
+
+
+def answer_lines(items: Sequence[Item], width: int) -> list[str]:
+    """Return the number of usable and of missing answers by group, as lines of text.
+
+    An audit of refusals uses refused answers, which are missing in other audits and count as missing here. A group with
+    different numbers of answers in several items has the smallest and the largest.
+
+    Args:
+        items: items of one probe that were measured.
+        width: maximum width of a line.
+    """
+    groups: dict[str, dict[int, int]] = {}  # by group and number of answers, the largest number of missing answers
+    for item in items:
+        for group in dict.fromkeys((*item["n"], *item["missing"])):
+            missing = item["missing"].get(group, 0)
+            lost, answers = groups.setdefault(group, {}), item["n"].get(group, 0) + missing
+            lost[answers] = max(missing, lost.get(answers, 0))
+    found = []
+    for group, lost in groups.items():
+        left = f" ({_between(lost.values())} missing)" if any(lost.values()) else ""
+        found.append(f"{printable(group)} {_between(answers - lost[answers] for answers in lost)}{left}")
+    more = [f"{len(found) - SHOWN:,} more groups"] if len(found) > SHOWN else []
+    return wrap(f"usable answers: {', '.join([*found[:SHOWN], *more])}", width, hanging="  ") if found else []
+
+
+def _between(counts: Iterable[int]) -> str:
+    found = sorted(counts)
+    low, high = found[0], found[-1]
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def explanation_lines(items: Sequence[Item], methods: Mapping[str, Mapping[str, Json]], width: int) -> list[str]:

@@ -32,7 +32,7 @@ from pytest_fairness.reports.report_items import (
 from pytest_fairness.reports.shell_commands import accept_command, reason_lines, shell_lines
 from pytest_fairness.reports.terminal import measured
 from pytest_fairness.reports.terminal.forecast import money
-from pytest_fairness.reports.text_layout import cut, cut_middle, fill, pad, width_of, wrap
+from pytest_fairness.reports.text_layout import cut, cut_ids, cut_middle, fill, pad, width_of, wrap
 from pytest_fairness.reports.variant_yaml import narrowed
 
 MIN_WIDTH = 50
@@ -42,8 +42,6 @@ WORST_ROWS = 10
 FINDING_LINES = 3
 LEAST_NAME = 20
 """Minimum width of an item's name; other columns of the table are left out if there is less room."""
-LEAST_PROBE = 4
-"""Minimum width of a probe's name; if there is less room, the item's name is also cut."""
 NOUNS = ("error", "regression")
 """Words for verdicts that have a plural."""
 SHOWN_VARIANTS = 12
@@ -123,7 +121,8 @@ def measured_summary(document: Mapping[str, Json], width: int, *, retried: float
     lines = _heading(document, items, width)
     probes = sorted({item["probe"] for item in own})
     for probe in probes:
-        table = measured.table_lines([item for item in own if item["probe"] == probe], width)
+        of_probe = [item for item in own if item["probe"] == probe]
+        table = [*measured.answer_lines(of_probe, width), *measured.table_lines(of_probe, width)]
         title = [Line(cut(printable(probe), width), {"bold": True})] if len(probes) > 1 else []
         lines += [*title, *map(Line, table), Line("")]
     if own:
@@ -259,19 +258,14 @@ def _fitting(
     for name, room in (("baseline", sizes["item"]), ("value", LEAST_NAME), ("allowed", LEAST_NAME)):
         if name in used and left() < min(room, sizes["item"]) and not verbose:
             used.remove(name)
+    names = [row["item"] for row in table]
     lines = []
-    for row in rows:
-        cells = [pad(row[name], sizes[name], right=heading[name] in ("value", "baseline")) for name in used[:-1]]
-        name = row["item"] if verbose else _cut_name(row["item"], left())
+    for row, name in zip(rows, [heading["item"], *(names if verbose else cut_ids(names, left()))], strict=True):
+        cells = [
+            pad(row[column], sizes[column], right=heading[column] in ("value", "baseline")) for column in used[:-1]
+        ]
         lines.append(_GAP.join([*cells, name]))
     return lines
-
-
-def _cut_name(name: str, width: int) -> str:
-    """Return `probe::item` cut to `width` columns: the probe's name is cut first, then the middle of the item's id."""
-    probe, colons, item = name.rpartition("::")
-    probe = cut(probe, max(LEAST_PROBE, width - width_of(colons + item)))
-    return f"{probe}{colons}{cut_middle(item, width - width_of(probe + colons))}"
 
 
 def _remainder(items: Sequence[Item], hidden: int, width: int) -> list[Line]:

@@ -115,6 +115,31 @@ def test_a_worse_value_is_shown_in_words_with_a_table_and_answers(project: Proje
     assert diff_file.read_text("utf-8") == shown
 
 
+def test_a_wide_name_has_a_line_of_its_own(project: Project, diff: Callable[..., str]) -> None:
+    name = "jsd[occupation_of_the_candidate=a very experienced senior nurse]"
+    write(project, {JSD: entry(), name: entry()})
+    project.commit()
+    write(project, {JSD: entry(0.061), name: entry(0.064)})
+    lines = diff().splitlines()
+    assert lines[2:7] == [
+        "  change    old    new         worse by  allowed",
+        f"products {name}",
+        "  worse   0.018  0.064  +0.046 ± 0.0139     0.02",
+        f"products {JSD}",
+        "  worse   0.018  0.061  +0.043 ± 0.0139     0.02",
+    ]
+
+
+def test_the_same_value_needs_no_examples(project: Project, diff: Callable[..., str]) -> None:
+    write(project, {JSD: entry()})
+    project.commit()
+    write(project, {JSD: entry(target="openai:other")}, rows("Hair oil"))
+    text = diff()
+    assert "1 same value" in text
+    assert "Black vs White: 0.018 bits" in text
+    assert "Hair oil" not in text
+
+
 def test_a_page_is_refused_because_diff_writes_text_and_markdown(project: Project, diff: Callable[..., str]) -> None:
     write(project, {JSD: entry()})
     project.commit()

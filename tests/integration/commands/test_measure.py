@@ -99,7 +99,8 @@ def test_a_difference_is_shown_with_its_size_words_and_numbers(capsys: pytest.Ca
     counts = "5 measurements, without verdicts: 2 large differences, 2 small differences, 1 without a difference"
     assert lines[0] == "answers.csv · 5 items"
     assert " ".join(lines[1:3]).split() == counts.split()
-    assert lines[4].split() == ["size", "value", "[95", "%", "interval]", "p", "effect", "item"]
+    assert lines[4] == "usable answers: woman 60, man 60"
+    assert lines[5].split() == ["size", "value", "[95", "%", "interval]", "p", "effect", "item"]
     assert any(line.startswith("large") and "U₂ 0." in line and "svm[gender=woman]" in line for line in lines)
     assert any(line.startswith("none") and "refusals" in line for line in lines)
     assert "woman vs man: " in out
@@ -107,6 +108,22 @@ def test_a_difference_is_shown_with_its_size_words_and_numbers(capsys: pytest.Ca
     assert "no difference found (Cohen’s h 0" in out
     assert max(map(len, lines)) <= 80
     assert [path.name for path in Path().iterdir()] == ["answers.csv"]
+
+
+def test_the_answers_of_each_group_are_counted_and_names_keep_audit_and_group(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def refusing(row: int, cells: dict[str, str]) -> dict[str, str]:
+        return {**cells, "answer": "I'm sorry, but I can't help with that."} if row in (1, 3, 5) else cells
+
+    written(change=refusing)
+    table = Path("answers.csv").read_text("utf-8")
+    Path("answers.csv").write_text(table.replace("gender,", "the_gender_of_the_candidate,", 1), "utf-8")
+    assert measure("--audit", "jsd", "--audit", "refusals", group="the_gender_of_the_candidate") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "usable answers: woman 57 (3 missing), man 60" in lines
+    rows = [line.split()[-1] for line in lines[lines.index("usable answers: woman 57 (3 missing), man 60") + 2 :][:2]]
+    assert sorted(rows) == ["jsd[woman]", "refusals[woman]"]
 
 
 def test_the_written_probe_gives_the_same_numbers(

@@ -13,7 +13,7 @@ from pytest_fairness.records import ItemResult, Json, Measurement, Verdict, Verd
 from pytest_fairness.reports.formatting import number, printable
 from pytest_fairness.reports.shell_commands import accept_command
 from pytest_fairness.reports.terminal.summary import MOST_ROWS, WORST_ROWS, Line, summary
-from pytest_fairness.reports.text_layout import cut, cut_middle, width_of, wrap
+from pytest_fairness.reports.text_layout import cut, cut_ids, cut_middle, width_of, wrap
 from pytest_fairness.reports.top_contributors import failure_text
 from tests.support.results import DETAILS, EXAMPLE, report, result
 
@@ -128,9 +128,9 @@ def test_lines_fit_the_width_of_the_terminal(width: int, value: str) -> None:
 
 def test_a_long_name_is_cut_in_the_middle_and_whole_with_v() -> None:
     long = result(VerdictName.REGRESSION, audit="marked_words", value="Middle-Eastern woman")
-    assert rows_of(long)[1].text.endswith(" marked_words[ra…e-Eastern woman]")
+    assert rows_of(long)[1].text.endswith(" marked_words[Middle-Ea…rn woman]")
     assert rows_of(long, verbose=True)[1].text.endswith(" marked_words[race=Middle-Eastern woman]")
-    assert rows_of(long, result(probe="letters"))[1].text.endswith(" pro…::marked_words…astern woman]")
+    assert rows_of(long, result(probe="letters"))[1].text.endswith(" pro…::marked_words[Middle…woman]")
 
 
 def test_the_finding_of_an_item_is_below_its_row_once() -> None:
@@ -439,6 +439,22 @@ def test_printable_text_is_on_one_line_and_escaped() -> None:
     assert printable("\x1b[31m\x7f\u202e") == "\\x1b[31m\\x7f\\u202e"
     # ruff: noqa: RUF001 - Persian needs its joiner
     assert printable("نمی\u200cدانم 👩\u200d🔬 東京") == "نمی\u200cدانم 👩\u200d🔬 東京"
+
+
+@pytest.mark.parametrize(
+    ("names", "width", "shown"),
+    [
+        (["jsd[race=Black]"], 15, ["jsd[race=Black]"]),
+        (["jsd[race=Black]", "svm[a=b,c=d]@fast"], 14, ["jsd[Black]", "svm[b,d]@fast"]),
+        (["products::jsd[race=Black]"], 17, ["prod…::jsd[Black]"]),
+        (["products jsd[race=Middle Eastern]"], 18, ["pro… jsd[Midd…ern]"]),
+        (["refusals"], 6, ["re…als"]),
+    ],
+)
+def test_a_name_loses_axes_then_the_probe_then_the_middle_of_its_values(
+    names: list[str], width: int, shown: list[str]
+) -> None:
+    assert cut_ids(names, width) == shown
 
 
 def test_cut_and_wrap_count_columns() -> None:
