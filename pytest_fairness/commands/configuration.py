@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import configparser
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
+
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.option_types import STORE, StoreAddress, in_folder
+from pytest_fairness.options import DEFAULT_STORE
+
+STORE_VARIABLE = "PYTEST_FAIRNESS_STORE"
 
 CONFIGURATIONS = {
     "pytest.toml": "[pytest]",
@@ -28,6 +35,26 @@ def configured_path(name: str, default: Path) -> Path:
     """
     root, settings = _configuration()
     return root / (str(settings.get(name, "")).strip() or default)
+
+
+def configured_store() -> StoreAddress:
+    """Return the address of the store that a run of pytest in the working directory would use.
+
+    Raises:
+        FairnessError: the environment variable or the ini setting holds no valid address.
+    """
+    root, settings = _configuration()
+    for name, written in (
+        (STORE_VARIABLE, os.environ.get(STORE_VARIABLE, "")),
+        ("fairness_store", str(settings.get("fairness_store", ""))),
+    ):
+        try:
+            address = STORE.parse(written)
+        except ValueError as error:
+            raise FairnessError(f"{name} {error}") from error
+        if address is not None:
+            return in_folder(root, address)
+    return root / DEFAULT_STORE
 
 
 def project_root() -> Path:

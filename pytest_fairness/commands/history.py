@@ -5,13 +5,10 @@ from __future__ import annotations
 import argparse
 import shutil
 from collections.abc import Sequence
-from pathlib import Path
 
 from pytest_fairness.commands.output import write
-from pytest_fairness.commands.recorded import add_store_argument
+from pytest_fairness.commands.recorded import add_store_argument, store_of
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.option_types import in_folder
-from pytest_fairness.options import DEFAULT_STORE
 
 SHOWN_NAMES = 20
 
@@ -33,11 +30,11 @@ def run(arguments: argparse.Namespace) -> None:
     from pytest_fairness.reports.terminal.history import history
     from pytest_fairness.run.history import History
 
-    path = in_folder(Path.cwd(), arguments.store or DEFAULT_STORE)
+    path = store_of(arguments)
     if not path.exists():
         raise FairnessError(
-            f"{path}: there is no store at this path. If your store is elsewhere, give its path with --store, as in "
-            "the ini option `fairness_store`."
+            f"{path}: there is no store at this path. Run `pytest --fairness` first. If your store is elsewhere, give "
+            "its path with --store, or set `fairness_store` in pytest's configuration file."
         )
     with Store(path) as store:
         recorded = list(History(store).points())

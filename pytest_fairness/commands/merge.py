@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from pytest_fairness.commands.recorded import add_store_argument, store_argument
+from pytest_fairness.commands.recorded import add_store_argument, store_argument, store_of
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.option_types import StoreAddress, in_folder
 from pytest_fairness.options import DEFAULT_STORE
@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> None:
     from pytest_fairness.asking.store.maintenance import copy_responses
     from pytest_fairness.asking.store.store import Store
 
-    destination = in_folder(Path.cwd(), arguments.store or DEFAULT_STORE)
+    destination = store_of(arguments)
     sources = [existing(source) for source in arguments.sources]
     with Store(destination) as merged:
         for source in sources:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_fairness.commands.configuration import configured_store
 from pytest_fairness.option_types import STORE, StoreAddress, in_folder
 from pytest_fairness.options import DEFAULT_TARGET, RunSettings
 
@@ -35,10 +35,16 @@ def add_store_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--store",
         type=store_argument,
-        default=os.environ.get("PYTEST_FAIRNESS_STORE"),
         help="store of recorded responses: a file, or the address of a PostgreSQL database (default: "
-        "PYTEST_FAIRNESS_STORE, or .fairness/responses.sqlite)",
+        "PYTEST_FAIRNESS_STORE, the ini setting `fairness_store`, or .fairness/responses.sqlite)",
     )
+
+
+def store_of(arguments: argparse.Namespace) -> StoreAddress:
+    """Return the address of the store that `--store` names or, by default, that a run of pytest would use."""
+    if arguments.store is None:
+        return configured_store()
+    return in_folder(Path.cwd(), arguments.store)
 
 
 def replay_run(arguments: argparse.Namespace) -> Run:
@@ -50,15 +56,14 @@ def replay_run(arguments: argparse.Namespace) -> Run:
 
 def replay_settings(arguments: argparse.Namespace) -> RunSettings:
     """Return the settings of a run that reads recorded answers and sends no requests."""
-    root = Path.cwd()
-    settings = RunSettings(
-        root=root,
+    return RunSettings(
+        root=Path.cwd(),
+        store=store_of(arguments),
         target=arguments.target or DEFAULT_TARGET,
         base_url=arguments.base_url,
         target_version=arguments.target_version,
         replay=True,
     )
-    return replace(settings, store=in_folder(root, arguments.store or settings.store))
 
 
 def store_argument(text: str) -> StoreAddress | None:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from pytest_fairness.commands.merge import existing
 from pytest_fairness.commands.output import write
-from pytest_fairness.commands.recorded import add_store_argument, store_argument
+from pytest_fairness.commands.recorded import add_store_argument, store_argument, store_of
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.option_types import in_folder
-from pytest_fairness.options import DEFAULT_STORE
 from pytest_fairness.plurals import counted
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     if arguments.target is not None and arguments.prune is None:
         raise FairnessError("--target selects the responses that --prune deletes. Add --prune, or remove --target.")
-    address = existing(arguments.store or DEFAULT_STORE)
+    address = existing(store_of(arguments))
     with Store(address) as store:
         if arguments.prune is not None:
             _prune(store, arguments.prune, arguments.target)

@@ -8,7 +8,7 @@ from pytest_fairness.__main__ import main
 from pytest_fairness.asking.store.store import Store
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.run.history import History
-from tests.support.projects import KIM, LOU, Project
+from tests.support.projects import KIM, LOU, Project, ini
 from tests.support.results import report, result
 
 ITEM = ("products", "jsd[race=Black]")
@@ -119,8 +119,8 @@ def test_a_narrow_terminal_cuts_names_and_old_values_but_no_verdict(
     assert main(["history", "--store", str(path)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "verdict         runs  last run    item                      values, newest first",
-        "? inconclusive     5  2026-01-05  jsd[race=a …description]  0.0612  0.0612",
-        "? inconclusive     5  2026-01-05  jsd[race=an…description]  0.0612  0.0612",
+        "? inconclusive     5  2026-01-05  jsd[a person …scription]  0.0612  0.0612",
+        "? inconclusive     5  2026-01-05  jsd[another …scription]  0.0612  0.0612",
     ]
 
 
@@ -150,6 +150,27 @@ def test_an_empty_selection_is_an_error_on_one_line(
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [["history"], ["export", "--measurements", "results.csv"], ["store"]])
+def test_the_store_is_that_of_the_environment_or_of_the_ini_file(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    project.write("pytest.ini", ini(fairness_store="cache/answers.sqlite"))
+    project.probe()
+    project.run("--fairness")
+    project.write("docs/readme.md", "")
+    for folder in (project.path, project.path / "docs"):
+        monkeypatch.chdir(folder)
+        assert main(command) == 0, capsys.readouterr().err
+        assert main([*command, "--store", "cache/none.sqlite"]) == 2, "a path on the command line is taken from here"
+    monkeypatch.setenv("PYTEST_FAIRNESS_STORE", "cache/none.sqlite")
+    capsys.readouterr()
+    assert main(command) == 2
+    assert str(project.path / "cache" / "none.sqlite") in capsys.readouterr().err
+    monkeypatch.setenv("PYTEST_FAIRNESS_STORE", "mysql://db/fairness")
+    assert main(command) == 2
+    assert "PYTEST_FAIRNESS_STORE must be the path of a file or the address of a database" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("last", ["0", "-1", "x"])
