@@ -7,6 +7,7 @@ import os
 import threading
 import uuid
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from itertools import islice
 
 from pytest_fairness.asking.give_up import GiveUpTimer
@@ -22,6 +23,7 @@ from pytest_fairness.asking.timing import DEFAULT_TIMING, Timing
 from pytest_fairness.errors import AnswersMissing, FairnessError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.plurals import counted
+from pytest_fairness.recent import Recent
 from pytest_fairness.records import Request, Response
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.one_line import one_line
@@ -29,6 +31,9 @@ from pytest_fairness.targets.one_line import one_line
 BATCH = 4_000
 """Number of requests that are planned together. Requests with a recorded answer are removed from memory before the next
 requests are planned."""
+
+KEPT_KEYS = 1_000
+"""Number of requests whose keys are kept, because the items of a probe share requests."""
 
 DESCRIPTORS = 8
 """Number of free file descriptors that a run needs: 3 for the event loop, 3 for a connection to the store, 1 for a
@@ -65,6 +70,7 @@ class Engine:
     ) -> None:
         run = run or RunId.new()
         self._store, self._target, self._replay = store, target, settings.replay
+        self._key_of = Recent(partial(response_key, target.identity), KEPT_KEYS)
         self._batches = BatchTable(store)
         self._fresh = Freshness(run.name, oldest)
         self._tracker, self._timing = RequestTracker(), timing
@@ -95,7 +101,7 @@ class Engine:
             StoreError: the store cannot be read.
         """
         rest = iter(requests)
-        while batch := {response_key(self._target.identity, request): request for request in islice(rest, BATCH)}:
+        while batch := {self._key_of(request): request for request in islice(rest, BATCH)}:
             self._plan(batch)
 
     def answers(self, requests: Sequence[Request]) -> list[Response | FairnessError]:
@@ -110,7 +116,7 @@ class Engine:
         Raises:
             StoreError: the store cannot be read.
         """
-        keys = [response_key(self._target.identity, request) for request in requests]
+        keys = list(map(self._key_of, requests))
         # Read the store before waiting, because usually all answers are recorded already.
         recorded = self._store.get(keys, self._fresh)
         self._plan(dict(zip(keys, requests, strict=True)), recorded)

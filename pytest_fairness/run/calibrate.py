@@ -140,7 +140,7 @@ def _of_audit(
     scores: list[float] = []
     labels: list[bool] = []
     for key, answers in sets.items():
-        found = [_score(item, [answer for answer in answers if item.uses(answer.labels)]) for item in items]
+        found = [_score(item, list(item.own(answers))) for item in items]
         measured = [audit.info.loss(value) for value in found if value is not None]
         if measured:
             scores.append(max(measured))

@@ -17,7 +17,7 @@ from pytest_fairness.run.answering.engines import Engines
 from pytest_fairness.run.answering.judging import judged
 from pytest_fairness.run.answering.open_targets import OpenTargets
 from pytest_fairness.run.answering.scoring import scored
-from pytest_fairness.run.items.probe_items import RECENT, ProbeItem
+from pytest_fairness.run.items.probe_items import KEPT_PROMPTS, RECENT, ProbeItem
 from pytest_fairness.targets.base import Target
 
 READ_AT_ONCE = 4_000
@@ -27,11 +27,15 @@ READ_AT_ONCE = 4_000
 class ItemAnswers:
     """Source of the answers of a run's items.
 
-    The answers of the last item are kept in memory; the next item reuses these answers if it has the same prompts.
+    The answers of the last item are kept in memory, and up to `KEPT_PROMPTS` answers of other items of its probe; the
+    next item reuses these answers if it has the same prompts.
     """
 
     def __init__(self, targets: OpenTargets, engines: Engines) -> None:
         self._targets, self._engines = targets, engines
+        self._read_of: tuple[Probe, Target] | None = None
+        self._read_answers: dict[int, tuple[Prompt, Answer]] = {}
+        """By the identity of a prompt of `_read_of`'s probe, the prompt and its answer."""
         self._recorded: tuple[Probe, list[Answer], RowsWithoutGroup | None] | None = None
         self._last: tuple[ProbeItem, Target, list[Answer]] | None = None
 
@@ -47,7 +51,7 @@ class ItemAnswers:
         item.models.require()
         self._targets.embedder(item)
         if target is None:
-            return self._judged(item, [answer for answer in self._read(item.probe)[1] if item.uses(answer.labels)])
+            return self._judged(item, list(item.own(self._read(item.probe)[1])))
         if self._last is not None:
             other, asked, answers = self._last
             if asked is target and _have_same_prompts(item, other):
@@ -79,8 +83,9 @@ class ItemAnswers:
         return scored(item, answers, self._engines.store)
 
     def forget(self) -> None:
-        """Free the answers of the last item."""
-        self._last = None
+        """Free the answers in memory."""
+        self._last = self._read_of = None
+        self._read_answers.clear()
 
     def _read(self, probe: Probe) -> tuple[Probe, list[Answer], RowsWithoutGroup | None]:
         """Return the probe, its answers in the `responses:` files, and the files' rows without group.
@@ -95,15 +100,24 @@ class ItemAnswers:
 
     def _first_answers(self, item: ProbeItem, target: Target) -> list[Answer]:
         """Return the answers to all prompts except follow-up prompts; responses are parsed in slices to save memory."""
+        if self._read_of is None or self._read_of[0] is not item.probe or self._read_of[1] is not target:
+            self._read_of = item.probe, target
+            self._read_answers.clear()
+        known = self._read_answers
         answers: list[Answer] = []
         failures: list[FairnessError] = []
         rest = item.prompts()
         while prompts := list(islice(rest, READ_AT_ONCE)):
             if not answers and len(prompts) == READ_AT_ONCE:
                 self._engines.plan(target, item.requests())
-            responses = self._engines.ask(target, [prompt.request for prompt in prompts])
-            answers += read_all(prompts, responses)
+            unread = [prompt for prompt in prompts if id(prompt) not in known]
+            responses = self._engines.ask(target, [prompt.request for prompt in unread]) if unread else []
+            found = dict(zip(map(id, unread), read_all(unread, responses), strict=True))
+            answers += [found[id(prompt)] if id(prompt) in found else known[id(prompt)][1] for prompt in prompts]
             failures += [response for response in responses if isinstance(response, FairnessError)]
+            for prompt in unread[: KEPT_PROMPTS - len(known)]:
+                if found[id(prompt)].error is None:  # a failed request may be answered by another process
+                    known[id(prompt)] = prompt, found[id(prompt)]
         if failures and len(failures) == len(answers):
             all_failed = f"none of {len(failures)} requests got an answer; the first error"
             only_failed = "the only request got no answer"

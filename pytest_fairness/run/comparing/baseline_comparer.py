@@ -14,13 +14,15 @@ from pytest_fairness.baselines.reading import Baseline, read_baseline, require_o
 from pytest_fairness.baselines.verdicts import tolerance_of
 from pytest_fairness.errors import BaselineError, BaselineStale, NotMeasurable
 from pytest_fairness.options import RunSettings
+from pytest_fairness.probes import Probe
 from pytest_fairness.probes.field_types import shown
+from pytest_fairness.recent import Recent
 from pytest_fairness.records import Answer, Comparison
 from pytest_fairness.run.comparing import stored_values
 from pytest_fairness.run.comparing.baseline_rows import answer_from
 from pytest_fairness.run.items.probe_items import ProbeItem
 from pytest_fairness.run.measuring import noise
-from pytest_fairness.run.measuring.measurements import ItemMeasurement, digest
+from pytest_fairness.run.measuring.measurements import KEPT_ANSWERS, ItemMeasurement, digest
 from pytest_fairness.run.measuring.measurer import Measurer
 
 
@@ -60,6 +62,7 @@ class BaselineComparer:
         self._folder, self._root = settings.baselines, settings.root
         self._started, self._measurer, self._most_kept = started, measurer, most_kept
         self._kept: Baseline | None = None
+        self._probe: Probe | None = None
 
     def compare(self, measured: ItemMeasurement) -> BaselineComparison:
         """Return the baseline of a measured item, and the item's change since the baseline.
@@ -80,9 +83,9 @@ class BaselineComparer:
         stored_values.require_possible(item, baseline, entry)
         try:
             rows = baseline.answers(entry.answer_set)
-            answers = _answers(item, rows)
+            answers = self._answers(item, rows)
             # Lists of answers are deleted as soon as possible, to save memory.
-            all_answers = answers if item.stage == item.for_baseline.stage else _answers(item.for_baseline, rows)
+            all_answers = answers if item.stage == item.for_baseline.stage else self._answers(item.for_baseline, rows)
             del rows
             entry, note = self._checked(item.for_baseline, baseline, entry, all_answers)
             del all_answers
@@ -124,7 +127,7 @@ class BaselineComparer:
 
     def forget(self) -> None:
         """Free the answers of the last baseline."""
-        self._kept = None
+        self._kept = self._probe = None
 
     def _read(self, item: ProbeItem) -> Baseline | None:
         """Return the item's baseline; the baseline in memory is used if its files are unchanged."""
@@ -171,10 +174,11 @@ class BaselineComparer:
         except NotMeasurable:
             return by_value()
 
-
-def _answers(item: ProbeItem, rows: Iterable[Row]) -> list[Answer]:
-    """Return the answers of the item in the rows of a baseline."""
-    return [answer_from(row, item.probe) for row in rows if item.uses(row.labels)]
+    def _answers(self, item: ProbeItem, rows: Iterable[Row]) -> list[Answer]:
+        """Return the answers of the item in the rows of a baseline."""
+        if item.probe is not self._probe:
+            self._probe, self._answer = item.probe, Recent(partial(answer_from, probe=item.probe), KEPT_ANSWERS)
+        return list(map(self._answer, item.own(rows)))
 
 
 def _without_change(comparison: Comparison) -> Comparison:

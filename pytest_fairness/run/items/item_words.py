@@ -21,6 +21,6 @@ def words_of(item: ProbeItem, answers: Sequence[Answer], details: Mapping[str, J
     Raises:
         NotMeasurable: there are too few usable answers.
     """
-    own = [answer for answer in answers if item.uses(answer.labels)]
+    own = list(item.own(answers))
     rows = item.audit.word_rows(item.probe, item, own, details)
     return words({"probe": item.probe.name, "item": item.id, **row} for row in rows)

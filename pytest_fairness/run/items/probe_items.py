@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import BETA, AnyAudit, AnyItem, AuditItem
@@ -19,6 +19,16 @@ from pytest_fairness.probes.growth import Stage
 from pytest_fairness.records import Prompt, Request
 from pytest_fairness.run.items.item_models import ItemModels
 from pytest_fairness.stats import interim_analyses
+
+class Labelled(Protocol):
+    """Prompt, answer or row of a baseline."""
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Return the names and values that identify the prompt, such as its group."""
+
+
+LabelledT = TypeVar("LabelledT", bound=Labelled)
 
 EVERYTHING = Stage()
 """Stage of an item at its final analysis, when all prompts have been sent."""
@@ -102,7 +112,18 @@ class ProbeItem(AuditItem[Any]):
 
     def prompts(self) -> Iterator[Prompt]:
         """Yield the prompts of the item one by one, because there may be millions."""
-        return (prompt for prompt in RECENT.of(self.probe, self.draws) if self.uses(prompt.labels))
+        return self.own(RECENT.of(self.probe, self.draws))
+
+    def own(self, labelled: Iterable[LabelledT]) -> Iterator[LabelledT]:
+        """Yield those prompts, answers or rows of a baseline that the item uses."""
+        last: Mapping[str, str] | None = None
+        used = False
+        for each in labelled:
+            # The trials of a prompt have the same labels, in one object: they are compared once.
+            if each.labels is not last:
+                last, used = each.labels, self.uses(each.labels)
+            if used:
+                yield each
 
     def requests(self) -> Iterator[Request]:
         """Yield the requests of the item; no request if its prompts have errors, which the item's set-up reports."""

@@ -10,12 +10,18 @@ from functools import cached_property
 from hashlib import sha256
 
 from pytest_fairness.audits import answer_checks
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.base import Probe
+from pytest_fairness.recent import Recent
 from pytest_fairness.records import Answer, Json, Measurement
 from pytest_fairness.run.items.item_view import ItemView
 from pytest_fairness.run.items.probe_items import ProbeItem
 
 NOT_MEASURED = {"audits", "description", "intersections", "marks", "variants", "compare_sampling"}
 """Keys of a probe that influence no measurement."""
+
+KEPT_ANSWERS = 2_000
+"""Number of answers whose hashes are kept for the next item or computation."""
 
 _encode = json.JSONEncoder(sort_keys=True).encode
 
@@ -68,8 +74,8 @@ def measurement_key(what: str, item: ProbeItem, *answers: Sequence[Answer], embe
     depends_on = [
         [what, item.audit.kind, item.audit.info.name, item.audit.version, answer_checks.VERSION],
         [item.id, item.alpha, item.total_alpha, item.seed],
-        item.settings.model_dump(mode="json", exclude={"skip", "xfail"}),
-        item.probe.model_dump(mode="json", by_alias=True, exclude=NOT_MEASURED),
+        _settings(item.settings),
+        _probe_digest(item.probe),
         [[digest(run), _truncations_and_errors(run)] for run in answers],
         *([classifier.identity] if (classifier := item.models.classifier) else []),
         *([embedder] if embedder else []),
@@ -79,13 +85,27 @@ def measurement_key(what: str, item: ProbeItem, *answers: Sequence[Answer], embe
 
 def digest(answers: Iterable[Answer]) -> str:
     """Return a hash of the answers that does not depend on their order."""
-    total = 0
-    for answer in answers:
-        judged = (answer.judged.to_json(),) if answer.judged else ()
-        line = _encode([dict(answer.labels), answer.trial, answer.status, answer.text, *judged])
-        # A sum does not depend on the order; sorting would need all lines in memory.
-        total += int.from_bytes(sha256(line.encode()).digest(), "big")
-    return f"{total:x}"
+    # A sum does not depend on the order; sorting would need all lines in memory.
+    return f"{sum(map(_answer_digest, answers)):x}"
+
+
+def _digest_of_answer(answer: Answer) -> int:
+    judged = (answer.judged.to_json(),) if answer.judged else ()
+    line = _encode([dict(answer.labels), answer.trial, answer.status, answer.text, *judged])
+    return int.from_bytes(sha256(line.encode()).digest(), "big")
+
+
+def _digest_of_probe(probe: Probe) -> str:
+    return sha256(_encode(probe.model_dump(mode="json", by_alias=True, exclude=NOT_MEASURED)).encode()).hexdigest()
+
+
+def _settings_of(settings: AuditSettings) -> Json:
+    return settings.model_dump(mode="json", exclude={"skip", "xfail"})
+
+
+_answer_digest = Recent(_digest_of_answer, KEPT_ANSWERS)
+_probe_digest = Recent(_digest_of_probe, 8)
+_settings = Recent(_settings_of, 8)
 
 
 def _truncations_and_errors(answers: Sequence[Answer]) -> list[Json]:
