@@ -20,6 +20,7 @@ from pytest_fairness.records import Prompt, Request
 from pytest_fairness.run.items.item_models import ItemModels
 from pytest_fairness.stats import interim_analyses
 
+
 class Labelled(Protocol):
     """Prompt, answer or row of a baseline."""
 
