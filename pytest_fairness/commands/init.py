@@ -7,16 +7,18 @@ import re
 import shlex
 import tomllib
 from collections.abc import Mapping
-from importlib import metadata, resources, util
+from importlib import resources, util
 from pathlib import Path
 
 from pytest_fairness.commands.configuration import CONFIGURATIONS
+from pytest_fairness.commands.own_requirement import own_requirement
 from pytest_fairness.errors import FairnessError
 
 PROBES = "probes"
 SERVICES = ("github", "gitlab")
 REQUIREMENTS = ("requirements-test.txt", "requirements-dev.txt", "requirements.txt")
 GITLAB, GITLAB_JOB = Path(".gitlab-ci.yml"), Path(".gitlab/fairness.yml")
+NOT_INSTALLABLE = "pytest-fairness was installed from a folder or file of the machine on which init ran"
 INCLUDE = f"include:\n  - local: {GITLAB_JOB.as_posix()}\n"
 
 
@@ -53,12 +55,8 @@ def run(arguments: argparse.Namespace) -> None:
     written = _write(root, files, force=arguments.force)
     if includes and GITLAB_JOB.name not in (root / GITLAB).read_text("utf-8", "replace"):
         print(f"\n{GITLAB} exists and stays unchanged. Add these lines:\n\n{INCLUDE.rstrip()}")
-    if services and (metadata.distribution("pytest-fairness").read_text("direct_url.json") or "") != "":
-        # pip writes this file if it installed from a folder, an archive or a repository.
-        print(
-            "\nThis copy of pytest-fairness was not installed from a package index. In the workflow, change the "
-            "command that installs pytest-fairness."
-        )
+    if services and own_requirement() is None:
+        print(f"\n{NOT_INSTALLABLE}. Until you change the step `Install` of the workflow, its runs fail there.")
     _print_next_steps(root, [*written, *([GITLAB] if includes else [])])
 
 
@@ -97,7 +95,10 @@ def _hosts(config: Path) -> list[str]:
 
 
 def _install(root: Path) -> str:
-    """Return the shell command that installs this plugin, and the project or its requirements."""
+    """Return the shell command that installs this plugin, and the project or its requirements.
+
+    If other machines cannot install this copy of the plugin, the command prints so and fails.
+    """
     own: list[str] = []
     for name in REQUIREMENTS:
         if (root / name).exists():
@@ -106,7 +107,11 @@ def _install(root: Path) -> str:
     else:
         if _is_package(root / "pyproject.toml"):
             own = ["-e", "."]
-    return shlex.join(["pip", "install", *own, "pytest-fairness[local,report]"])
+    requirement = own_requirement()
+    if requirement is None:
+        said = f"{NOT_INSTALLABLE}. Replace this line by the command that installs it on this machine"
+        return f"echo {shlex.quote(said)} && exit 1"
+    return shlex.join(["pip", "install", *own, requirement])
 
 
 def _is_package(path: Path) -> bool:

@@ -3,6 +3,8 @@
 import json
 import re
 import shlex
+import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -177,13 +179,72 @@ def test_a_write_error_is_one_line(folder: Path, capsys: pytest.CaptureFixture[s
         ("pyproject.toml", "[", ""),
     ],
 )
-def test_the_workflow_installs_the_project_too(folder: Path, name: str, text: str, own: str) -> None:
+def test_the_workflow_installs_the_project_too(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, own: str
+) -> None:
+    installed_from(None, monkeypatch)
     (folder / name).write_text(text)
     assert main(["init"]) == 0
-    command = f"pip install {own}'pytest-fairness[local,report]'"
+    assert install_commands(folder) == {f"pip install {own}'pytest-fairness[local,report]==9.8.7'"}
+
+
+def installed_from(source: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put another installation of the package before this one, as pip records it."""
+    folder = Path(tempfile.mkdtemp(dir=Path.cwd().parent)) / "pytest_fairness-9.8.7.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: pytest-fairness\nVersion: 9.8.7\n")
+    if source is not None:
+        (folder / "direct_url.json").write_text(json.dumps(source))
+    monkeypatch.syspath_prepend(str(folder.parent))
+
+
+def install_commands(folder: Path) -> set[str]:
     steps = workflow(folder / GITHUB)["jobs"]["fairness"]["steps"]
-    assert [step["run"] for step in steps if step.get("name") == "Install"] == [command]
-    assert workflow(folder / GITLAB_JOB)["fairness"]["script"][0] == command
+    [command] = [step["run"] for step in steps if step.get("name") == "Install"]
+    return {command, workflow(folder / GITLAB_JOB)["fairness"]["script"][0]}
+
+
+@pytest.mark.parametrize(
+    ("source", "requirement"),
+    [
+        (
+            {"url": "https://me:s3cret@git.example/f.git", "vcs_info": {"vcs": "git", "commit_id": "0a1b"}},
+            "'pytest-fairness[local,report] @ git+https://git.example/f.git@0a1b'",
+        ),
+        (
+            {
+                "url": "ssh://git@git.example/f.git",
+                "vcs_info": {"vcs": "git", "commit_id": "0a1b"},
+                "subdirectory": "p",
+            },
+            "'pytest-fairness[local,report] @ git+ssh://git@g.example/f.git@0a1b#subdirectory=p'",
+        ),
+        (
+            {"url": "https://files.example/pytest_fairness-9.8.7-py3-none-any.whl", "archive_info": {}},
+            "'pytest-fairness[local,report] @ https://files.example/pytest_fairness-9.8.7-py3-none-any.whl'",
+        ),
+    ],
+)
+def test_the_workflow_installs_from_the_same_place(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, source: dict[str, Any], requirement: str
+) -> None:
+    installed_from(source, monkeypatch)
+    assert main(["init"]) == 0
+    assert install_commands(folder) == {f"pip install {requirement}"}
+
+
+@pytest.mark.parametrize("more", [{"dir_info": {"editable": True}}, {"archive_info": {}}])
+def test_a_local_installation_gives_a_step_that_fails_with_the_cure(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], more: dict[str, Any]
+) -> None:
+    installed_from({"url": "file:///home/me/pytest-fairness", **more}, monkeypatch)
+    assert main(["init"]) == 0
+    assert "runs fail there" in capsys.readouterr().out
+    [command] = install_commands(folder)
+    step = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
+    assert step.returncode == 1
+    assert "Replace this line by the command that installs it" in step.stdout
+    assert "/home/me" not in command
 
 
 def test_the_probe_matches_its_schema(folder: Path) -> None:
