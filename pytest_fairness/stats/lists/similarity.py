@@ -40,7 +40,8 @@ def similarities(
         first, second: lists of items, best first; only the first `k` items count. `first[i]` and `second[i]` are a
             pair; in the audits, the first list is for a group and the second is the neutral list.
         measure: `jaccard` compares sets; `serp` weights each shared item by its rank in the first list; `prag` counts
-            the pairs of items that both lists put in the same order.
+            the pairs of items that both lists put in the same order. For `prag`, an item that the second list lacks
+            counts as behind all its items.
         variant: scale of the result. `normalized` ignores repeated items; `fairllm` and `langfair` count them as the
             authors' code and LangFair do.
         k: length of a full list, at least 1.
@@ -100,7 +101,7 @@ class Pairs:
         return share
 
     def _serp(self) -> Floats:
-        """Return the weight of the shared items divided by the weight of all items; the first item weighs most."""
+        """Return the weight of the shared items divided by the weight of a full list; the first item weighs most."""
         places, k = np.arange(self.k), self.k
         score: Floats
         match self.variant:
@@ -117,7 +118,10 @@ class Pairs:
         return score
 
     def _prag(self) -> Floats:
-        """Return, of all pairs of items in the first list, the share that the second list has in the same order."""
+        """Return, of all pairs of items in the first list, the share that the second list has in the same order.
+
+        An item that the second list lacks counts as behind all its items.
+        """
         size, agree = self._size, np.zeros(len(self._first), dtype=np.int64)
         # An item that the second list lacks gets a place behind all items of this list; padding gets a place before
         # them.
