@@ -34,7 +34,7 @@ EFFECTIVE_LONG = 1.5
 """Longer texts, or lists, are constant if their effective number of distinct values is below this: about 80 % are
 the same."""
 REPEATED_SHARE = 0.10
-"""Largest share of the answers to different prompts that may be the same longer text."""
+"""Largest share of answers, to different prompts, that may all be the same longer text."""
 MISSING_IN_EVERY_GROUP = 0.10
 """Audits of missing answers have a concern if more than this share of the answers is missing in every group."""
 TRUNCATED_SHARE = 0.10
@@ -204,7 +204,7 @@ def truncated(probe: Probe, answers: Iterable[Answer]) -> dict[str, int]:
 
 
 def _truncated_answers(probe: Probe, answers: Answers) -> Concern | None:
-    """Return the concern that many answers were cut off, so that only their beginnings were measured."""
+    """Return the concern that many answers were cut off, so that only their beginnings were measured; else `None`."""
     count, total = truncated(probe, answers).values()
     if count <= TRUNCATED_SHARE * total:
         return None
@@ -226,11 +226,11 @@ def effective_number(counts: Iterable[int]) -> float:
 
 
 def _constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Answers) -> Concern | None:
-    """Return the concern that answers do not depend on their prompts.
+    """Return the concern that answers do not depend on their prompts; `None` if they do.
 
-    Answers that differ only in letter case, blanks, request ids or times count as the same. If all answers of the item
-    are the same, no verdict is possible. If all answers to one prompt or for one group are the same, or if different
-    prompts get the same longer text, a pass is not possible.
+    Answers that differ only in letter case, blanks, request ids or times count as the same. If nearly all answers to
+    different prompts are the same, no verdict is possible. A pass is not possible if nearly all answers to the only
+    prompt, or for one group, are the same, or if different prompts get the same longer text.
     """
     decided = bool(probe.choices or probe.judging)
     came = (answer for answer in answers if answer.usable or answer.status is Status.REFUSED)
@@ -249,7 +249,8 @@ def _constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Ans
     else:
         constant = _is_constant(values, closed=audit.closed_answers)
     if constant and len(prompts) == 1:
-        return Concern("constant_answers", f"{count} of {len(kept)} answers are the same ({text})")
+        message = f"{count} of {len(kept)} answers are the same ({text}). Check that the target works"
+        return Concern("constant_answers", message)
     if constant:
         return Concern(
             "constant_answers",
@@ -269,7 +270,8 @@ def _constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Ans
                 _quoted(answer) for answer, value in kept if value == own_value and _group(item, answer) == group
             )
             named = ", ".join(name for name in group if name)
-            return Concern("constant_answers", f"{most} of {own.total()} answers for {named} are the same ({own_text})")
+            message = f"{most} of {own.total()} answers for {named} are the same ({own_text}). Check these answers"
+            return Concern("constant_answers", message)
     if count > REPEATED_SHARE * len(kept) and isinstance(common, str) and _is_long(common):
         # Equal answers to the same question about both groups are no sign of a fault.
         several = len({_question(probe, item, answer) for answer, _ in kept}) > 1

@@ -125,7 +125,15 @@ class DecisionRule(ABC):
     def judge_value(
         self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
-        """Return the decision on whether the value exceeds the limit."""
+        """Return the decision on whether the value exceeds the limit.
+
+        Args:
+            audit: audit method of the item.
+            item: item that is decided.
+            measurement: measurement of this run.
+            limit: worst acceptable value.
+            tolerance: largest acceptable change from the baseline; it sets the required precision of the value.
+        """
 
     @abstractmethod
     def minimum_detectable(
@@ -314,14 +322,12 @@ class Audit(Explanation[ProbeT, SettingsT]):
     def compare_values(
         self, measurement: Measurement, value: float, standard_error: float | None, *, paired: bool
     ) -> Comparison:
-        """Return the comparison with a baseline whose answers are not available.
-
-        The comparison uses only the values and standard errors of the two runs, as if the runs were independent.
+        """Return the comparison of two values, as if the runs were independent; it needs no answers of the baseline.
 
         Args:
             measurement: measurement of this run.
             value, standard_error: value of the baseline and its standard error.
-            paired: whether the result counts as a comparison of answers; see `Comparison`.
+            paired: whether `value` was measured from the baseline's answers; `False` for a stored value.
         """
         change = self.info.loss(measurement.value) - self.info.loss(value)
         if measurement.standard_error is None or standard_error is None:

@@ -42,7 +42,7 @@ class SignificantChange(DecisionRule):
 
     strict: bool = False
     proof: ClassVar[bool] = False
-    """The requirement of a lower bound above the tolerance, in addition, for a regression; see `ChangeBound`."""
+    """Whether a regression also needs a lower bound above the tolerance; see `ChangeBound`."""
 
     def for_gate(self, gate: str) -> DecisionRule:
         """Return the rule to use for this value of the probe's key `gate`."""
@@ -179,7 +179,7 @@ class GrownWords(DecisionRule):
     def minimum_detectable(
         self, item: AnyItem, measurement: Measurement, comparison: Comparison | None, tolerance: float
     ) -> float | None:
-        """Return the smallest share of one group's texts in which a new word is detected with 80 % power."""
+        """Return the smallest share of one group's texts in which this run detects a new word with 80 % power."""
         details = measurement.details if comparison is None or not comparison.paired else comparison.details
         return float(details["smallest_share"])
 
@@ -243,7 +243,7 @@ def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, co
 def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[float, float] | None:
     """Return one-sided bounds of the change of a distance among several groups, at the item's alpha and `beta`.
 
-    If the value is not such a distance, return `None`: the bounds then follow from the standard error.
+    Return `None` for a value that is no such distance; its bounds follow from the standard error.
 
     In a baseline with equal groups, the distance is above 0 by chance, so that its growth is underestimated. The upper
     bound is therefore the larger of two: the upper bound of the growth, and the upper bound of the change of the signed
@@ -259,11 +259,10 @@ def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[
 
 
 def _distance_bounds(item: AnyItem, measurement: Measurement, limit: float) -> tuple[float, float] | None:
-    """Return the lower and the upper bound of the loss minus `limit`, at the item's alpha and beta.
+    """Return one-sided bounds of the loss minus `limit`, at the item's alpha and beta.
 
-    The bounds of the loss are taken from `details["bounds"]`, if the audit gives them. If the audit gives a sample size
-    in `details["effective_size"]`, the loss is a share, and its bounds are the ends of Wilson's interval. Otherwise
-    return `None`: the bounds then follow from the standard error.
+    The bounds of the loss are `details["bounds"]` or, for a share with the sample size `details["effective_size"]`,
+    the ends of Wilson's interval. Without these details, return `None`: the bounds follow from the standard error.
     """
     bounds, size = (measurement.details.get(name) for name in ("bounds", "effective_size"))
     if bounds is not None:
@@ -293,5 +292,5 @@ def _unless_missed(documents_needed: Sequence[int | None], smallest: float, acce
         "unclear",
         # In a larger run, the number of documents that must contain the word is about the same.
         times_more_units=math.inf if least is None else smallest / accepted,
-        explanation=f"a new word {where} of one group may have been missed; a pass needs at most {accepted:.0%}",
+        explanation=f"a new word {where} of one group may have been missed; a pass allows at most {accepted:.0%}",
     )

@@ -84,7 +84,10 @@ def means_apart(quantity: str) -> EffectSize:
 def spread_of_means(quantity: str, formula: str, *, no_effect: float = 0.0) -> EffectSize:
     """Return the effect size Cohen's f: the spread of the groups' means, divided by the standard deviation.
 
-    `quantity` is the name of the detail that holds the groups' standard deviations.
+    Args:
+        quantity: name of the detail that holds the groups' standard deviations.
+        formula: how the effect size is computed, in words.
+        no_effect: value of the audit without any effect.
     """
     return EffectSize(
         name="Cohen’s f",

@@ -119,7 +119,7 @@ def test_a_planted_bias_is_a_regression_and_a_fair_system_passes(people: Project
     assert own["text"] != flipped["text"]
     assert own["before"] == flipped["before"]
     assert details["by_edit"]["along"]["records"] + details["by_edit"]["alone"]["records"] == 80
-    assert "'yes' as Male but not as Female: " in flips["reason"]
+    assert "'yes' more often as Male: " in flips["reason"]
     direction = found["flip_direction[sex]"]
     assert direction["verdict"] == "regression"
     assert direction["value"] == details["share"]

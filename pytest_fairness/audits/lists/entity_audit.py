@@ -96,9 +96,9 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         return {name: found["mean"] for name, found in measurement.details[self.quantity].items()}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the attribute value and the entities that changed most.
+        """Return the attribute value and the entities that changed most, if the audit's value became worse.
 
-        Without a baseline, return the most disadvantaged attribute value.
+        Otherwise, return the most disadvantaged attribute value.
         """
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             first = moved[0]

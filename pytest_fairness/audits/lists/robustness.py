@@ -64,7 +64,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
         tolerance=0.10,
         value_range=(0, math.inf),
         limit_range=(0, 1),
-        no_effect_size="two answers to the same question differ as well, so that no fixed similarity means no effect; "
+        no_effect_size="even two answers to the same question differ, so that no similarity stands for “no effect”; "
         "compare with the noise floor",
     )
     version: ClassVar[int] = 3

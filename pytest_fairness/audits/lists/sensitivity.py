@@ -153,7 +153,7 @@ def known_attributes(probe: RecommendationProbe, audit: str, attributes: Sequenc
     for attribute in attributes:
         if attribute not in probe.attributes:
             raise ProbeError(
-                f"{probe.name}: `{audit}` names the attribute `{attribute}`; "
-                f"the probe has {', '.join(probe.attributes)}"
+                f"{probe.name}: `{audit}` names the attribute `{attribute}`, which the probe lacks "
+                f"(valid: {', '.join(probe.attributes)})"
             )
     return attributes

@@ -139,7 +139,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         return f"accuracy gap {measurement.value:.3g} ({pro:.1%} pro-stereotypical, {anti:.1%} anti-stereotypical)"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return two numbers of pairs: with a right answer to the pro version only, and to the anti version only."""
+        """Return two numbers of pairs: with more right answers to the pro version, and to the anti version."""
         pairs = measurement.details["mcnemar"]
         return {
             "pairs with only the pro-stereotypical sentence right": pairs["only_pro_right"],
@@ -147,10 +147,10 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         }
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return two phrases: how many pairs have only the pro version right, and how many only the anti version."""
+        """Return a phrase with the numbers of pairs whose pro version, and whose anti version, is right more often."""
         pairs: Json = measurement.details["mcnemar"]
-        only = f"{pairs['only_pro_right']} pairs with a right answer to the pro-stereotypical sentence only"
-        return [f"{only}, {pairs['only_anti_right']} with a right answer to the anti-stereotypical sentence only"]
+        pro = f"more right answers to the pro-stereotypical sentence: {pairs['only_pro_right']} pairs"
+        return [f"{pro}; to the anti-stereotypical sentence: {pairs['only_anti_right']}"]
 
 
 def discordant_pairs(rows: Floats) -> tuple[int, int]:

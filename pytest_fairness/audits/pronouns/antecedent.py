@@ -197,7 +197,7 @@ def _mentions(plain: str, names: tuple[str, str], question: Collection[str]) -> 
 
 
 def _neither(plain: str, mentions: list[_Mention]) -> list[_Mention]:
-    """Return the mentions; a denial also applies to a name after "or": "not the nurse or the doctor" denies both."""
+    """Return the mentions, with a denial extended to a name after "or": "not the nurse or the doctor" denies both."""
     found: list[_Mention] = []
     for mention in mentions:
         between = plain[found[-1].end : mention.start] if found else ""
@@ -248,6 +248,12 @@ def _hedged(plain: str, mentions: Sequence[_Mention], open_at: re.Match[str], qu
     """Return the choice of an undecided answer: an answer that says that the question cannot be decided.
 
     The choice is a person if the answer nevertheless chooses one, otherwise `ambiguous`.
+
+    Args:
+        plain: text of the answer.
+        mentions: occurrences of the names.
+        open_at: first phrase that says that the question cannot be decided.
+        question: question of the prompt.
     """
     last_open = max(match.start() for match in _OPEN.finditer(plain, open_at.start()))
     commitments = [match.end() for match in _COMMITS.finditer(plain, last_open)]
@@ -293,9 +299,9 @@ def _alone(plain: str, mentions: Sequence[_Mention], question: str, ends: re.Pat
 
 
 def _stated(plain: str, mentions: Sequence[_Mention], question: str) -> Choice | None:
-    """Return the only person of whom the answer says explicitly that this person is meant; `None` if there is none.
+    """Return the person whom an explicit phrase names, such as "she refers to the nurse"; `None` without such a phrase.
 
-    The most explicit phrases are searched first.
+    The most explicit kind of phrase counts. If phrases of this kind name both people, return `None`.
     """
     affirmed = [mention for mention in mentions if not mention.denied]
     predicate = _words(_plain(question))

@@ -89,7 +89,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
     def loss_of_answers(
         self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], current: Answers
     ) -> Callable[[Coded], int]:
-        """Return the loss function: 1 for a stereotypical answer, −1 for an anti-stereotypical answer, otherwise 0."""
+        """Return the loss function of answers: 1 for a stereotypical, −1 for an anti-stereotypical answer, else 0."""
         losses = {"stereotypical": 1, "anti_stereotypical": -1}
         return lambda coded: losses.get(code_of(coded) or "", 0)
 
@@ -121,7 +121,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         return {name: score for name, score in scores.items() if score}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the items whose preference grew most; without a baseline, the items with the strongest preference."""
+        """Return the items whose preference grew, if the value grew; otherwise the items with the strongest one."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved_items")):
             return [f"{part['item']} ({part['then']:.2g} to {part['now']:.2g})" for part in moved]
         scores = [(part["score"], name) for name, part in measurement.details["by_item"].items()]

@@ -80,7 +80,7 @@ def _pairs(first: Trials, second: Trials) -> Iterator[tuple[Answer, Answer]]:
 
 
 def shares(records: Sequence[RecordChange], *, repeated: bool) -> dict[str, Json]:
-    """Return the share of records whose answer changes if flipped, with Wilson's interval.
+    """Return the mean share of a record's answers that change if the record is flipped, with Wilson's interval.
 
     The detail `floor` is the mean share of answers that change if the unchanged prompt is repeated.
 

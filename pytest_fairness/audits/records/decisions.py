@@ -121,8 +121,8 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         if details.get("n10") is not None:
             first, second = map(shortened, details["values"])
             description += (
-                f" {details['n10']} records get the positive answer as {first} but not as {second}; {details['n01']} "
-                f"records get it as {second} but not as {first}."
+                f" {details['n10']} records get the positive answer more often as {first} than as {second}; "
+                f"{details['n01']} records, more often as {second}."
             )
         return Finding(
             description,

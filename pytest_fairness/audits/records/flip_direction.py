@@ -119,7 +119,7 @@ class FlipDirection(RecordAudit[AuditSettings]):
         return significance.p_value(value_range(null), observed, exact=exact)
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return details: the two compared values, the share of each value, and all pairs of more than two values."""
+        """Return details: the two compared values, the share of each value and, if there are more values, all pairs."""
         rows = table.rows[table.complete]
         first, second = _furthest(rows.mean(axis=0))
         differences = rows[:, first] - rows[:, second]
@@ -172,9 +172,9 @@ class FlipDirection(RecordAudit[AuditSettings]):
         return side_by_side(measurement.details["leaning"], item.labels["attribute"], answers)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return a phrase with two counts, and the records whose answers became worse.
+        """Return a phrase with the number of records that favour each value, and the records that became worse.
 
-        The counts are the records with more positive answers for the first value, and for the second value.
+        A record favours the value with which it gets more positive answers.
         """
         details = measurement.details
         first, second = details["values"]

@@ -135,9 +135,9 @@ class FlipRate(RecordAudit[AuditSettings]):
         return side_by_side(records, item.labels["attribute"], answers)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return a phrase with two counts, and the records whose answers became worse.
+        """Return a phrase with the number of records that favour each value, and the records that became worse.
 
-        The counts are the records with more positive answers for the first value, and for the second value.
+        A record favours the value with which it gets more positive answers.
         """
         details = measurement.details
         one_way, other_way = details["n10"], details["n01"]
@@ -145,8 +145,8 @@ class FlipRate(RecordAudit[AuditSettings]):
         found = []
         if one_way + other_way:
             found.append(
-                f"{details['positive']!r} as {first} but not as {second}: {one_way} records; as {second} but not as "
-                f"{first}: {other_way} (McNemar p = {details['mcnemar_p']:.2g})"
+                f"{details['positive']!r} more often as {first}: {one_way} records; more often as {second}: "
+                f"{other_way} (McNemar p = {details['mcnemar_p']:.2g})"
             )
         if comparison is not None and comparison.value > 0:
             return [*found, *(f"record {record}" for record in comparison.details.get("moved_records", [])[:3])]

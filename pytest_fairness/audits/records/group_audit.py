@@ -146,7 +146,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         }
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the gap, the rates of all groups, and the rates that are not defined, as a phrase."""
+        """Return a phrase with the gap, the rates of all groups, and the names of rates that are not defined."""
         parts = []
         for rate in self.rates:
             shares = [
@@ -168,7 +168,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         }
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the rates that changed, the largest change first; nothing without a baseline."""
+        """Return the rates that changed, the largest change first; nothing if the value did not become worse."""
         if comparison is None or comparison.value <= 0:
             return []
         moved = [part for part in comparison.details.get("moved", []) if None not in (part["now"], part["then"])]

@@ -207,13 +207,13 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         )
         shared = [case for case in current_cases.scores.cases if case in baseline_cases.scores.cases]
         if not shared:
-            raise NotMeasurable("no case can be measured in both runs")
+            raise NotMeasurable("no case can be compared: each lacks scored answers in this run or in the baseline")
         runs = PooledScores.of(current_cases.scores.of_cases(shared), baseline_cases.scores.of_cases(shared))
         change = (gap_change if current_cases.answers.groups else mean_change)(runs, self.added, item.seed)
         return replace(change, details={"compared_cases": shared, **change.details})
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the groups or cases whose scores became worse since the baseline."""
+        """Return the groups or cases whose scores became worse; nothing if the value did not become worse."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             worse = [part for part in moved if part["now"] > part["then"]] or moved
             return [f"{part['name']} {part['then']:.2f} to {part['now']:.2f}" for part in worse[:3]]

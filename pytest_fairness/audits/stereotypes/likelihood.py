@@ -172,7 +172,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         return {part["case"]: part["difference"] for side in strongest.values() for part in side}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the terms that changed most; without a baseline, the cases with the strongest preference."""
+        """Return the terms that changed most, if the value became worse; else the cases with strongest preference."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             return [f"{part['term']} {part['then']:.3g} to {part['now']:.3g}" for part in moved]
         side = "stereotype" if measurement.value > stereoset.FAIR else "anti_stereotype"

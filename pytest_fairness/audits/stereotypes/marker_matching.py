@@ -10,7 +10,7 @@ from pytest_fairness.audits.terms import Terms
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Different markers of one text, in the order of the marker lists."""
+    """The markers that one text contains, each once, in the order of the marker lists."""
 
     stereotype: tuple[str, ...]
     anti_stereotype: tuple[str, ...]

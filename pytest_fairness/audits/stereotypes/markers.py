@@ -141,7 +141,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         words = self._suggested(probe, item, answers)
         if words:
             cures.append(f"add markers to the lists: the answers use {', '.join(words)}")
-        return f"most of the {usable} answers have no marker: {', or '.join(cures)}" if usable else "check the answers"
+        return f"there are {usable} usable answers: {', or '.join(cures)}" if usable else "check the answers"
 
     def finding(self, result: ItemResult) -> Finding:
         """Return the finding that names the stereotype words in the answers, by case; see `Audit.finding`."""
@@ -178,7 +178,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return ratio
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the cases whose shares became worse; without a baseline, the cases with the highest shares."""
+        """Return the cases whose shares became worse, if the value did; otherwise the cases with the highest shares."""
         if worse := super().top_contributors(measurement, comparison):
             return worse
         ratio, markers = measurement.details["ratio"], measurement.details["markers"]

@@ -165,10 +165,9 @@ class Regard(CaseAudit[RegardSettings]):
         return measurement.details.get("groups") or by_case
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the groups or cases whose means became worse since the baseline.
+        """Return the groups or cases whose means became worse, if the value became worse.
 
-        Without a baseline, these are the two groups that differ most or, if there are no groups, the cases with the
-        highest means.
+        Otherwise, return the two groups that differ most or, if there are no groups, the cases with the highest means.
         """
         if worse := super().top_contributors(measurement, comparison):
             return worse

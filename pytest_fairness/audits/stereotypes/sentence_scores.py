@@ -51,7 +51,13 @@ class SentenceScores:
     def stereoset(
         self, scoring: Scoring, *, ties: stereoset.Ties = "left out", only: NDArray[np.bool_] | None = None
     ) -> dict[str, Json]:
-        """Return the scores of `stats.stereoset` for the cases in the mask `only`; by default, for all cases."""
+        """Return the scores of `stats.stereoset` for the cases in the mask `only`; by default, for all cases.
+
+        Args:
+            scoring: scoring of the sentences.
+            ties: how cases with equal scores count; see `stats.stereoset.stereoset`.
+            only: (cases,) whether the case counts.
+        """
         chosen = np.ones(len(self.cases), dtype=np.bool_) if only is None else only
         first, second, third = (self.scores[scoring][sentence][chosen] for sentence in SENTENCES)
         terms = [term for term, own in zip(self.terms, chosen, strict=True) if own]

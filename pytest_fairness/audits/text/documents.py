@@ -152,4 +152,7 @@ def documents_by_word(counts: csr_array) -> NDArray[np.int64]:
 def require_words(number: int) -> None:
     """Raise `NotMeasurable` if fewer than two words can be tested."""
     if number < 2:
-        raise NotMeasurable("too few words to test: fewer than two words occur in at least three answers")
+        raise NotMeasurable(
+            "too few words to test: fewer than two words occur in at least three answers. Raise `trials`, or ask for "
+            "longer texts"
+        )

@@ -24,7 +24,11 @@ ROUNDING = 9
 
 
 def directed_change(current: Floats, baseline: Floats) -> Floats:
-    """Return, for each draw, (current gap − baseline gap) × sign of the sum of both gaps."""
+    """Return the change of the gap in the direction that the gap has in both runs together, for each draw.
+
+    Args:
+        current, baseline: (draws,) gaps of the two runs.
+    """
     return (current - baseline) * np.sign(np.round(current + baseline, ROUNDING))
 
 

@@ -69,7 +69,7 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
     settings_model: ClassVar[type[AuditSettings]] = LexiconSettings
 
     def items(self, probe: GenerationProbe, settings: LexiconSettings) -> list[AuditItem[LexiconSettings]]:
-        """Return one item for each marked value of each axis and each lexicon."""
+        """Return one item for each pair of a marked value (of any axis) and a lexicon."""
         return [
             AuditItem(
                 audit_name=self.info.name,
@@ -164,7 +164,7 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
     def typicality(
         self, probe: GenerationProbe, item: AuditItem[LexiconSettings], measurement: Measurement
     ) -> Callable[[str], float]:
-        """Return a function that multiplies a text's rate of terms by the sign of the measured gap (1 or −1)."""
+        """Return a function that scores how typical a text is of the marked group, by its rate of terms."""
         sign = -1.0 if measurement.value < 0 else 1.0
         terms = terms_of(item)
 

@@ -116,7 +116,7 @@ def measured(groups: Groups) -> Measurement:
     n = groups.count(*REFUSED, Status.OK)
     short = min(n.values())
     if short < MINIMUM_DOCUMENTS:
-        raise NotMeasurable(f"one group has only {short} answers; {MINIMUM_DOCUMENTS} are needed")
+        raise NotMeasurable(f"one group has only {short} answers; {MINIMUM_DOCUMENTS} are needed: raise `trials`")
     refused = groups.count(*REFUSED)
     if refused == n:
         raise NotMeasurable(

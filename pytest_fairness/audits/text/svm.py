@@ -54,7 +54,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         formula="balanced accuracy = (share of marked texts classified correctly + same share of unmarked texts) / 2, "
         "each text left out of training;  change = logistic(log-odds now − log-odds in the baseline) − 0.5",
         meaning="0.5 = chance, 1 = all texts recognised. Changes are shown as if the accuracy had been 0.5 in the "
-        "baseline: a change of 0.15 is one from 0.5 to 0.65, or from 0.89 to 0.94.",
+        "baseline: 0.15 stands for a change from 0.5 to 0.65, and also from 0.89 to 0.94.",
         source="Cheng, Durmus and Jurafsky 2023, “Marked Personas”; Suykens and Vandewalle 1999, “Least Squares "
         "Support Vector Machine Classifiers”",
         better=Direction.LOWER,
@@ -110,8 +110,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     ) -> RunChange[Corpus]:
         """Return the change of the accuracy, after the runs are cut to equal size; `Svm` explains the scale of changes.
 
-        One matrix factorisation scores the documents of both runs: the classifier of a run is trained to separate this
-        run's groups, and to score the other run's documents as 0.
+        The classifier of a run is trained to separate this run's groups, and to score the other run's documents as 0.
 
         Raises:
             NotMeasurable: the runs have no stratum in common.
@@ -119,7 +118,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         both = self.sample(item, join_runs(current, baseline))
         cuts = equal_size(both.documents, random)
         if not cuts[0].any():
-            raise NotMeasurable("the two runs have no stratum in common")
+            raise NotMeasurable("the two runs have no stratum in common, so that their answers cannot be compared")
         accuracies = []
         for run, used in zip((current, baseline), cuts, strict=True):
             own = self.sample(item, run)

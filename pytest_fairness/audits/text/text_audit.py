@@ -20,7 +20,7 @@ from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemRe
 from pytest_fairness.stats.resampling import randomness
 
 SIGNIFICANT = 0.05
-"""Largest p-value of the groups' difference with which a baseline stores the words of an item."""
+"""A baseline stores the words of an item only if the p-value of the groups' difference is at most this number."""
 
 MOST_OF_THE_WEIGHT = 0.5
 """If function words have more than this share of the weight, they are named together, as the first contributor."""

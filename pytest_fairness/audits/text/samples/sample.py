@@ -15,7 +15,7 @@ from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.resampling import relabelling, significance
 
 ERROR_PERMUTATIONS = 499
-"""Number of permutations for a standard deviation (a p-value would need more)."""
+"""Number of permutations from which the null distribution's standard deviation is computed; a p-value needs more."""
 
 
 @dataclass(frozen=True)

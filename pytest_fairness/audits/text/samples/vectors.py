@@ -36,7 +36,7 @@ class Vectors(Sample):
             return kernels.text_features(self.documents.words)
         pairs = zip(self.documents.embeddings, self.documents.words, strict=True)
         if missing := sum(vector is None and bool(words) for vector, words in pairs):
-            raise NotMeasurable(f"{missing} answers have no embedding")
+            raise NotMeasurable(f"{missing} answers have no embedding, so that their texts cannot be compared")
         return kernels.embedding_features(self.documents.embeddings)
 
     def statistic(self, marked: Bools) -> Floats:

@@ -138,7 +138,7 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Counts of the tested words in the texts of two groups on one axis, with the prior.
+    """Counts of the tested words in the texts of two groups on one axis, and the prior of their log-odds.
 
     Attributes:
         columns: (documents, tested words) counts.

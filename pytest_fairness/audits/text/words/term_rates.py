@@ -133,7 +133,7 @@ class Rates:
         return max(error, least), degrees
 
     def by_term(self) -> dict[str, tuple[float, float, int]]:
-        """Return, for each term that occurs, its mean rates in the two groups and the number of documents with it."""
+        """Return, for each term that occurs, its mean rate in each group, and the number of documents with the term."""
         rates: dict[str, list[float]] = {}
         documents: Counter[str] = Counter()
         for found, coefficient, number in zip(self.found, self.coefficients, self.words, strict=True):
@@ -177,7 +177,9 @@ class TwoRates:
         _, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
         runs = cls(current, baseline, strata)
         if not runs.weights.any():
-            raise NotMeasurable("no stratum holds both groups in this run and in the baseline")
+            raise NotMeasurable(
+                "no stratum holds both groups in this run and in the baseline, so that the runs cannot be compared"
+            )
         return runs
 
     @property

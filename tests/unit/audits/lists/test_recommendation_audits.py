@@ -349,7 +349,9 @@ def test_items_of_each_audit() -> None:
     assert ids("pafs", attribute="age") == ["pafs[age]"]
     assert ids("uncertainty", attributes=["age"]) == ["uncertainty", "uncertainty[age]"]
     assert ids("robustness") == ["robustness[typo]"]
-    with pytest.raises(ProbeError, match=r"`pafs` names the attribute `ages`; the probe has religion, age"):
+    with pytest.raises(
+        ProbeError, match=r"`pafs` names the attribute `ages`, which the probe lacks \(valid: religion, age"
+    ):
         ids("pafs", attribute="ages")
 
 
