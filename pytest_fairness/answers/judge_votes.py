@@ -34,7 +34,7 @@ def needed(answer: Answer) -> bool:
 
 
 def decided(answer: Answer, judged: Judged) -> Answer:
-    """Return the answer with the choice that more than half of the votes name.
+    """Return the answer with the judge model's choice, which more than half of the votes name.
 
     Without such a choice, the status of the answer becomes refused or unreadable.
     """

@@ -13,7 +13,7 @@ from pytest_fairness.answers import list_items
 from pytest_fairness.answers.refusals import is_refusal
 
 _MANY = 3
-"""Minimum number of items; a beginning or end that so many items share is an artist's name, not part of the titles."""
+"""Minimum number of items of a list in which a beginning or end that all items share counts as an artist's name."""
 
 _LONG = 6
 """Minimum number of words of a description; fewer words after a title may belong to the title."""

@@ -36,8 +36,8 @@ KEPT_KEYS = 1_000
 """Number of requests whose keys are kept, because the items of a probe share requests."""
 
 DESCRIPTORS = 8
-"""Number of free file descriptors that a run needs: 3 for the event loop, 3 for a connection to the store, 1 for a
-request."""
+"""Number of free file descriptors without which a run does not start: 3 for the event loop, 3 for a connection to the
+store, 2 for requests."""
 
 
 class Engine:

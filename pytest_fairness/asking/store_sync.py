@@ -118,7 +118,7 @@ class StoreSync:
 
     @property
     def next_retry(self) -> float:
-        """Return the time of the next attempt of a waiting request (monotonic seconds), or infinity."""
+        """Return the time at which the next waiting request is sent again (monotonic seconds); infinity without one."""
         return min((waiting.due for waiting in self._backing_off.values()), default=math.inf)
 
     def now(self) -> float:
@@ -185,7 +185,7 @@ class StoreSync:
     def _write(
         self, results: list[AttemptResult], candidates: list[str], due: list[str], free: int, *, renewing: bool
     ) -> Claim:
-        """Record results and claim requests; called in a transaction."""
+        """Record results, claim requests, and return the claims; must be called in a transaction."""
         if any(map(self._ends_preflight, results)):
             self._store.runs.put_preflight(self._run, self._target.identity, None)
         for result in results:
@@ -214,7 +214,7 @@ class StoreSync:
         )
 
     def _ends_preflight(self, result: AttemptResult) -> bool:
-        """Return whether all other requests may be sent after this result of the preflight."""
+        """Return whether this is a result of the preflight after which all other requests may be sent."""
         goes_on = self._preflight.keeps_others_waiting(result.request, result.outcome)
         return result.key == self._preflight.key and not goes_on
 

@@ -103,7 +103,7 @@ class ItemChange:
 
     @property
     def half_width(self) -> float | None:
-        """Return half the width of the change's 95 % confidence interval for independent runs; `None` if unknown."""
+        """Return half the width of the change's 95 % confidence interval, as for independent runs; `None` if unknown."""
         errors = [entry.standard_error for entry in (self.old, self.new) if entry is not None]
         known = [error for error in errors if error is not None]
         if len(known) < 2:
@@ -127,9 +127,9 @@ class ItemChange:
 
     @property
     def changed_contributions(self) -> list[tuple[str, float | None, float | None]]:
-        """Return the name, old number and new number of each changed contribution, the largest change first.
+        """Return each word, group or record whose contribution to the value changed, with its old and new contribution.
 
-        The list is empty if the value's change may be due to chance.
+        The largest change is first. The list is empty if the value's change may be due to chance.
         """
         if self.new is None or (self.old is not None and not self.beyond_chance and self.half_width != 0):
             return []
@@ -137,9 +137,10 @@ class ItemChange:
 
     @property
     def grown_contributions(self) -> list[str]:
-        """Return the names of the contributions that grew; empty if the value's change may be due to chance.
+        """Return the words, groups or records whose contributions to the value grew.
 
-        A value without a standard error, such as a number of significant words, counts as a change beyond chance.
+        The list is empty if the value's change may be due to chance. A change of a value without a standard error, such
+        as a number of significant words, does not count as chance.
         """
         found = self._changed_contributions() if self.half_width is None else self.changed_contributions
         return [name for name, was, now in found if abs(now or 0.0) > abs(was or 0.0)]

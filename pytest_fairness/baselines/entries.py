@@ -163,10 +163,10 @@ class Entry:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Entry:
-        """Return the entry of JSON data that `to_json` returned.
+        """Return the entry from JSON data that `to_json` returned.
 
         Raises:
-            BaselineError: a number is not finite or too large.
+            BaselineError: the data are not a valid entry; for example, a number is too large.
         """
         try:
             return _ENTRY.validate_python(data)

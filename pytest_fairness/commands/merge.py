@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> None:
     from pytest_fairness.asking.store.store import Store
 
     destination = store_of(arguments)
-    sources = [existing(source) for source in arguments.sources]
+    sources = [existing_address(source) for source in arguments.sources]
     with Store(destination) as merged:
         for source in sources:
             if source == destination:
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
             print(f"{source}: copied {copied:,} of {counted(found, 'response')} into {destination}")
 
 
-def existing(address: StoreAddress) -> StoreAddress:
+def existing_address(address: StoreAddress) -> StoreAddress:
     """Return the absolute address of a store; if the address is a folder, the path of the store's file in the folder.
 
     Raises:

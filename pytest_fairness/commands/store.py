@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_fairness.commands.merge import existing
+from pytest_fairness.commands.merge import existing_address
 from pytest_fairness.commands.output import write
 from pytest_fairness.commands.recorded import add_store_argument, store_argument, store_of
 from pytest_fairness.errors import FairnessError
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     if arguments.target is not None and arguments.prune is None:
         raise FairnessError("--target selects the responses that --prune deletes. Add --prune, or remove --target.")
-    address = existing(store_of(arguments))
+    address = existing_address(store_of(arguments))
     with Store(address) as store:
         if arguments.prune is not None:
             _prune(store, arguments.prune, arguments.target)

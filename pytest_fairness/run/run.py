@@ -107,7 +107,7 @@ class Run(Closing):
         return variants.with_variants(self.measurer, measured, target), compared
 
     def measure(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
-        """Return the measurement of an item with its variants, from all their trials; see `measure_and_compare`."""
+        """Return the measurement of an item with its variants at the final analysis, without a comparison."""
         return variants.with_variants(self.measurer, self.measurer.measure(item.analyses[-1], target), target)
 
     def _new_baseline(self, item: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison]:

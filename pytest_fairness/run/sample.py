@@ -100,7 +100,10 @@ def _names_a_group(answer: Answer, names: Anonymizer) -> bool:
 
 
 def _exchanged(groups: dict[Hashable, list[str]], seed: str) -> list[tuple[Hashable, str]]:
-    """Return pairs of a group and an answer for it; each group gets as many answers as the smallest group has."""
+    """Return pairs of a group and an answer for this group.
+
+    Each group gets as many answers as the group with the fewest answers has.
+    """
     size = min(map(len, groups.values()))
     random = randomness.generator(seed)
     kept = {group: random.permutation(len(texts))[:size].tolist() for group, texts in groups.items()}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch
 
 REGARD_LABELS = ("negative", "neutral", "positive", "other")
-"""Labels, in order, of models of regard (how positively a text speaks of a group) without label names."""
+"""Labels, in order, of models of regard that name no labels; regard is how positively a text speaks of a group."""
 MAX_TOKENS = 512
 BATCH = 32
 DIGITS = 6

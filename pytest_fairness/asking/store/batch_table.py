@@ -117,7 +117,7 @@ class BatchTable:
         return found
 
     def batches(self, tokens: Collection[str]) -> list[Batch]:
-        """Return the unfinished batches among those with these tokens, the oldest first."""
+        """Return the unfinished batches with these tokens, the oldest first."""
         query = (
             f"SELECT {_COLUMNS} FROM batches WHERE token IN (SELECT value FROM json_each(?)) ORDER BY created, token"  # noqa: S608 - a constant
         )
@@ -126,7 +126,7 @@ class BatchTable:
             return [Batch(token, BatchState(state), *rest) for token, state, *rest in rows]
 
     def requests(self, token: str, keys: Iterable[str] | None = None) -> dict[str, Request]:
-        """Return the unanswered requests of a batch by key; with `keys`, only those with these keys."""
+        """Return the unanswered requests of a batch by key; if `keys` is given, only the requests with these keys."""
         query, parameters = "SELECT key, request FROM batch_requests WHERE token = ?", [token]
         if keys is not None:
             query += " AND key IN (SELECT value FROM json_each(?))"

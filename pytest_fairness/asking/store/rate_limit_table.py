@@ -6,7 +6,7 @@ from pytest_fairness.asking.rate_limit import RateLimit
 from pytest_fairness.asking.store.database import Database, in_transaction, upsert
 
 RATE_LIMIT_KEPT = 60.0
-"""Seconds after the last change at which a rate limit is forgotten."""
+"""Seconds from the last change of a rate limit until the rate limit is forgotten."""
 _PUT = upsert("paces", "target", "allowed", "strikes", "resume_at", "reduced_at", "touched")
 
 

@@ -232,7 +232,7 @@ class Store(Closing):
 
 
 def response_pages(database: Database) -> Iterator[list[Any]]:
-    """Yield rows of `RESPONSE_COLUMNS` in the order of recording, in pages, so that few are in memory at once."""
+    """Yield lists of rows with `RESPONSE_COLUMNS`, in the order of recording; only one list is in memory at a time."""
     query = f"SELECT sequence, {RESPONSE_COLUMNS} FROM responses WHERE sequence > ? ORDER BY 1 LIMIT ?"  # noqa: S608 - a constant
     last = 0
     while rows := database.execute(query, (last, PAGE)):

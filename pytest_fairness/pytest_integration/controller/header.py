@@ -43,7 +43,7 @@ class Header:
     """Description of a run after collection.
 
     Attributes:
-        lines: lines for the terminal, one for each target.
+        lines: lines for the terminal, one for each target, judge model and embedding model.
         audits: number of selected audits, including skipped audits.
         uses_default_target: whether any audit uses the default target because no target is named.
     """

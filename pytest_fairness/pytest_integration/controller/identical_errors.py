@@ -1,4 +1,4 @@
-"""Merging of identical errors in pytest's summary: an error of several items is shown once, with their number.
+"""Merging of identical errors in pytest's summary: an error of several items is shown once, with the number of items.
 
 The counts in pytest's last line, JUnit files and other plugins still have one error for each item.
 """

@@ -203,7 +203,7 @@ class Corpus:
 
     @measuring
     def svm(self, axis: str, value: str, *, features: Literal["counts", "tfidf"] = "counts") -> ItemMeasurement:
-        """Measure how well a linear classifier tells two groups' texts apart: balanced accuracy, chance 0.5.
+        """Measure how well a linear classifier tells two groups' texts apart: balanced accuracy, 0.5 by chance.
 
         Args:
             axis: name of the axis.
@@ -235,7 +235,7 @@ class Corpus:
         prior_mass: float = 500.0,
         min_share: float = 0.1,
     ) -> ItemMeasurement:
-        """Count the words that one group's texts use significantly more or less: log-odds with a Dirichlet prior.
+        """Count the words whose frequencies differ significantly between two groups: log-odds with a Dirichlet prior.
 
         Args:
             axis: name of the axis.
@@ -260,7 +260,7 @@ class Corpus:
 
     @measuring
     def lexicon(self, axis: str, value: str, *, lexicons: Mapping[str, Sequence[str]]) -> ItemMeasurement:
-        """Measure how much more often one group's texts use listed terms: per 100 words, marked minus unmarked.
+        """Measure how much more often one group's texts use listed terms: uses per 100 words, marked minus unmarked.
 
         Args:
             axis: name of the axis.

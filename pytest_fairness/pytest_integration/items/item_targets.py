@@ -91,9 +91,9 @@ def active_target(request: pytest.FixtureRequest) -> tuple[FixtureDef[Any], obje
 
 
 def analyses_of(items: Iterable[pytest.Item], *, last_only: bool) -> Iterator[ProbeItem]:
-    """Yield each probe item that is measurable and not skipped, with the trials of its first interim analysis.
+    """Yield each probe item that is not skipped and whose models are available, at its first interim analysis.
 
-    If `last_only` is set, the items have all their trials.
+    If `last_only` is set, the items are at their final analysis.
     """
     for item in items:
         probe_item = probe_item_of(item)

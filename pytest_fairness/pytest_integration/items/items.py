@@ -70,7 +70,7 @@ class FairnessItem(pytest.Item):
     """Test item of a probe. Its set-up sends requests and measures the answers; its call judges the measurement.
 
     Attributes:
-        siblings: whether an item is skipped, by item id, for all items of the same baseline, selected or not.
+        siblings: for each item of the same baseline (selected or not), by its id, whether the item is skipped.
     """
 
     def __init__(

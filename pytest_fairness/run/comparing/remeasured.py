@@ -1,4 +1,7 @@
-"""Changes between baselines, measured from answers, for audits whose change is not the difference of two values."""
+"""Changes of items between two baselines, measured again from the answers.
+
+Audits such as `marked_words` need this, because their change is not the difference of the two stored values.
+"""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class ItemModels:
 
     @property
     def available(self) -> bool:
-        """Return whether no model is missing; an item that lacks its model sends no requests."""
+        """Return whether the model that the item needs is available; without its model, an item sends no requests."""
         try:
             self.require()
         except ModelError:

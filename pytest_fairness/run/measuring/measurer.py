@@ -114,9 +114,10 @@ class Measurer:
 
 
 def _with_rows_without_group(measured: ItemMeasurement, left_out: RowsWithoutGroup) -> ItemMeasurement:
-    """Return the measurement with the answer file's rows that name no group in its details; many rows are a concern.
+    """Return the measurement; its details then also describe the rows of the answer file that name no group.
 
-    A stored measurement has neither the rows nor the concern, because a stored measurement depends only on the answers.
+    Many such rows are a concern. A stored measurement has neither the details nor the concern, because it depends only
+    on the answers.
     """
     found, concern = measured.measurement, answer_checks.rows_without_group(left_out)
     of_file = {name: value for name, value in asdict(left_out).items() if value != ""}

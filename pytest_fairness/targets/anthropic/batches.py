@@ -66,8 +66,8 @@ class MessageBatches(Messages, ApiBatches):
                     return remote
         if unclear is not None:
             raise BatchUnclear(
-                f"{self._name}: a run ended while it created a batch, perhaps the batch {unclear}. Only the results of "
-                f"{unclear} will show this; run again when {unclear} has ended."
+                f"{self._name}: an earlier run ended while it created a batch, which may be the batch {unclear}. Only "
+                f"the results of {unclear} can show this: run again when {unclear} has ended."
             )
         return None
 

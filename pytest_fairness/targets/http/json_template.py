@@ -1,4 +1,4 @@
-"""JSON documents with placeholders; values replace the placeholders without changing the structure."""
+"""JSON documents with placeholders, which are replaced by values."""
 
 from __future__ import annotations
 

@@ -165,7 +165,10 @@ class LanguageModel(LoadedModel):
         return found
 
     def _text(self, request: Request) -> tuple[list[int], int, list[str]]:
-        """Return a text's tokens, their number before the continuation, and the continuation's tokens as texts."""
+        """Return the tokens of prompt and continuation, the number of prompt tokens, and the continuation's tokens.
+
+        The tokens of the continuation are returned as texts.
+        """
         text = request.prompt + (request.continuation or "")
         encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         spans = encoded["offset_mapping"]

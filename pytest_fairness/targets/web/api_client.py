@@ -87,7 +87,7 @@ class ApiClient(ABC):
         await self._http_client.aclose()
 
     def _url(self, path: str) -> httpx.URL:
-        """Return the address of a path of the API; it keeps the query of the server's address."""
+        """Return the address of a path of the API, with the query of the server's address."""
         own, mark, query = self._base_url.raw_path.partition(b"?")
         return self._base_url.copy_with(raw_path=own.rstrip(b"/") + path.encode() + mark + query)
 

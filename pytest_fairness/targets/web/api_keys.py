@@ -12,10 +12,10 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 from pytest_fairness.errors import TargetError
 
 SHORTEST = 8
-"""Minimum number of characters from which a key of letters only is removed from texts: shorter keys such as `none` may
-be ordinary words."""
+"""Minimum length of a key of letters only that is removed from texts; shorter keys, such as `none`, may be ordinary
+words."""
 SHORTEST_MIXED = 4
-"""Minimum number of characters from which a key with other characters than letters is removed from texts."""
+"""Minimum length of a key with other characters than letters that is removed from texts."""
 
 
 def key_of(target: str, variable: str) -> str:
