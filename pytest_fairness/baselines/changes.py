@@ -103,7 +103,7 @@ class ItemChange:
 
     @property
     def half_width(self) -> float | None:
-        """Return half the width of the change's 95 % confidence interval, as for independent runs; `None` if unknown."""
+        """Return half the width of the change's 95 % confidence interval for independent runs; `None` if unknown."""
         errors = [entry.standard_error for entry in (self.old, self.new) if entry is not None]
         known = [error for error in errors if error is not None]
         if len(known) < 2:

@@ -86,7 +86,9 @@ class Revisions:
             try:
                 old = git(place, "merge-base", old, new).decode().strip()
             except GitError as error:
-                raise FairnessError(f"{revisions}: the two revisions have no common ancestor.") from error
+                raise FairnessError(
+                    f"{revisions}: the two revisions have no common ancestor. Compare them with two dots: A..B."
+                ) from error
             name = f"common ancestor of {name} and {second or 'HEAD'}"
         shown = WORKING_TREE if new is None else f"{second or 'HEAD'} ({new[:7]})"
         return cls(old, new, f"{name} ({old[:7]})", shown)

@@ -161,4 +161,4 @@ def _write_probe(path: Path, text: str) -> None:
             f"{path}: the file exists and stays unchanged. Choose another name, or delete the file."
         ) from None
     except OSError as error:
-        raise FairnessError(f"{path}: cannot be written ({error.strerror}).") from error
+        raise FairnessError(f"{path}: cannot be written ({error.strerror}). Name another file.") from error

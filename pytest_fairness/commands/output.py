@@ -23,7 +23,7 @@ def write(parts: Iterable[str], output: Path | None) -> None:
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
-        raise FairnessError(f"{output}: cannot be written ({error.strerror}).") from error
+        raise FairnessError(f"{output}: cannot be written ({error.strerror}). Name another file.") from error
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:

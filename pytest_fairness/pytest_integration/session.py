@@ -121,7 +121,8 @@ def _collect_probes(config: pytest.Config, settings: RunSettings) -> None:
         if not path.exists():
             if config.getini("fairness_probes"):
                 raise pytest.UsageError(
-                    f"{place(config, 'fairness_probes')}: {path} does not exist; paths are relative to {settings.root}."
+                    f"{place(config, 'fairness_probes')}: {path} does not exist. Correct the path, which is relative "
+                    f"to {settings.root}."
                 )
         elif path.resolve() not in ignored and not any(map(path.resolve().is_relative_to, given)):
             config.args.append(str(path))

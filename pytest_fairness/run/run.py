@@ -83,7 +83,9 @@ class Run(Closing):
         own = list(self.engines.own_part(target, variants.requests([item.analyses[-1]])))
         failed = [answer for answer in self.engines.ask(target, own) if isinstance(answer, FairnessError)]
         if failed:
-            raise FairnessError(f"{len(failed):,} of {counted(len(own), 'request')} failed: {failed[0]}")
+            raise FairnessError(
+                f"{len(failed):,} of {counted(len(own), 'request')} failed; the first error: {failed[0]}"
+            )
 
     def measure_and_compare(
         self, item: ProbeItem, target: Target | None, *, rebaseline: bool = False

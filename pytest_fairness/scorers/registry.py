@@ -61,4 +61,5 @@ def open_scorer(name: str, folder: Path) -> Scorer:
 def require(scorer: Scorer, label: str) -> None:
     """Raise `ModelError` if the scorer cannot be used or lacks the label; download the scorer's model if necessary."""
     if label not in scorer.labels:
-        raise ModelError(f"{scorer.identity} has no label {label!r}; its labels are {', '.join(scorer.labels)}")
+        known = ", ".join(scorer.labels)
+        raise ModelError(f"{scorer.identity} has no label {label!r}. Name one of its labels: {known}")

@@ -87,7 +87,7 @@ def test_a_scorer_of_a_package(installed: Project) -> None:
 def test_a_scorer_without_the_label(installed: Project) -> None:
     installed.probe("probes/work.yaml", REGARD.replace("label: loud", "label: rude"))
     result = installed.run_apart("--fairness", target="parrot:")
-    assert says(result, "shouting 1.0 has no label 'rude'; its labels are loud")
+    assert says(result, "shouting 1.0 has no label 'rude'. Name one of its labels: loud")
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         for row in self.rows():
             record = _cell(row, self.columns["id"])
             if not record:
-                self.draws.add_error(row, f"no {self.columns['id']!r} in this row")
+                self.draws.add_error(row, f"no {self.columns['id']!r} in this row; each row needs a value")
                 continue
             values = self._values_of(row)
             if values:
@@ -77,11 +77,15 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
             other = [name for name in own if values.get(name) != own[name]]
             if self._truth(row) != truth:
                 self.draws.add_error(
-                    row, f"record {record} has another value of {self.columns['truth']!r} in line {rows_[0][0].line}"
+                    row,
+                    f"record {record} has another value of {self.columns['truth']!r} in line {rows_[0][0].line}. Write "
+                    "the same value in all rows of a record",
                 )
             elif len(other) > 1 or values.keys() != own.keys():
                 self.draws.add_error(
-                    row, f"record {record} differs from line {rows_[0][0].line} in more than one attribute"
+                    row,
+                    f"record {record} differs from line {rows_[0][0].line} in more than one attribute. A flip changes "
+                    "only one attribute: correct the row",
                 )
             elif other:
                 flipped = {"form": FLIPPED, "attribute": other[0], "to": values[other[0]]}

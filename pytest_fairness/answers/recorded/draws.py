@@ -44,7 +44,7 @@ class Draws:
         """Return whether a row lacks any of these columns; if so, add an error of the row to `errors`."""
         lacking = [column for column in columns if column not in row.fields]
         if lacking:
-            self.add_error(row, f"no {', '.join(map(repr, lacking))} in this row")
+            self.add_error(row, f"no {', '.join(map(repr, lacking))} in this row; each row needs a value")
         return bool(lacking)
 
     def written(self, row: Row, default: int) -> int | None:

@@ -42,7 +42,7 @@ class Reader(ABC, Generic[ProbeT]):
     """
 
     holds: ClassVar[str] = "answers"
-    cure: ClassVar[str] = ""
+    cure: ClassVar[str] = "; give one of the two rows another number"
 
     def __init__(self, probe: ProbeT, responses: ResponsesSettings) -> None:
         self.probe, self.responses = probe, responses

@@ -84,7 +84,11 @@ class RecommendationReader(Reader[RecommendationProbe]):
             cell = (labels["entity"], labels["attribute"], labels["value"], trial)
             _, items = found.setdefault(cell, (labels, {}))
             if rank in items:
-                self.draws.add_error(row, f"rank {rank} of {', '.join(filter(None, cell[:3]))} occurs twice")
+                self.draws.add_error(
+                    row,
+                    f"rank {rank} of {', '.join(filter(None, cell[:3]))} occurs twice. Give each item of a list its "
+                    "own rank, and each list of the same request its own number in a column `trial`",
+                )
             items[rank] = as_line(row.fields.get(self.columns["items"]))
         return [
             ([items[rank] for rank in sorted(items) if items[rank]], labels, cell[3])
@@ -96,7 +100,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
         written = {name: as_line(row.fields.get(self.columns[name])) for name in ("entity", "attribute", "value")}
         if not written["entity"] or not written["attribute"]:
             lacking = "entity" if not written["entity"] else "attribute"
-            self.draws.add_error(row, f"no {self.columns[lacking]!r} in this row")
+            self.draws.add_error(row, f"no {self.columns[lacking]!r} in this row; each row needs a value")
             return None
         attribute = fields.folded(written["attribute"])
         named = (

@@ -298,7 +298,7 @@ class BatchSender:
             async with asyncio.timeout(self._timing.step):
                 return await exchange
         except TimeoutError as error:
-            message = f"{self._target.name}: no answer about a batch within {self._timing.step:g} seconds."
+            message = f"{self._target.name}: the provider sent no answer about a batch in {self._timing.step:g} s."
             raise RequestFailed(message, retry=RetryReason.TIMEOUT) from error
 
     def _raise_if_hopeless(self, error: RequestFailed) -> None:

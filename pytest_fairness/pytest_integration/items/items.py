@@ -22,11 +22,15 @@ from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr, TracebackStyle
 
-_NO_REASON = "it needs a reason. Write the reason in the settings of the audit: `skip: reason` or `xfail: reason`."
+_NO_REASON = (
+    "the mark needs a reason. Write the reason in the settings of the audit: `skip: reason` or `xfail: reason`."
+)
 UNUSABLE_MARKS = {
-    "parametrize": "it can mark only functions.",
+    "parametrize": "the mark is only for functions.",
     **dict.fromkeys(("skip", "skipif", "xfail"), _NO_REASON),
-    **dict.fromkeys(("usefixtures", "filterwarnings", "timeout"), "it needs arguments, which a probe cannot give."),
+    **dict.fromkeys(
+        ("usefixtures", "filterwarnings", "timeout"), "the mark needs arguments, which a probe cannot give."
+    ),
 }
 """Marks that a probe cannot have, each with the reason."""
 

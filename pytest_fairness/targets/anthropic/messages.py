@@ -109,7 +109,9 @@ class Messages(ApiClient):
                     "--fairness-target."
                 )
             case 402 | 400 if error.status == 402 or "credit balance" in error.said:
-                return TargetError(f"{self._name}: the account has no credit (HTTP {error.status}: {shown}).")
+                return TargetError(
+                    f"{self._name}: the account has no credit (HTTP {error.status}: {shown}). Add credit."
+                )
             case _:
                 return self._errors.for_status(error.status, error.response.headers, error.said)
 

@@ -149,7 +149,8 @@ class Chat(ApiClient):
             response = await self._post("/embeddings", body)
         if is_too_long(response):
             raise RequestFailed(
-                f"{self._name}: the response of {self._endpoint} is over the limit (ini fairness_max_answer_bytes)."
+                f"{self._name}: the response of {self._endpoint} is too large. Raise the limit "
+                "(ini fairness_max_answer_bytes)."
             )
         source = f"{self._name}: {self._endpoint}"
         return await parsed(lambda response: embeddings.read(response.content, len(texts), source), response)
@@ -201,7 +202,9 @@ class Chat(ApiClient):
                     f"404: {shown}). Check {self._setting}, and that the address is complete; it usually ends in /v1."
                 )
             case 429 if error.code == "insufficient_quota":
-                return TargetError(f"{self._name}: the account's quota is used up (HTTP 429: {shown}).")
+                return TargetError(
+                    f"{self._name}: the account's quota is used up (HTTP 429: {shown}). Raise the quota."
+                )
             case _:
                 return self._errors.for_status(error.status, error.response.headers, error.said)
 

@@ -36,7 +36,9 @@ def digest(file: Path, target: str) -> str:
     try:
         return f"sha256:{sha256(file)}"
     except OSError as error:
-        raise TargetError(f"{target}: the file {file} cannot be read: {error.strerror} (--fairness-target).") from error
+        raise TargetError(
+            f"{target}: the file {file} cannot be read: {error.strerror}. Check its path (--fairness-target)."
+        ) from error
 
 
 def sha256(file: Path) -> str:

@@ -94,7 +94,10 @@ def test_an_invalid_report_is_an_error_on_one_line(
 
 def test_a_write_error_is_one_line(reports: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "old.json", "new.json", "-o", "no/where.md"]) == 2
-    assert capsys.readouterr().err == "error: no/where.md: cannot be written (No such file or directory).\n"
+    assert (
+        capsys.readouterr().err
+        == "error: no/where.md: cannot be written (No such file or directory). Name another file.\n"
+    )
 
 
 @pytest.mark.parametrize("depth", [900, 990, 100_000])

@@ -148,7 +148,8 @@ def test_a_probe_cannot_silence_itself_without_a_reason(project: Project, mark: 
     result = project.run("--fairness")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert says(
-        result, f"probes/gifts.yaml: `marks:` cannot hold '{mark}': it needs a reason. Write the reason in the settings"
+        result,
+        f"probes/gifts.yaml: `marks:` cannot hold '{mark}': the mark needs a reason. Write the reason in the settings",
     )
     assert Path(project.path / "calls.txt").exists() is False
 

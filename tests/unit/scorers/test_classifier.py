@@ -69,7 +69,7 @@ def test_labels_are_names_in_lower_case_or_those_of_regard(regard_model: Path, t
     rename_labels(copy, ["NEGATIVE", "POSITIVE"])
     assert of(copy).labels == ("negative", "positive")
     require(of(copy), "negative")
-    with pytest.raises(ModelError, match="no label 'toxic'; its labels are negative, positive"):
+    with pytest.raises(ModelError, match=r"no label 'toxic'\. Name one of its labels: negative, positive"):
         require(of(copy), "toxic")
     rename_labels(copy, ["LABEL_0", "LABEL_1"])
     with pytest.raises(ModelError, match="the model's labels have no names"):
