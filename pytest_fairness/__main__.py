@@ -1,4 +1,5 @@
-"""Entry point of `python -m pytest_fairness COMMAND`."""
+"""Entry point of `python -m pytest_fairness COMMAND` and of the script `pytest-fairness COMMAND`."""
+# PYTHON_ARGCOMPLETE_OK
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from pytest_fairness.commands import (
     calibrate,
@@ -40,13 +42,18 @@ COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code: 0, or 2 after an error message on standard error."""
-    parser = argparse.ArgumentParser(prog="python -m pytest_fairness", description="Fairness regression testing.")
+    program = "pytest-fairness" if Path(sys.argv[0]).stem == "pytest-fairness" else "python -m pytest_fairness"
+    parser = argparse.ArgumentParser(prog=program, description="Fairness regression testing.")
     parser.add_argument("--version", action="version", version=f"pytest-fairness {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, (command, text) in COMMANDS.items():
         subparser = commands.add_parser(name, help=text, description=command.run.__doc__)
         command.add_arguments(subparser)
         subparser.set_defaults(run=command.run)
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks for the words that may follow
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
     chosen = parser.parse_args(arguments)
     try:
         chosen.run(chosen)

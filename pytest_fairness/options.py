@@ -6,6 +6,7 @@ this table. pytest imports this module at every start, so the module imports onl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -45,7 +46,8 @@ class Option:
 
     Attributes:
         name: name with prefix, as in the ini file; the command line uses dashes instead of underscores.
-        help: help text without the default: a noun phrase or an imperative.
+        help: help text without the default: a noun phrase or an imperative, up to the first semicolon or full stop;
+            only the documentation has the text behind it.
         default: the default value as the documentation shows it.
         type: type that checks and converts a written value.
         setting: name of the attribute of `RunSettings`; `None` for the options in `ACTIONS`.
@@ -73,16 +75,9 @@ class Option:
         return "--" + self.name.replace("_", "-")
 
     @property
-    def command_line_help(self) -> str:
-        """Return the help text with the ini name, the environment variable and the default."""
-        elsewhere = [f"ini: {self.name}"] if self.in_ini else []
-        elsewhere += [f"environment: {self.environment}"] if self.environment else []
-        return f"{self.help} ({', '.join([*elsewhere, f'default: {self.default}'])})"
-
-    @property
-    def ini_help(self) -> str:
-        """Return the help text with the default."""
-        return f"{self.help} (default: {self.default})"
+    def short_help(self) -> str:
+        """Return the beginning of the help text with the default, for `pytest --help`."""
+        return f"{re.split('[;.] ', self.help)[0]} (default: {self.default})"
 
 
 def _setting(
@@ -136,10 +131,11 @@ class RunSettings:
     target_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     target: str = _option(
         DEFAULT_TARGET,
-        "System under test: local, local:PATH.gguf, openai:MODEL, anthropic:MODEL, azure:DEPLOYMENT, ollama:MODEL, "
-        "openrouter:MODEL, vllm:MODEL, litellm:PROVIDER/MODEL, transformers:ID_OR_PATH, "
-        "python:package.module:callable, http://HOST/PATH or https://HOST/PATH. For several targets, repeat the option "
-        "as NAME=TARGET; in the ini file, write a line NAME=TARGET for each target",
+        "System under test, such as openai:MODEL or python:package.module:callable; all forms: local, local:PATH.gguf, "
+        "openai:MODEL, anthropic:MODEL, azure:DEPLOYMENT, ollama:MODEL, openrouter:MODEL, vllm:MODEL, "
+        "litellm:PROVIDER/MODEL, transformers:ID_OR_PATH, python:package.module:callable, http://HOST/PATH and "
+        "https://HOST/PATH. For several targets, repeat the option as NAME=TARGET; in the ini file, write a line "
+        "NAME=TARGET for each target",
         metavar="T",
         repeatable=True,
         environment="PYTEST_FAIRNESS_TARGET",
@@ -178,7 +174,7 @@ class RunSettings:
     )
     marks: tuple[str, ...] = _setting(
         (),
-        "Markers that probes may have, in addition to the markers that the ini option `markers` registers",
+        "Further markers that probes may have; probes may always have those that the ini option `markers` registers",
         WORDS,
         default="none",
     )
@@ -206,33 +202,33 @@ class RunSettings:
     )
     store: StoreAddress = _setting(  # noqa: RUF009 - returns a field
         DEFAULT_STORE,
-        "Store of the recorded responses: a file, or the address of a PostgreSQL database that several machines share, "
-        "postgresql://USER@HOST/DATABASE (password in PGPASSWORD; needs the extra `postgres`)",
+        "Store of the responses, a file or a PostgreSQL database; several machines can share the database, "
+        "postgresql://USER@HOST/DATABASE (password in PGPASSWORD, needs the extra `postgres`)",
         STORE,
         environment="PYTEST_FAIRNESS_STORE",
     )
     run_name: str | None = _option(
         None,
-        "Name of a run of several machines with one store: the machines share the limit of --fairness-max-requests and "
+        "Name of a run of several machines with one store; the machines share the limit of --fairness-max-requests and "
         "the responses of this run. In CI, use the number of the pipeline and of the attempt",
         LINE,
         metavar="NAME",
-        default="none: each machine has a run of its own",
+        default="none",
         environment="PYTEST_FAIRNESS_RUN_NAME",
     )
     shard: Shard | None = _option(  # noqa: RUF009 - returns a field
         None,
-        "Send part NUMBER of COUNT of the requests, and give no verdicts: several jobs send one part each, "
+        "Send part NUMBER of COUNT of the requests, and give no verdicts; several jobs send one part each, "
         "`python -m pytest_fairness merge` merges their stores, and a run with --fairness-replay gives the verdicts",
         SHARD,
         metavar="NUMBER/COUNT",
-        default="none: send all requests and give verdicts",
+        default="none",
         in_ini=False,
     )
     batch: bool = _setting(
         False,
-        "Send the requests to openai: and anthropic: targets in batches of the provider, at half the price, and wait "
-        "up to 24 hours for the answers",
+        "Send requests to openai: and anthropic: targets in batches, at half the price; wait up to 24 "
+        "hours for the answers",
         BOOLEAN,
         default="false",
         on_command_line=True,
@@ -242,7 +238,7 @@ class RunSettings:
         "gives the verdicts"
     )
     batch_collect: bool = _flag(
-        "Record the answers of the batches that have ended, and give verdicts on items whose answers are all recorded"
+        "Record the answers of ended batches; give verdicts on items whose answers are all recorded"
     )
     keep_days: float | None = _setting(
         None,
@@ -265,8 +261,8 @@ class RunSettings:
     )
     http_body: str = _setting(
         DEFAULT_HTTP_BODY,
-        "Body of a request to an http target: JSON with the placeholder {prompt}, and {system}, {temperature}, "
-        "{top_p}, {max_tokens}, {seed}",
+        "Body of a request to an http target, JSON with the placeholder {prompt}; further placeholders: {system}, "
+        "{temperature}, {top_p}, {max_tokens}, {seed}",
     )
     http_answer: str = _setting(DEFAULT_HTTP_ANSWER, "JSONPath of the answer in the response of an http target")
     http_headers: tuple[str, ...] = _setting(
@@ -278,8 +274,8 @@ class RunSettings:
     )
     api_headers: tuple[str, ...] = _setting(
         (),
-        "Headers sent to the API of an openai: or anthropic: target and of similar services, one `Name: value` per "
-        "line; ${NAME} is replaced by the environment variable",
+        "Headers sent to the API of an openai: or anthropic: target, one `Name: value` per line; also to the services "
+        "that work like OpenAI. ${NAME} is replaced by the environment variable",
         LINES,
         default="none",
         secret=True,
@@ -298,8 +294,8 @@ class RunSettings:
     )
     inconclusive_runs: Literal["warn", "fail"] = _setting(
         "warn",
-        "Outcome of an audit that was inconclusive in each of the last `fairness_inconclusive_history` runs: warn or "
-        "fail",
+        "Outcome of an audit that was inconclusive in several runs, warn or fail; it counts if it was inconclusive in "
+        "each of the last `fairness_inconclusive_history` runs",
         choice("warn", "fail"),
     )
     inconclusive_history: int = _setting(
@@ -307,7 +303,7 @@ class RunSettings:
     )
     junit_inconclusive: Literal["passed", "skipped"] = _setting(
         "passed",
-        "How --junitxml counts an inconclusive audit: passed, or skipped with the finding as the message",
+        "How --junitxml counts an inconclusive audit, passed or skipped; a skipped one has the finding as its message",
         choice("passed", "skipped"),
     )
     min_audits: int = _setting(

@@ -38,10 +38,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                 how = {"metavar": option.metavar}
             if option.repeatable:
                 how |= {"action": "append", "default": []}
-            group.addoption(option.flag, help=option.command_line_help, **how)
+            group.addoption(option.flag, help=option.short_help, **how)
         if option.in_ini:
             kind = option.type.ini if _TYPED_INI or option.type.ini not in ("int", "float") else "string"
-            parser.addini(option.name, option.ini_help, type=kind, default=None)
+            parser.addini(option.name, option.short_help, type=kind, default=None)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -57,7 +57,9 @@ THINGS_TABLE = "name,text\n" + "".join(f"{name},A {thing}.\n" for name in ("Alex
 KIM, LOU = "refusals[name=Kim]", "refusals[name=Lou]"
 
 
-PLUGINS = ("--disable-plugin-autoload", "-p", "fairness", "-p", "xdist", "-p", "timeout")
+# pytest before 8.4 can leave out the plugins of all packages only by an environment variable, which other tests see.
+_ALONE = ("--disable-plugin-autoload",) if pytest.version_tuple >= (8, 4) else ("-p", "no:randomly")
+PLUGINS = (*_ALONE, "-p", "fairness", "-p", "xdist", "-p", "timeout")
 """The plugins of a run inside a test, and of its workers: finding and loading those of all packages takes time in every
 run. The commands of the documentation run with all installed plugins."""
 

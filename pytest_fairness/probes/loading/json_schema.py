@@ -11,6 +11,8 @@ from pytest_fairness.probes.loading.loader import Kinds
 from pytest_fairness.records import Json
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
+ID = "urn:pytest-fairness:probe"
+"""Name of the schema, which stays the same in all versions."""
 
 
 def json_schema(kinds: Kinds) -> dict[str, Json]:
@@ -31,6 +33,7 @@ def json_schema(kinds: Kinds) -> dict[str, Json]:
     names = {"description": "Kind of the probe, which determines the other keys.", "enum": list(kinds)}
     return {
         "$schema": DRAFT,
+        "$id": ID,
         "title": "pytest-fairness probe",
         "description": "One fairness probe: the prompts, the groups, and the audits that measure the answers.",
         "type": "object",
@@ -63,7 +66,8 @@ def _draft_07(schema: Any) -> Any:
     """Return pydantic's schema converted to draft-07.
 
     `$defs` becomes `definitions`. A `$ref` with other keys is put into `allOf`, because draft-07 ignores keys
-    beside a `$ref`.
+    beside a `$ref`. Strict validators reject formats that draft-07 does not define, and required keys
+    without a property.
     """
     if isinstance(schema, list):
         return [_draft_07(part) for part in schema]
@@ -74,6 +78,10 @@ def _draft_07(schema: Any) -> Any:
     if "patternProperties" in rest:
         # The loader rejects keys that do not match the pattern.
         rest["additionalProperties"] = False
+    if rest.get("format") == "path":
+        del rest["format"]
+    if "required" in rest and "properties" not in rest:
+        rest["properties"] = dict.fromkeys(rest["required"], True)
     reference = rest.pop("$ref", None)
     if reference is None:
         return rest

@@ -101,7 +101,7 @@ class Words:
                 weights.append(within * float(share))
                 weights[0] -= within * float(share)
         entries = counts.tocoo()
-        words, documents = entries.coords[1].astype(np.int64), entries.coords[0]
+        words, documents = entries.col.astype(np.int64), entries.row
         apart = block_of[documents] > 0
         # A column's key is its block times the number of words, plus its word.
         keys = np.concatenate([words, (block_of[documents] * counts.shape[1] + words)[apart]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from textwrap import wrap
 
 import pytest
 
@@ -46,9 +47,10 @@ def test_help_names_every_option_and_setting_with_its_default(project: Project) 
     for option in OPTIONS:
         if option.on_command_line:
             value = f"={option.metavar}" if option.metavar else ""
-            assert f"{option.flag}{value}{without_spaces(option.command_line_help)}" in options
+            assert f"{option.flag}{value}{without_spaces(option.short_help)}" in options
         if option.in_ini:
-            assert without_spaces(option.ini_help) in settings.partition(f"{option.name}(")[2]
+            assert without_spaces(option.short_help) in settings.partition(f"{option.name}(")[2]
+        assert len(wrap(option.short_help, 54)) <= 2, "two lines on a terminal of 80 columns"
     assert result.ret == pytest.ExitCode.OK
 
 

@@ -25,6 +25,7 @@ def test_it_is_a_draft_07_schema() -> None:
     schema = json_schema(KINDS)
     Draft7Validator.check_schema(schema)
     assert schema["$schema"] == "http://json-schema.org/draft-07/schema#"
+    assert schema["$id"] == "urn:pytest-fairness:probe", "editors and catalogues know the schema by this name"
 
 
 def described(schema: dict[str, Any], part: dict[str, Any]) -> bool:
@@ -45,6 +46,20 @@ def test_every_key_is_described(known: dict[str, KindSchema]) -> None:
             assert described(schema, part), f"{name}.{key}"
             seen += 1
     assert seen > 30
+
+
+def test_strict_validators_accept_it() -> None:
+    """`ajv` rejects a schema with unknown formats, or with a required key that the same schema does not define."""
+    seen = 0
+    stack: list[Any] = [json_schema(kinds.schemas())]
+    while stack:
+        part = stack.pop()
+        stack.extend(part.values() if isinstance(part, dict) else part if isinstance(part, list) else ())
+        if isinstance(part, dict) and isinstance(part.get("required"), list):
+            assert set(part["required"]) <= set(part["properties"])
+            seen += 1
+        assert not (isinstance(part, dict) and isinstance(part.get("format"), str)), part
+    assert seen > 10
 
 
 def test_every_reference_leads_somewhere_and_has_no_neighbours() -> None:
