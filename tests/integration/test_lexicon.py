@@ -168,7 +168,7 @@ def test_what_is_wrong_with_a_lexicon_is_located(tmp_path: Path, after: str, fau
 def test_an_axis_cannot_have_the_name_by_which_items_name_their_lexicon(tmp_path: Path) -> None:
     (tmp_path / "agentic.txt").write_text(AGENTIC, "utf-8")
     found = faults(tmp_path, PROBE.lstrip().replace("{name}", "{lexicon}").replace("{name:", "{lexicon:"))
-    assert found[0].startswith("letters.yaml:3:8: an axis cannot be called 'lexicon' with the audit lexicon")
+    assert found[0].startswith("letters.yaml:3:8: an axis cannot be called 'lexicon', because items")
 
 
 def test_lexicons_are_named(tmp_path: Path) -> None:
