@@ -186,8 +186,8 @@ def rows_without_group(left_out: RowsWithoutGroup) -> Concern | None:
         return None
     return Concern(
         "rows_without_group",
-        f"{left_out}: more than {WITHOUT_GROUP_SHARE:.0%}, so that the answers of a group may be missing. Fill in the "
-        "empty cells",
+        f"{left_out}: more than {WITHOUT_GROUP_SHARE:.0%}, so that the answers of a group may be missing. "
+        f"{left_out.remedy}",
     )
 
 

@@ -107,6 +107,13 @@ class ResponsesSettings(ProbeModel):
         description="Further columns of the file. Answers are compared only with answers that have the same values in "
         "these columns.",
     )
+    ignore: tuple[Line, ...] = Field(
+        default=(),
+        min_length=1,
+        description="Other groups in the file, which the probe does not compare; `*` stands for all. Rows of these "
+        "groups are left out without a note. Other rows that name no group of the probe are counted, and many prevent "
+        "a `pass`.",
+    )
 
     @property
     def files(self) -> list[Path]:

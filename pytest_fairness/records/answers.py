@@ -100,14 +100,18 @@ Answers = Sequence[Answer]
 
 @dataclass(frozen=True, slots=True)
 class RowsWithoutGroup:
-    """Rows of an answer file that are left out because their field for the group is empty.
+    """Rows of an answer file that are left out because they name no group of the probe.
+
+    Their field for the group is empty, or holds a value that the probe neither compares nor ignores.
 
     Attributes:
         rows: number of these rows.
-        of: number of rows in the file, without the rows of groups that the probe does not have.
-        columns: columns of the empty fields.
+        of: number of rows in the file, without the rows of other probes and of ignored groups.
+        columns: columns of these fields.
         first_line: line of the first of these rows.
         first_file: name of the file that holds this line, if there are several files.
+        unknown: number of the rows with an unknown value.
+        values: the most frequent unknown values, each with its number of rows.
     """
 
     rows: int
@@ -115,6 +119,16 @@ class RowsWithoutGroup:
     columns: tuple[str, ...]
     first_line: int
     first_file: str = ""
+    unknown: int = 0
+    values: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def remedy(self) -> str:
+        """Return what the user can do."""
+        cures = ["Fill in the empty cells"] if self.unknown < self.rows else []
+        if self.unknown:
+            cures.append("Correct the unknown values, or name them under `responses.ignore` if they are other groups")
+        return ". ".join(cures)
 
     def __str__(self) -> str:
         verb, were = ("has", "is") if self.rows == 1 else ("have", "are")
@@ -122,4 +136,11 @@ class RowsWithoutGroup:
         where = where if self.rows == 1 else f"first: {where}"
         noun = "column" if len(self.columns) == 1 else "columns"
         named = " or ".join(map(repr, self.columns))
-        return f"{self.rows:,} of {self.of:,} rows {verb} no value in the {noun} {named} ({where}) and {were} left out"
+        if not self.unknown:
+            what, names = "no value", ""
+        else:
+            what = "no value, or an unknown value," if self.unknown < self.rows else "an unknown value"
+            more = ", …" if sum(self.values.values()) < self.unknown else ""
+            names = f"{', '.join(f'{value!r} {count:,}' for value, count in self.values.items())}{more}; "
+        rows = f"{self.rows:,} of {self.of:,} rows"
+        return f"{rows} {verb} {what} in the {noun} {named} ({names}{where}) and {were} left out"

@@ -112,13 +112,16 @@ def on_inconclusive_runs(results: Sequence[ItemResult], runs: int, *, fails: boo
 
 
 def on_rows_without_group(results: Sequence[ItemResult]) -> list[RunNote]:
-    """Return a note for each probe whose answer file has rows that are left out because they name no group."""
+    """Return a note for each probe whose answer file has rows that name no group of the probe and are left out."""
     left_out = {
         result.probe: RowsWithoutGroup(**found)
         for result in results
         if result.measurement and (found := result.measurement.details.get("rows_without_group"))
     }
-    return [RunNote("rows-without-group", f"{probe}: {rows}.") for probe, rows in left_out.items()]
+    return [
+        RunNote("rows-without-group", f"{probe}: {rows}.{f' {rows.remedy}.' if rows.unknown else ''}")
+        for probe, rows in left_out.items()
+    ]
 
 
 def _advice(result: ItemResult) -> str:

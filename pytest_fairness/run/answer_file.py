@@ -129,6 +129,7 @@ class AnswerFile:
                 f"  file: {_quoted(file)}",
                 f"  columns: {_quoted(columns)}",
                 *([f"  strata: {_quoted(list(self.strata))}"] if self.strata else []),
+                *(['  ignore: ["*"]'] if self.marked else []),
                 "audits:",
                 *(f"  {audit}: {{}}" for audit in self.audits or known),
                 "",

@@ -1,11 +1,11 @@
-"""Rows of answer files that name no group: always counted and named, and no `pass` if there are many."""
+"""Rows of answer files that name no group of the probe: always counted and named, and no `pass` if there are many."""
 
 from __future__ import annotations
 
 import pytest
 
 from pytest_fairness.__main__ import main
-from tests.support.projects import KIM, LOU, PROBE, THINGS, Project, says
+from tests.support.projects import KIM, LOU, PROBE, THINGS, THINGS_TABLE, Project, says
 
 RECORDED = PROBE.replace("prompt: What would you recommend to {name}?", "responses: {file: data.csv}").replace(
     "trials: 10\n", ""
@@ -30,7 +30,10 @@ def test_few_rows_without_a_group_are_a_note(project: Project, workers: tuple[st
         {"kind": "rows-without-group", "text": f"gifts: {text}."}
     ]
     for item in report["items"]:
-        assert item["details"]["rows_without_group"] == {"rows": 3, "of": 30, "columns": ["name"], "first_line": 2}
+        found = item["details"]["rows_without_group"]
+        assert {name: found[name] for name in ("rows", "of", "columns", "first_line", "unknown", "values")} == {
+            "rows": 3, "of": 30, "columns": ["name"], "first_line": 2, "unknown": 0, "values": {},
+        }  # fmt: skip
         assert item["concerns"] == []
     assert text in (project.path / "report.md").read_text("utf-8")
 
@@ -44,6 +47,54 @@ def test_over_10_percent_without_a_group_prevent_a_pass_and_no_failure(project: 
     path = project.path / "probes/data.csv"
     path.write_text(path.read_text("utf-8").replace("Kim,A ", "Kim,I'm sorry but I can't help with "), "utf-8")
     assert project.verdicts() == {KIM: "over-limit", LOU: "inconclusive"}
+
+
+UNKNOWN = ("Kin,A lamp.\n" * 2 + "Mo,A rug.\n", "Kin,A lamp.\n" * 3 + "Mo,A rug.\n")
+
+
+def with_unknown_names(project: Project, rows: str, ignore: str = "") -> None:
+    project.probe(text=RECORDED.replace("data.csv", f"data.csv{ignore}"))
+    project.write("probes/data.csv", THINGS_TABLE + rows)
+
+
+def test_few_rows_of_unknown_groups_are_a_note_that_names_the_values(project: Project) -> None:
+    with_unknown_names(project, UNKNOWN[0])
+    result = project.run("--fairness")
+    result.assert_outcomes(passed=2)
+    text = "3 of 30 rows have an unknown value in the column 'name' ('Kin' 2, 'Mo' 1; first: line 29) and are left out."
+    assert says(result, f"gifts: {text} Correct the unknown values, or name them under `responses.ignore`")
+
+
+def test_over_10_percent_of_unknown_groups_prevent_a_pass(project: Project) -> None:
+    with_unknown_names(project, UNKNOWN[1] + ",A vase.\n")
+    items = project.report()["items"]
+    assert {item["verdict"] for item in items} == {"inconclusive"}
+    assert "5 of 32 rows have no value, or an unknown value, in the column 'name' ('Kin' 3" in items[0]["reason"]
+    assert "Fill in the empty cells. Correct the unknown values" in items[0]["reason"]
+
+
+@pytest.mark.parametrize("ignore", [", ignore: [kin, Mo]", ", ignore: ['*']"])
+def test_ignored_groups_are_left_out_without_a_note(project: Project, ignore: str) -> None:
+    with_unknown_names(project, UNKNOWN[1], ignore)
+    report = project.report()
+    assert {item["verdict"] for item in report["items"]} == {"pass"}
+    assert [note for note in report["notes"] if note["kind"] == "rows-without-group"] == []
+
+
+def test_a_misspelt_group_beside_ignored_groups_is_counted(project: Project) -> None:
+    with_unknown_names(project, UNKNOWN[0], ", ignore: [Mo]")
+    (note,) = [note for note in project.report()["notes"] if note["kind"] == "rows-without-group"]
+    assert "2 of 29 rows have an unknown value in the column 'name' ('Kin' 2; first: line 29)" in note["text"]
+
+
+def test_groups_that_the_command_measure_does_not_compare_are_no_mistakes(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.path)
+    project.write("data.csv", THINGS_TABLE)
+    command = ["measure", "data.csv", "--group", "name", "--unmarked", "Alex", "--text", "text", "--audit", "refusals"]
+    assert main([*command, "--marked", "Kim"]) == 0
+    assert "left out" not in capsys.readouterr().out
 
 
 def test_the_count_does_not_come_from_an_earlier_run_with_the_same_answers(project: Project) -> None:

@@ -66,7 +66,7 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
             if number is None or version is None:
                 return None
             if str(number) not in self.probe.pairs:
-                self._leave_out(row, [self.columns["line"]])
+                self._leave_out(row, [self.columns["line"]], of_group=False)
                 return None
             return self.probe.labels_of_line(str(number), version)
         names, item = self._item(row, written)
@@ -88,7 +88,7 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
         if self._items:
             item = self._items.get(fields.folded(written["item"]))
             if item is None:
-                self._leave_out(row, [self.columns["item"]])
+                self._leave_out(row, [self.columns["item"]], of_group=False)
                 return None, ""
             asked = self.probe.sentences[item]
             return (asked.masculine, asked.feminine), item

@@ -43,7 +43,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
             if values:
                 by_record.setdefault((record, *self._strata(row).values()), []).append((row, values))
             else:
-                self._leave_out(row, [self.columns[name] for name in self._values])
+                self._leave_out(row, [self.columns[name] for name in self._values], of_group=True)
         found = [answer for name, own in by_record.items() for answer in self._of_record(name[0], own)]
         self.draws.raise_errors()
         self._require_values()

@@ -71,6 +71,6 @@ class GenerationReader(TextReader[GenerationProbe]):
                 written = value
             labels[name] = written.strip()
         if unknown:
-            self._leave_out(row, unknown)
+            self._leave_out(row, unknown, of_group=True)
             return None
         return labels

@@ -15,6 +15,15 @@ from pytest_fairness.probes.field_types import shown
 from pytest_fairness.probes.table import Row
 from pytest_fairness.records import Answer, RowsWithoutGroup
 
+SHOWN_VALUES = 5
+"""Largest number of unknown values that a message names."""
+LONGEST_VALUE = 100
+"""Largest number of characters of an unknown value that are compared and shown."""
+MOST_VALUES = 1000
+"""Largest number of different unknown values that are counted one by one."""
+OTHERS = ""
+"""Key for all further unknown values."""
+
 ProbeT = TypeVar("ProbeT", bound=Probe)
 
 
@@ -55,6 +64,8 @@ class Reader(ABC, Generic[ProbeT]):
         self.draws = Draws(self.name, self.columns.get("trial"), self.cure)
         self._empty: Counter[tuple[str, ...]] = Counter()
         self._first_empty: Row | None = None
+        self._unknown: Counter[str] = Counter()
+        self._ignored = {*map(fields.folded, responses.ignore)}
         self._of_other_probes = 0
 
     @abstractmethod
@@ -67,25 +78,45 @@ class Reader(ABC, Generic[ProbeT]):
 
     @property
     def without_group(self) -> RowsWithoutGroup | None:
-        """Rows that `answers` left out because their field for the group is empty; `None` if there are no such rows."""
+        """Rows that `answers` left out because they name no group of the probe; `None` if there are no such rows."""
         if self._first_empty is None:
             return None
         columns = dict.fromkeys(column for own in self._empty for column in own)
         of = self.content.count - self._of_other_probes
         file = self._first_empty.file if len(self.content.columns) > 1 else ""
-        return RowsWithoutGroup(self._empty.total(), of, tuple(columns), self._first_empty.line, file)
+        return RowsWithoutGroup(
+            self._empty.total(),
+            of,
+            tuple(columns),
+            self._first_empty.line,
+            file,
+            self._unknown.total(),
+            {name: count for name, count in self._unknown.most_common(SHOWN_VALUES) if name != OTHERS},
+        )
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows of all files, with the fields of the probe's columns."""
         return self.content.rows({*self.columns.values(), *self.responses.strata})
 
-    def _leave_out(self, row: Row, columns: Collection[str]) -> None:
-        """Count a row that is left out: as a row without group if these columns are empty, else as of another probe."""
-        if all(fields.is_empty(row.fields.get(column)) for column in columns):
-            self._empty[tuple(columns)] += 1
-            self._first_empty = self._first_empty or row
-        else:
+    def _leave_out(self, row: Row, columns: Collection[str], *, of_group: bool) -> None:
+        """Count a row that is left out: as a row without group of the probe, or as a row of another probe.
+
+        Args:
+            row: the row.
+            columns: columns that are empty, or hold values that the probe does not have.
+            of_group: whether a value in these columns names a group, so that an unknown value may be a misspelt group.
+                If not, a row with a value is a row of another probe.
+        """
+        written = [row.fields.get(column) for column in columns]
+        values = [fields.text(value).strip()[:LONGEST_VALUE] for value in written if not fields.is_empty(value)]
+        if values and (not of_group or self._ignored & {"*", *map(fields.folded, values)}):
             self._of_other_probes += 1
+            return
+        self._empty[tuple(columns)] += 1
+        self._first_empty = self._first_empty or row
+        if values:
+            known = values[0] in self._unknown or len(self._unknown) < MOST_VALUES
+            self._unknown[values[0] if known else OTHERS] += 1
 
     @abstractmethod
     def _columns(self) -> dict[str, str]:

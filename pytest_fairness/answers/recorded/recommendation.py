@@ -114,9 +114,8 @@ class RecommendationReader(Reader[RecommendationProbe]):
                 entity is not None or not self._entities,
             ]
             names = ("attribute", "value", "entity")
-            self._leave_out(
-                row, [self.columns[name] for name, is_known in zip(names, known, strict=True) if not is_known]
-            )
+            unknown = [name for name, is_known in zip(names, known, strict=True) if not is_known]
+            self._leave_out(row, [self.columns[name] for name in unknown], of_group=unknown == ["value"])
             return None
         domain = (
             as_line(row.fields.get(self.columns["domain"])) if "domain" in self.columns else entity and entity.domain

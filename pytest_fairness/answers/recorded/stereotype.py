@@ -50,7 +50,7 @@ class StereotypeReader(TextReader[StereotypeProbe]):
         found = self._known.get((case, group)) or self._known.get((case, ""))
         if found is None:
             is_known = any(case == name for name, _ in self._known)
-            self._leave_out(row, [self.columns["group" if is_known else "case"]])
+            self._leave_out(row, [self.columns["group" if is_known else "case"]], of_group=is_known)
             return None
         return found | {name: as_line(row.fields[name]) for name in self.responses.strata}
 

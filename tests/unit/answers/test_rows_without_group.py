@@ -1,4 +1,4 @@
-"""Rows whose group is empty are counted apart from rows of other probes, in the answer files of every kind."""
+"""Rows whose group is empty or unknown are counted apart from rows of other probes, in answer files of every kind."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ responses: {file: FILE}
 audits: {regard: }
 """
 TEXT = "A chair."
-ROWS: dict[str, tuple[str, list[dict[str, object]], dict[str, object], dict[str, object], tuple[str, ...]]] = {
-    # The probe, its rows, changes that leave a row without a group, changes to the group of another probe, columns.
+ROWS: dict[str, tuple[str, list[dict[str, object]], dict[str, object], dict[str, object] | None, tuple[str, ...]]] = {
+    # The probe, its rows, changes that leave a row without a group, changes to a row of another probe (if there can be
+    # such rows), columns.
     "generation": (
         GENERATION,
         [
@@ -55,7 +56,7 @@ ROWS: dict[str, tuple[str, list[dict[str, object]], dict[str, object], dict[str,
             for gender in ("man", "woman")
         ],
         {"gender": " "},
-        {"gender": "", "origin": "Asian"},
+        None,
         ("gender",),
     ),
     "generation, null": (
@@ -66,7 +67,7 @@ ROWS: dict[str, tuple[str, list[dict[str, object]], dict[str, object], dict[str,
             for gender in ("man", "woman")
         ],
         {"gender": None, "origin": None},
-        {"origin": "Asian"},
+        None,
         ("origin", "gender"),
     ),
     "recommendation": (
@@ -90,14 +91,14 @@ ROWS: dict[str, tuple[str, list[dict[str, object]], dict[str, object], dict[str,
         COUNTERFACTUAL,
         [{"id": 1, "sex": "Male", "answer": "Yes."}, {"id": 1, "sex": "Female", "answer": "Yes."}],
         {"sex": ""},
-        {"sex": "Other"},
+        None,
         ("sex",),
     ),
     "stereotype, no group": (
         STEREOTYPE,
         [{"case": "bus", "group": group, "text": TEXT} for group in ("women", "men")],
         {"group": ""},
-        {"group": "children"},
+        None,
         ("group",),
     ),
     "stereotype, no case": (
@@ -122,11 +123,34 @@ def test_rows_without_a_group_are_counted(tmp_path: Path, name: str) -> None:
         return len(reader.answers()), reader.without_group
 
     assert read([]) == (len(rows), None)
-    assert read([other]) == (len(rows), None)
-    used, left_out = read([other, empty, empty])
+    others = [] if other is None else [other]
+    assert read([*others]) == (len(rows), None)
+    used, left_out = read([*others, empty, empty])
     assert used == len(rows)
     assert str(left_out) == (
         f"2 of {len(rows) + 2} rows have no value in the column{'s' if len(columns) > 1 else ''} "
-        f"{' or '.join(map(repr, columns))} (first: line 2) and are left out"
+        f"{' or '.join(map(repr, columns))} (first: line {2 if others else 1}) and are left out"
     )
     assert str(read([empty])[1]).startswith(f"1 of {len(rows) + 1} rows has no value in the column")
+
+
+UNKNOWN: dict[str, tuple[str, dict[str, object], str]] = {
+    "generation": ("generation", {"origin": "Blak", "gender": ""}, "Blak"),
+    "recommendation": ("recommendation", {"value": "yuong"}, "yuong"),
+    "counterfactual": ("counterfactual", {"sex": "Femal"}, "Femal"),
+    "stereotype": ("stereotype, no group", {"group": "womn"}, "womn"),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_rows_of_an_unknown_group_are_counted_unless_the_probe_ignores_the_group(tmp_path: Path, name: str) -> None:
+    kind, change, value = UNKNOWN[name]
+    text, rows, *_ = ROWS[kind]
+    lines = [{**rows[0], **change}, *rows]
+    (tmp_path / "said.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    for ignore, count in (("", {value: 1}), (f", ignore: [other, {value.upper()}]", None), (", ignore: ['*']", None)):
+        written = text.replace("FILE", f"said.jsonl{ignore}")
+        reader = kinds.reader(parse(written.encode(), tmp_path / "p.yaml", kinds.schemas(), root=tmp_path))
+        assert len(reader.answers()) == len(rows)
+        found = reader.without_group
+        assert (None if found is None else found.values) == count
