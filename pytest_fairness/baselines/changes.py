@@ -140,7 +140,7 @@ class ItemChange:
         """Return the words, groups or records whose contributions to the value grew.
 
         The list is empty if the value's change may be due to chance. A change of a value without a standard error, such
-        as a number of significant words, does not count as chance.
+        as a number of significant words, does not count as due to chance.
         """
         found = self._changed_contributions() if self.half_width is None else self.changed_contributions
         return [name for name, was, now in found if abs(now or 0.0) > abs(was or 0.0)]

@@ -45,7 +45,10 @@ class LiteLLMTarget:
         self._base_url = settings.target_options.get(BASE_URL)
         self._key_variable = settings.target_options.get(API_KEY_ENV)
         if self._base_url is not None and not is_web_address(self._base_url):
-            raise TargetError(f"{self.name}: the value of {BASE_URL}=… of the target is not an address.")
+            raise TargetError(
+                f"{self.name}: the value of {BASE_URL}=… of the target is not an address; write it like "
+                "http://localhost:8000/v1."
+            )
         at = f" at {public_url(self._base_url)}" if self._base_url else ""
         self.identity = versioned(f"{self.name}{at}", settings.target_version)
         self._litellm: ModuleType | None = None
@@ -120,7 +123,9 @@ class LiteLLMTarget:
                 # The provider's message is left out, because it may quote the key.
                 return TargetError(f"{self.name}: the provider rejects the key. Check {self._errors.where}.")
             case kinds.NotFoundError():
-                return TargetError(f"{self.name}: the provider knows no model {self._model!r}: {said}")
+                return TargetError(
+                    f"{self.name}: the provider knows no model {self._model!r}: {said}. Check --fairness-target."
+                )
             case kinds.UnsupportedParamsError():
                 return TargetError(f"{self.name}: {said}. Remove the parameter from `sampling` in the probe.")
         status = getattr(error, "status_code", None)

@@ -114,7 +114,7 @@ def _make(spec: str, settings: RunSettings) -> Target:
 
 
 def _split_options(rest: str) -> tuple[str, dict[str, str]]:
-    """Return the name of a model, and the options that follow it; of equal options, the last one counts."""
+    """Return the name of a model, and the options that follow it; if an option is repeated, the last one counts."""
     options: dict[str, str] = {}
     while (found := _OPTION.search(rest)) is not None:
         options.setdefault(found[1], found[2])

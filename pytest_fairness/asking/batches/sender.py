@@ -112,9 +112,10 @@ class BatchSender:
             )
 
     def _choose(self, requests: Iterable[Request]) -> int:
-        """Write the requests that are neither answered, claimed nor in a batch to the store, in new batches; return 0.
+        """Write new batches of the open requests to the store; return the number of requests that stay without a batch.
 
-        With `batch_collect`, write no batches, and return the number of these requests.
+        A request is open if it is neither answered, claimed nor in a batch. With `batch_collect`, no batch is written,
+        so that all open requests stay without a batch; otherwise the result is 0.
         """
         chosen: dict[str, Request] = {}
         size = unsubmitted = 0

@@ -35,7 +35,7 @@ class ItemAnswers:
         self._targets, self._engines = targets, engines
         self._read_of: tuple[Probe, Target] | None = None
         self._read_answers: dict[int, tuple[Prompt, Answer]] = {}
-        """By the identity of a prompt of `_read_of`'s probe, the prompt and its answer."""
+        """Prompts of the probe in `_read_of` with their answers, by the identity of the prompt."""
         self._recorded: tuple[Probe, list[Answer], RowsWithoutGroup | None] | None = None
         self._last: tuple[ProbeItem, Target, list[Answer]] | None = None
 

@@ -116,7 +116,7 @@ class ProbeItem(AuditItem[Any]):
         return self.own(RECENT.of(self.probe, self.draws))
 
     def own(self, labelled: Iterable[LabelledT]) -> Iterator[LabelledT]:
-        """Yield those prompts, answers or rows of a baseline that the item uses."""
+        """Yield the prompts (or answers, or rows of a baseline) that the item uses."""
         last: Mapping[str, str] | None = None
         used = False
         for each in labelled:

@@ -1,1 +1,1 @@
-"""Targets `openai:MODEL`."""
+"""Targets `openai:MODEL`, and models of other services with OpenAI's chat completions API."""

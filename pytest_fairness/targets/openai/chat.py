@@ -32,7 +32,7 @@ CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
 ACCOUNT_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 """Headers that say which account of OpenAI is charged, and the environment variables that set them."""
 NO_KEY = "none"
-"""Key of a client without a key; it is not sent."""
+"""Placeholder for the key of a client that has none; the placeholder is not sent."""
 NEW_LIMIT_NAME = "max_completion_tokens"
 """Name of `max_tokens` for newer models of OpenAI, which reject the old name. Other servers know only the old name."""
 

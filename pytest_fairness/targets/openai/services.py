@@ -24,13 +24,13 @@ class Service:
     Attributes:
         prefix: prefix of the names of its targets, such as `openai`.
         base_url: default address; an empty text if the user must set the address.
-        url_variable: environment variable of another address; for OpenAI, the option that sets it.
+        url_variable: environment variable that sets another address; for OpenAI, the option that does so.
         example: example of an address, for messages.
         key_variables: environment variables of the key; the first one that is set is used.
         key_header: header that carries the key; `None` for `Authorization: Bearer`.
-        token_variables: those of `key_variables` whose value is always sent as `Authorization: Bearer`.
-        needs_key: whether the service needs a key; only at the default address, if there is one.
-        complete: function that returns the complete address for an address that the user set and the model's name.
+        token_variables: the `key_variables` whose value is always sent as `Authorization: Bearer`.
+        needs_key: whether the service needs a key; a service with a default address needs none at another address.
+        complete: function from the address that the user set, and the model's name, to the complete address.
     """
 
     prefix: str

@@ -132,5 +132,5 @@ def _reason(error: Exception) -> str:
 
 
 def _url(url: httpx.URL) -> URL:
-    """Return an address for aiohttp, without the login, which httpx2 sends in a header."""
+    """Return an address for aiohttp, without the login, which the HTTP client sends in a header."""
     return URL(f"{url.scheme}://{url.netloc.decode('ascii')}{url.raw_path.decode('ascii')}", encoded=True)
