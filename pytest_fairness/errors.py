@@ -124,6 +124,14 @@ class BaselineStale(FairnessError):
         self.parts = tuple(parts)
 
 
+def on_one_line(error: BaseException) -> str:
+    """Return the message of an error on one line; the problems of a `ProbeError` are numbered if there are several."""
+    problems = [" ".join(line.split()) for line in str(error).splitlines() if line.strip()]
+    if isinstance(error, ProbeError) and len(problems) > 1:
+        problems = [f"({number}) {problem}" for number, problem in enumerate(problems, start=1)]
+    return " ".join(problems)
+
+
 def short_message(message: str) -> str:
     """Return the first line of a request's error message, shortened and without the number of attempts."""
     line = next(iter(_ATTEMPTS.sub("", message).strip().splitlines()), "").strip().removesuffix(".")

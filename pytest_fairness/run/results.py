@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from pytest_fairness.baselines.verdicts import NAMED_CONTRIBUTORS, BaselineEntry, decide, tolerance_of
-from pytest_fairness.errors import FairnessError, NotMeasurable
+from pytest_fairness.errors import FairnessError, NotMeasurable, on_one_line
 from pytest_fairness.probes.field_types import texts
 from pytest_fairness.records import ItemResult, Size, Verdict, VerdictName
 from pytest_fairness.run.comparing.baseline_comparer import BaselineComparison
@@ -137,7 +137,7 @@ def _size(measured: ItemMeasurement) -> int | None:
 def error_result(item: ProbeItem, error: BaseException, nodeid: str) -> ItemResult:
     """Return the result of an item that could not be measured."""
     name = VerdictName.NOT_MEASURABLE if isinstance(error, NotMeasurable) else VerdictName.ERROR
-    reason = " ".join((str(error) if isinstance(error, FairnessError) else f"{type(error).__name__}: {error}").split())
+    reason = on_one_line(error) if isinstance(error, FairnessError) else f"{type(error).__name__}: {on_one_line(error)}"
     return _unmeasured(item, nodeid, Verdict(name, f"{item.id}: {reason}"))
 
 

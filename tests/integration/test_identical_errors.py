@@ -68,3 +68,17 @@ def test_different_errors_are_all_shown(project: Project) -> None:
     result = project.run("--fairness")
     result.assert_outcomes(errors=4)
     assert sum(line.startswith("ERROR probes/") for line in result.outlines[-8:]) == 2
+
+
+def test_several_errors_of_an_answer_file_are_numbered_and_name_the_file_as_target(project: Project) -> None:
+    project.probe(text=PROBE.replace("prompt: What would you recommend to {name}?", "responses: {file: data.csv}"))
+    text = (project.path / "probes/gifts.yaml").read_text("utf-8").replace("trials: 10\n", "")
+    project.probe(text=text)
+    project.write("probes/data.csv", "who,said\nAlex,A lamp.\n")
+    result = project.run("--fairness", "--fairness-report", "report.json", target="openai:my-model")
+    report = project.read("report.json")
+    assert report["target"] == "data.csv"
+    reason = report["items"][0]["reason"]
+    assert "(1) probes/data.csv:1: no column 'name'" in reason
+    assert " (2) probes/data.csv:1: no column 'text'" in reason
+    assert "my-model" not in result.stdout.str()

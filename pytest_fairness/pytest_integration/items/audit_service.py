@@ -123,7 +123,9 @@ class AuditService:
         """Attach the result of a probe item that could not be measured."""
         probe_item = probe_item_of(item)
         if probe_item is not None:
-            attach_result(item, error_result(probe_item, error, item.nodeid), probe_item, None, siblings=siblings)
+            recorded = probe_item.probe.responses
+            file = None if recorded is None else recorded.file.name
+            attach_result(item, error_result(probe_item, error, item.nodeid), probe_item, file, siblings=siblings)
 
     def raise_on_failure(self, result: ItemResult) -> None:
         """Raise `Unfair` if the verdict fails the test.

@@ -13,6 +13,7 @@ import pytest
 from _pytest._code.code import ReprExceptionInfo, ReprFileLocation
 from _pytest.outcomes import Failed
 
+from pytest_fairness.errors import on_one_line
 from pytest_fairness.pytest_integration.items import junit
 from pytest_fairness.pytest_integration.items.item_targets import probe_item_of
 from pytest_fairness.records import ItemResult, Json, VerdictName
@@ -143,7 +144,7 @@ def record_expected_failures(report: pytest.TestReport, records: Iterable[dict[s
 def without_traceback(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> TerminalRepr:
     """Return the text of an error of this plugin without its traceback, which would show only the plugin's code."""
     error = excinfo.value
-    reason = error.finding if isinstance(error, Unfair) else " ".join(str(error).split())
+    reason = error.finding if isinstance(error, Unfair) else on_one_line(error)
     path, line, _ = item.location
     return ReprExceptionInfo(
         reprtraceback=excinfo.getrepr(style="value", chain=False).reprtraceback,
