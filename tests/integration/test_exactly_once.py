@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
 import sys
+from multiprocessing.process import BaseProcess
 
 import pytest
 
 from pytest_fairness.asking.store.store import Store
 from pytest_fairness.asking.timing import DEFAULT_TIMING
 from tests.support.asking import processes_in, wait_until
-from tests.support.projects import PLUGINS, PROBE, Project
+from tests.support.projects import PROBE, Project, send
 from tests.support.servers import ChatServer, Reply
 
 SHARED = [PROBE.replace("[Kim, Lou]", names) for names in ("[Kim]", "[Kim, Lou]", "[Lou, Sam]", "[Kim, Sam]")]
@@ -20,21 +19,9 @@ SHARED = [PROBE.replace("[Kim, Lou]", names) for names in ("[Kim]", "[Kim, Lou]"
 DISTINCT = 40
 
 
-def command(server: ChatServer, *arguments: str) -> list[str]:
-    asked = ["--fairness", "--fairness-target", "openai:tiny", "--fairness-base-url", server.url]
-    return [sys.executable, "-m", "pytest", *PLUGINS, "-p", "no:cacheprovider", *asked, *arguments]
-
-
-def start(project: Project, server: ChatServer, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        command(server, *arguments),
-        cwd=project.path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=dict(os.environ),
-        start_new_session=True,
-    )
+def start(project: Project, server: ChatServer, *arguments: str) -> BaseProcess:
+    asked = ("--fairness", "--fairness-target", "openai:tiny", "--fairness-base-url", server.url)
+    return project.start(*asked, *arguments)
 
 
 def write_shared(project: Project) -> None:
@@ -54,8 +41,9 @@ def test_two_runs_at_once_of_four_probes_that_share_prompts(project: Project) ->
     write_shared(project)
     with ChatServer(delay=0.1) as server:
         runs = [start(project, server, "--fairness-concurrency", "5", "-n", workers) for workers in ("2", "0")]
-        output = [run.communicate(timeout=180)[0] for run in runs]
-        assert [run.returncode for run in runs] == [0, 0], output
+        for run in runs:
+            run.join(180)
+        assert [run.exitcode for run in runs] == [0, 0], project.output()
         assert server.count == DISTINCT
         assert set(questions(server).values()) == {10}
         assert server.most_in_flight <= 5
@@ -70,15 +58,15 @@ def test_workers_stop_with_the_process_that_the_user_started(project: Project, e
         run = start(project, server, "--fairness-concurrency", "4", "--fairness-report", "report.json", "-n", "2")
         wait_until(lambda: server.count >= 8, 100)
         # The controller alone, not its group.
-        run.send_signal(end)
+        send(run, end)
         stopped_at = server.count
-        output, _ = run.communicate(timeout=60)
+        run.join(60)
         wait_until(lambda: not processes_in(project.path), 60)
         assert server.count <= stopped_at + 2 * 4, "one round may still go out, and no more"
         with Store(project.path / ".fairness" / "responses.sqlite") as store:
             assert len(list(store.all_recorded())) >= stopped_at - 4, "what had come is recorded"
         if end == signal.SIGINT:
-            assert run.returncode == pytest.ExitCode.INTERRUPTED, output
+            assert run.exitcode == pytest.ExitCode.INTERRUPTED, project.output()
             requests = project.read("report.json")["requests"]
             assert (requests["planned"], requests["reused"]) == (600, 0)
             assert stopped_at - 4 <= requests["sent"] <= server.count
@@ -101,6 +89,6 @@ def test_a_worker_that_is_done_waits_for_what_others_need(project: Project) -> N
         lambda messages, _: Reply(delay=longer_than_the_grace if "Sam" in str(messages) else 0.0)
     ) as server:
         run = start(project, server, "-n", "2", "--fairness-concurrency", "40")
-        output, _ = run.communicate(timeout=100)
-        assert run.returncode == 0, output
-        assert server.count == 4 * 10, output
+        run.join(100)
+        assert run.exitcode == 0, project.output()
+        assert server.count == 4 * 10

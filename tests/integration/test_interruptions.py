@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -13,11 +11,10 @@ import time
 import pytest
 
 from tests.support.asking import processes_in, wait_until
-from tests.support.projects import PLUGINS, PROBE, Project, says
+from tests.support.projects import PROBE, Project, says, send
 from tests.support.servers import ChatServer, fair_answer
 
 MANY = PROBE.replace("trials: 10", "trials: 100")
-PYTEST = [sys.executable, "-m", "pytest", *PLUGINS, "--fairness"]
 
 
 def test_a_timeout_covers_the_waiting_and_what_came_stays_recorded(project: Project) -> None:
@@ -25,16 +22,18 @@ def test_a_timeout_covers_the_waiting_and_what_came_stays_recorded(project: Proj
     project.probe(text=MANY.replace("[Kim, Lou]", "[Kim]"))
     arguments = ("--fairness-base-url",)
     with ChatServer(delay=0.1) as server:
-        result = project.run("--fairness", "--timeout", "1", *arguments, server.url, target="openai:tiny")
+        result = project.run(
+            "--fairness", "-p", "timeout", "--timeout", "1", *arguments, server.url, target="openai:tiny"
+        )
         result.assert_outcomes(errors=1)
         assert says(result, "Timeout (>1.0s)")
         assert not says(result, "pluggy/_manager.py"), "an item of a probe shows no traceback through pytest"
         first = server.count
         assert 0 < first < 200
         server.delay = 0
-        project.run("--fairness", "--timeout", "60", *arguments, server.url, target="openai:tiny").assert_outcomes(
-            passed=1
-        )
+        project.run(
+            "--fairness", "-p", "timeout", "--timeout", "60", *arguments, server.url, target="openai:tiny"
+        ).assert_outcomes(passed=1)
         assert server.count == 200, "only what was missing is asked"
 
 
@@ -67,16 +66,13 @@ def test_an_item_does_not_wait_for_the_answers_of_others(project: Project) -> No
 def test_ctrl_c_stops_what_is_queued(project: Project) -> None:
     project.probe(text=MANY)
     with ChatServer(delay=0.2) as server:
-        command = [*PYTEST, "--fairness-target", "openai:tiny", "--fairness-base-url", server.url]
-        command += ["--fairness-concurrency", "4"]
-        process = subprocess.Popen(
-            command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ)
-        )
+        asked = ("--fairness-target", "openai:tiny", "--fairness-base-url", server.url)
+        process = project.start("--fairness", *asked, "--fairness-concurrency", "4")
         wait_until(lambda: server.count >= 8, 60)
-        process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=30)
-        assert process.returncode == pytest.ExitCode.INTERRUPTED, output
-        assert "KeyboardInterrupt" in output
+        send(process, signal.SIGINT)
+        process.join(30)
+        assert process.exitcode == pytest.ExitCode.INTERRUPTED, project.output()
+        assert "KeyboardInterrupt" in project.output()
         assert server.count < 60
         server.delay = 0
         project.run("--fairness", "--fairness-base-url", server.url, target="openai:tiny").assert_outcomes(passed=2)
@@ -109,22 +105,15 @@ def test_sigterm_ends_a_run_as_ctrl_c_does(project: Project, workers: tuple[str,
     many = MANY.replace("would you recommend", "might you give")
     project.probe("probes/many.yaml", many)
     with ChatServer(delay=0.5) as server:
-        command = [*PYTEST, "--fairness-base-url", server.url]
-        command += ["--fairness-target", "openai:tiny", "--fairness-concurrency", "6", *workers]
-        command += ["--fairness-report", "report.json", "-v"]
-        process = subprocess.Popen(
-            command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ)
-        )
-        assert process.stdout is not None
-        output = ""
-        while "PASSED" not in output and (line := process.stdout.readline()):
-            output += line
+        asked = ("--fairness-target", "openai:tiny", "--fairness-base-url", server.url, "--fairness-concurrency", "6")
+        process = project.start("--fairness", *asked, *workers, "--fairness-report", "report.json", "-v")
+        wait_until(lambda: "PASSED" in project.output(), 60)
         for _ in range(3):  # parents that pass on what they got themselves send it again
-            process.send_signal(signal.SIGTERM)
+            send(process, signal.SIGTERM)
             time.sleep(0.1)
-        rest, _ = process.communicate(timeout=60)
-        output += rest
-        assert process.returncode == pytest.ExitCode.INTERRUPTED, output
+        process.join(60)
+        output = project.output()
+        assert process.exitcode == pytest.ExitCode.INTERRUPTED, output
         stopped_at = server.count
         assert stopped_at < 330
         lines = re.findall(r"^([\d,]+) answers recorded; run again to continue\.$", output, re.MULTILINE)
@@ -152,13 +141,12 @@ def test_what_the_next_run_does_not_take_is_not_promised(project: Project, worke
         "    time.sleep(0.2)\n"
         "    return 'A lamp.'\n",
     )
-    command = [*PYTEST, "--fairness-target", "python:app:slow", *workers]
-    process = subprocess.Popen(command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = project.start("--fairness", "--fairness-target", "python:app:slow", *workers)
     begun = project.write("begun.txt", "")
     wait_until(lambda: begun.stat().st_size > 40, 60)
-    process.send_signal(signal.SIGTERM)
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == pytest.ExitCode.INTERRUPTED, output
-    said = " ".join(output.split())
+    send(process, signal.SIGTERM)
+    process.join(60)
+    assert process.exitcode == pytest.ExitCode.INTERRUPTED, project.output()
+    said = " ".join(project.output().split())
     assert re.search(r"[\d,]+ answers recorded; the next run requests them again, because the target's code may", said)
     assert "run again to continue" not in said

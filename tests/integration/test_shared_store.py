@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +11,21 @@ import pytest
 
 from pytest_fairness.__main__ import main
 from pytest_fairness.option_types import DatabaseUrl
-from tests.support.projects import PLUGINS, Project, shows
+from tests.support.projects import Project, shows
 from tests.support.servers import ChatServer
 
 KIM_AND_LOU = 30
 """Requests of `PROBE`."""
 
 
-def machine(project: Project, name: str, server: ChatServer, *arguments: str) -> subprocess.Popen[str]:
+def machine(project: Project, name: str, server: ChatServer, *arguments: str) -> BaseProcess:
     """Start the project's run on a machine of its own: a copy of the folder, another host name."""
     folder = project.path.with_name(f"{project.path.name}-{name}")
     shutil.copytree(project.path, folder)
     (folder / "conftest.py").write_text(f"import platform\nplatform.node = lambda: {name!r}\n", "utf-8")
     asked = ["--fairness", "--fairness-target", "openai:tiny", "--fairness-base-url", server.url]
     report = ["--fairness-report", "report.json"]
-    return subprocess.Popen(
-        [sys.executable, "-m", "pytest", *PLUGINS, *asked, *report, *arguments],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=dict(os.environ),
-    )
+    return project.start(*asked, *report, *arguments, folder=folder)
 
 
 def judged(report: dict[str, Any]) -> list[tuple[Any, ...]]:
@@ -47,8 +38,9 @@ def test_machines_share_requests_and_come_to_the_same_verdicts(project: Project,
     project.probe()
     with ChatServer(delay=0.05) as server:
         runs = [machine(project, name, server, *more) for name, more in (("one", ("-n", "2")), ("two", ()))]
-        output = [run.communicate(timeout=150)[0] for run in runs]
-        assert [run.returncode for run in runs] == [0, 0], output
+        for run in runs:
+            run.join(150)
+        assert [run.exitcode for run in runs] == [0, 0]
         assert server.count == KIM_AND_LOU
         one, two = (project.read(f"../{project.path.name}-{name}/report.json") for name in ("one", "two"))
         assert judged(one) == judged(two)
@@ -65,10 +57,11 @@ def test_machines_of_a_named_run_share_its_budget(project: Project, database_url
     with ChatServer(delay=0.05) as server:
         named = ("--fairness-run-name", "pipeline 7", "--fairness-max-requests", "20")
         runs = [machine(project, name, server, *named) for name in ("one", "two")]
-        output = [run.communicate(timeout=150)[0] for run in runs]
-        assert [run.returncode for run in runs] == [1, 1], output
+        for run in runs:
+            run.join(150)
+        assert [run.exitcode for run in runs] == [1, 1]
         assert server.count == 20
-        machine(project, "three", server, *named).communicate(timeout=100)
+        machine(project, "three", server, *named).join(100)
         assert server.count == 20, "the budget of the run is spent"
 
 

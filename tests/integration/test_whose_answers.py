@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from pytest_fairness.asking.store.store import Store
 from tests.support.asking import wait_until
-from tests.support.projects import KIM, LOU, PLUGINS, Project
+from tests.support.projects import KIM, LOU, Project
 from tests.support.servers import ChatServer
 
 SLOW = """
@@ -41,17 +38,6 @@ def answer(prompt):
 """
 
 
-def start(project: Project, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "pytest", *PLUGINS, "-p", "no:cacheprovider", "--fairness", *arguments],
-        cwd=project.path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=dict(os.environ),
-    )
-
-
 def store_of(project: Project) -> Path:
     return project.path / ".fairness" / "responses.sqlite"
 
@@ -68,7 +54,7 @@ def test_a_run_beside_another_gets_none_of_its_answers(project: Project, workers
     project.probe()
     project.write("app.py", SLOW)
     target = ("--fairness-target", "python:app:answer")
-    earlier = start(project, *target, "-n", "0", "--fairness-concurrency", "3")
+    earlier = project.start("--fairness", *target, "-n", "0", "--fairness-concurrency", "3")
     wait_until(lambda: len(project.calls()) >= 12, 60)
     project.write("app.py", REFUSING)
     report = project.report("-n", workers, target="python:app:answer")
@@ -76,9 +62,9 @@ def test_a_run_beside_another_gets_none_of_its_answers(project: Project, workers
     requests = report["requests"]
     assert (requests["sent"], requests["reused"]) == (30, 0)
     project.write("over.txt", "")
-    output, _ = earlier.communicate(timeout=100)
-    assert earlier.returncode == 0, output
-    assert "2 passed" in output, "each has the answers of the code that it imported"
+    earlier.join(100)
+    assert earlier.exitcode == 0, project.output()
+    assert "2 passed" in project.output(), "each has the answers of the code that it imported"
     assert len(project.calls()) == 60
 
 
@@ -87,9 +73,10 @@ def test_two_runs_that_ask_afresh_share_nothing(project: Project) -> None:
     project.probe()
     with ChatServer(delay=0.3) as server:
         asked = ("--fairness-target", "openai:tiny", "--fairness-base-url", server.url, "--fairness-concurrency", "8")
-        runs = [start(project, *asked, "--fairness-fresh", "-n", workers) for workers in ("0", "2")]
-        output = [run.communicate(timeout=100)[0] for run in runs]
-        assert [run.returncode for run in runs] == [0, 0], output
+        runs = [project.start("--fairness", *asked, "--fairness-fresh", "-n", workers) for workers in ("0", "2")]
+        for run in runs:
+            run.join(100)
+        assert [run.exitcode for run in runs] == [0, 0], project.output()
         assert server.count == 60
         assert server.most_in_flight <= 8
         project.run("--fairness", *asked, target=None).assert_outcomes(passed=2)

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 import re
+import signal
 import subprocess
+import sys
+from contextlib import chdir
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +64,41 @@ KIM, LOU = "refusals[name=Kim]", "refusals[name=Lou]"
 
 
 # pytest before 8.4 can leave out the plugins of all packages only by an environment variable, which other tests see.
-_ALONE = ("--disable-plugin-autoload",) if pytest.version_tuple >= (8, 4) else ("-p", "no:randomly")
-PLUGINS = (*_ALONE, "-p", "fairness", "-p", "xdist", "-p", "timeout")
-"""The plugins of a run inside a test, and of its workers: finding and loading those of all packages takes time in every
-run. The commands of the documentation run with all installed plugins."""
+_ALONE = ("--disable-plugin-autoload", "-p", "pytest_fairness.plugin", "-p", "xdist.plugin")
+_ALL = ("-p", "no:randomly")
+PLUGINS = (
+    *(_ALONE if pytest.version_tuple >= (8, 4) else _ALL),
+    *("-p", "no:unraisableexception", "-p", "no:threadexception"),
+)
+"""The plugins of a run inside a test, and of its workers.
+
+Each run would otherwise read the entry points of all packages, which it also does for the name of an entry point, and
+collect garbage at its end. The commands of the documentation run with all installed plugins.
+"""
+
+
+PROCESSES = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
+PROCESSES.set_forkserver_preload(
+    [
+        "pytest_fairness.pytest_integration.session",
+        "pytest_fairness.audits.text.refusals",
+        "pytest_fairness.targets.openai.target",
+        "pytest_fairness.targets.anthropic.target",
+    ]
+)
+"""Makes the processes of `Project.start`: importing these modules takes most of the time of a short run."""
+
+
+def _pytest(folder: Path, environment: dict[str, str], arguments: tuple[str, ...]) -> None:
+    """Run pytest as `python -m pytest` would in a folder; append its output to `output.txt`."""
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path.insert(0, str(folder))
+    with (folder / "output.txt").open("ab") as output:
+        os.dup2(output.fileno(), 1)
+        os.dup2(output.fileno(), 2)
+    raise SystemExit(pytest.main([*PLUGINS, "-p", "no:cacheprovider", *arguments]))
 
 
 class Project:
@@ -100,6 +137,19 @@ class Project:
         """Run pytest in a separate process, so that its imports and patches do not affect other tests."""
         named = [] if target is None else ["--fairness-target", target]
         return self._pytester.runpytest_subprocess(*PLUGINS, *named, *arguments, timeout=timeout)
+
+    def start(self, *arguments: str, folder: Path | None = None) -> BaseProcess:
+        """Start pytest in another process, in the project or a copy of it; the process must be joined."""
+        place = folder or self.path
+        (place / "output.txt").touch()
+        process = PROCESSES.Process(target=_pytest, args=(place, dict(os.environ), arguments))
+        with chdir(Path(__file__).parent):  # the server stays in the folder in which the first process is started
+            process.start()
+        return process
+
+    def output(self) -> str:
+        """Return the output of the processes that `start` started in the project."""
+        return (self.path / "output.txt").read_text("utf-8")
 
     def report(self, *arguments: str, **options: Any) -> dict[str, Any]:
         """Run the audits and return the JSON report."""
@@ -144,6 +194,12 @@ class Project:
         """Return the prompts that the application received, in order."""
         path = self.path / "calls.txt"
         return path.read_text("utf-8").splitlines() if path.exists() else []
+
+
+def send(process: BaseProcess, number: signal.Signals) -> None:
+    """Send a signal to a process that `Project.start` started."""
+    assert process.pid is not None
+    os.kill(process.pid, number)
 
 
 def ini(**settings: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
+from multiprocessing.process import BaseProcess
 from typing import cast
 
 import pytest
@@ -19,7 +19,7 @@ from pytest_fairness.targets import open_target
 from pytest_fairness.targets.batch_client import BatchTarget
 from tests.support.asking import wait_until
 from tests.support.batch_server import BatchServer, HeldBatch, HttpError, MessageBatchServer
-from tests.support.projects import PLUGINS, PROBE, Project, ini, says
+from tests.support.projects import PROBE, Project, ini, says, send
 
 REQUESTS = 30
 """Requests of `PROBE`."""
@@ -235,13 +235,13 @@ def test_a_killed_run_pays_nothing_twice(project: Project, server: BatchServer, 
     killed = start(project, server)
 
     def kill(at: str) -> None:
-        if at == step and killed.poll() is None:
+        if at == step and killed.is_alive():
             killed.kill()
-            killed.wait()
+            killed.join()
 
     setattr(server, when, kill)
-    killed.communicate(timeout=60)
-    assert killed.returncode == -signal.SIGKILL
+    killed.join(60)
+    assert killed.exitcode == -signal.SIGKILL
     run(project, server, "--fairness-batch").assert_outcomes(passed=2)
     require_once(project, server)
 
@@ -263,8 +263,8 @@ sender.BatchSender._record = recording
     project.write("conftest.py", CONFTEST + kill)
     project.probe()
     killed = start(project, server)
-    killed.communicate(timeout=60)
-    assert killed.returncode == -signal.SIGKILL
+    killed.join(60)
+    assert killed.exitcode == -signal.SIGKILL
     assert len(recorded(project)) == 14
     project.write("conftest.py", "")
     run(project, server, "--fairness-batch").assert_outcomes(passed=2)
@@ -279,13 +279,13 @@ def test_a_batch_of_another_program_is_not_taken_for_ours(project: Project, serv
     killed = start(project, server)
 
     def kill(at: str) -> None:
-        if at == "create" and killed.poll() is None:
+        if at == "create" and killed.is_alive():
             killed.kill()
-            killed.wait()
+            killed.join()
             raise HttpError(500, "not created")
 
     server.before = kill
-    killed.communicate(timeout=60)
+    killed.join(60)
     body = {"model": "tiny", "max_tokens": 10, "messages": [{"role": "user", "content": "Hello"}]}
     server.batches.append(HeldBatch(1, {f"other-{number}": body for number in range(REQUESTS)}))
     run(project, server, "--fairness-batch").assert_outcomes(passed=2)
@@ -322,19 +322,19 @@ def test_a_thousand_requests_and_a_kill_at_each_step(project: Project, server: B
     for step in steps:
         killed = start(project, server)
 
-        def kill(at: str, step: str = step, killed: subprocess.Popen[str] = killed) -> None:
-            if at == step and killed.poll() is None:
+        def kill(at: str, step: str = step, killed: BaseProcess = killed) -> None:
+            if at == step and killed.is_alive():
                 killed.kill()
-                killed.wait()
+                killed.join()
 
         server.after = kill
-        killed.communicate(timeout=120)
-        assert killed.returncode == -signal.SIGKILL
+        killed.join(120)
+        assert killed.exitcode == -signal.SIGKILL
     server.after = lambda _: None
     while_recording = start(project, server)
     wait_until(lambda: len(recorded(project)) > 200, 60)
     while_recording.kill()
-    while_recording.communicate(timeout=60)
+    while_recording.join(60)
     run(project, server, "--fairness-batch").assert_outcomes(passed=2)
     require_once(project, server)
     assert len(server.asked) == 3 * TRIALS
@@ -346,10 +346,12 @@ def test_an_interrupted_wait_says_how_to_go_on(project: Project, server: BatchSe
     server.polls = 1_000
     waiting = start(project, server)
     wait_until(lambda: server.steps["poll"] >= 2, 60)
-    waiting.send_signal(signal.SIGINT)
-    output, _ = waiting.communicate(timeout=60)
-    assert waiting.returncode == pytest.ExitCode.INTERRUPTED
-    assert "the provider continues to answer the batches. To wait for the answers, run" in " ".join(output.split())
+    send(waiting, signal.SIGINT)
+    waiting.join(60)
+    assert waiting.exitcode == pytest.ExitCode.INTERRUPTED
+    assert "the provider continues to answer the batches. To wait for the answers, run" in " ".join(
+        project.output().split()
+    )
     server.polls = server.batches[0].polls + 1
     run(project, server, "--fairness-batch-collect").assert_outcomes(passed=2)
     require_once(project, server)
@@ -358,7 +360,7 @@ def test_an_interrupted_wait_says_how_to_go_on(project: Project, server: BatchSe
 def test_time_limits_of_tests_do_not_end_the_wait(project: Project, server: BatchServer) -> None:
     project.probe()
     server.polls = 12
-    run(project, server, "--fairness-batch", "--timeout=1").assert_outcomes(passed=2)
+    run(project, server, "--fairness-batch", "-p", "timeout", "--timeout=1").assert_outcomes(passed=2)
     require_once(project, server)
 
 
@@ -453,13 +455,5 @@ def test_impossible_combinations(project: Project, arguments: list[str], text: s
     assert text in result.stderr.str()
 
 
-def start(project: Project, server: BatchServer, *arguments: str) -> subprocess.Popen[str]:
-    asked = ["--fairness", "--fairness-batch", "--fairness-target", target_of(server)]
-    return subprocess.Popen(
-        [sys.executable, "-m", "pytest", *PLUGINS, "-p", "no:cacheprovider", *asked, *arguments],
-        cwd=project.path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=dict(os.environ),
-    )
+def start(project: Project, server: BatchServer, *arguments: str) -> BaseProcess:
+    return project.start("--fairness", "--fairness-batch", "--fairness-target", target_of(server), *arguments)
