@@ -151,24 +151,27 @@ def _suggestions(items: Sequence[Item], several: bool) -> list[str]:
 
     Items of one probe whose suggestions differ only in the number or the order of the words have one entry.
     """
-    entries: list[list[Item]] = []  # the suggestions of an entry are those of its first item
+    entries: list[list[tuple[frozenset[str], Item]]] = []  # the suggestions of an entry are those of its first item
     for item in items:
         if not item["details"].get("suggestions"):
             continue
+        words = _suggested_words(item)
         for entry in entries:
-            if item["probe"] == entry[0]["probe"] and _suggested_words(item) <= _suggested_words(entry[0]):
-                entry.append(item)
+            first_words, first = entry[0]
+            if item["probe"] == first["probe"] and words <= first_words:
+                entry.append((words, item))
                 break
-            if item["probe"] == entry[0]["probe"] and _suggested_words(item) > _suggested_words(entry[0]):
-                entry.insert(0, item)
+            if item["probe"] == first["probe"] and words > first_words:
+                entry.insert(0, (words, item))
                 break
         else:
-            entries.append([item])
+            entries.append([(words, item)])
     lines: list[str] = []
     shown: list[Json] = []
     for entry in entries:
-        found = entry[0]["details"]["suggestions"]
-        lines.append(f"- **{', '.join(_cells(item, several)[0] for item in entry)}**: {escaped(found['found'])}")
+        found = entry[0][1]["details"]["suggestions"]
+        names = ", ".join(_cells(item, several)[0] for _, item in entry)
+        lines.append(f"- **{names}**: {escaped(found['found'])}")
         for each in found["try"]:
             if each in shown:
                 continue
