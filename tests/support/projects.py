@@ -77,7 +77,10 @@ collect garbage at its end. The commands of the documentation run with all insta
 """
 
 
-PROCESSES = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
+if sys.platform == "win32":
+    PROCESSES = multiprocessing.get_context("spawn")
+else:
+    PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     [
         "pytest_fairness.pytest_integration.session",
