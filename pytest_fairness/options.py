@@ -174,7 +174,7 @@ class RunSettings:
     )
     marks: tuple[str, ...] = _setting(
         (),
-        "Further markers that probes may have; probes may always have those that the ini option `markers` registers",
+        "Further markers that probes may have; the markers that the ini option `markers` registers are always valid",
         WORDS,
         default="none",
     )
@@ -294,8 +294,8 @@ class RunSettings:
     )
     inconclusive_runs: Literal["warn", "fail"] = _setting(
         "warn",
-        "Outcome of an audit that was inconclusive in several runs, warn or fail; it counts if it was inconclusive in "
-        "each of the last `fairness_inconclusive_history` runs",
+        "Outcome of an audit that was inconclusive in several runs, warn or fail; these runs are the last "
+        "`fairness_inconclusive_history` runs",
         choice("warn", "fail"),
     )
     inconclusive_history: int = _setting(
@@ -303,7 +303,7 @@ class RunSettings:
     )
     junit_inconclusive: Literal["passed", "skipped"] = _setting(
         "passed",
-        "How --junitxml counts an inconclusive audit, passed or skipped; a skipped one has the finding as its message",
+        "How --junitxml counts an inconclusive audit, passed or skipped; a skipped audit has the finding as message",
         choice("passed", "skipped"),
     )
     min_audits: int = _setting(

@@ -124,7 +124,7 @@ class RowsWithoutGroup:
 
     @property
     def remedy(self) -> str:
-        """Return what the user can do."""
+        """Return what the user can do about these rows, for messages."""
         cures = ["Fill in the empty cells"] if self.unknown < self.rows else []
         if self.unknown:
             cures.append("Correct the unknown values, or name them under `responses.ignore` if they are other groups")

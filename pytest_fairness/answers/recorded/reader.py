@@ -22,7 +22,7 @@ LONGEST_VALUE = 100
 MOST_VALUES = 1000
 """Largest number of different unknown values that are counted one by one."""
 OTHERS = ""
-"""Key for all further unknown values."""
+"""Key under which all further unknown values are counted together."""
 
 ProbeT = TypeVar("ProbeT", bound=Probe)
 

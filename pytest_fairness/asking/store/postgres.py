@@ -40,7 +40,7 @@ SET tcp_keepalives_idle TO 10;
 SET tcp_keepalives_interval TO 5;
 SET tcp_keepalives_count TO 3
 """
-"""Settings of each connection, by which a machine that has lost its connection loses the writers' lock after at most 25
+"""Settings of each connection. A machine that has lost its connection then keeps the writers' lock for at most 25
 seconds."""
 _LOCK = """
 UPDATE store SET changes = changes + 1

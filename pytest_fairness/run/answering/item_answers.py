@@ -67,7 +67,7 @@ class ItemAnswers:
         return answers
 
     def without_group(self, probe: Probe) -> RowsWithoutGroup | None:
-        """Return the rows of the probe's `responses:` file that are not used as answers, because they name no group."""
+        """Return the rows of the probe's `responses:` files that are left out, as they name no group of the probe."""
         return None if probe.responses is None else self._read(probe)[2]
 
     def prepared(self, item: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
