@@ -19,7 +19,6 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 def run(session: nox.Session, resolution: str) -> None:
     """Install the project with its dependencies, and run the tests that are not slow."""
     session.install("--resolution", resolution, "-e", ".[test]")
-    session.run("uv", "pip", "list", "--quiet", external=True)
     session.run("pytest", "-m", "not slow", *session.posargs)
 
 

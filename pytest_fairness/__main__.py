@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -55,6 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         argcomplete.autocomplete(parser)
     chosen = parser.parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # The encoding of a console or pipe on Windows may lack letters of names and signs such as ✓.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         chosen.run(chosen)
     except FairnessError as error:

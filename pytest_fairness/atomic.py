@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
+from contextlib import suppress
 from pathlib import Path
+
+ATTEMPTS = 20
+"""Number of attempts to replace a file on Windows."""
 
 
 def replace_file(path: Path, data: bytes) -> None:
@@ -27,6 +32,16 @@ def replace_file(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        _replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _replace(temporary: Path, path: Path) -> None:
+    """Give a file its final name; on Windows, wait for up to a second while another program has the old file open."""
+    for _ in range(ATTEMPTS - 1 if os.name == "nt" else 0):
+        with suppress(PermissionError):
+            temporary.replace(path)
+            return
+        time.sleep(1 / ATTEMPTS)
+    temporary.replace(path)

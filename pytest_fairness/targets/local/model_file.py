@@ -147,7 +147,7 @@ def _line(console: TextIO) -> Callable[[str], None]:
 
     def show(text: str) -> None:
         if console.isatty():
-            console.write(f"\r\033[K{text}")
+            console.write(f"\r{text:60}\r{text}")
             console.flush()
 
     return show

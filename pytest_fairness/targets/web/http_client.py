@@ -24,8 +24,8 @@ LARGE = 65_536
 """Size in bytes from which a body is parsed in a thread, so that the event loop can serve other requests."""
 MAX_REDIRECTS = 5
 
-_LOG = logging.getLogger("httpx2")
-"""Logger of the HTTP client, which logs the full address of each request."""
+_LOGS = (httpx.__name__, "openai._base_client")
+"""Names of the loggers of the HTTP client and of OpenAI's client, which log the full address of each request."""
 _OF_THE_BODY = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 """Names of headers that no longer describe a body after it is read and decompressed."""
 
@@ -71,7 +71,8 @@ class BoundedClient(httpx.AsyncClient):
 
     def __init__(self, *, max_bytes: int, **settings: Any) -> None:
         super().__init__(**settings)
-        _LOG.addFilter(_log_public_addresses)
+        for name in _LOGS:
+            logging.getLogger(name).addFilter(_log_public_addresses)
         self._max_bytes = max_bytes
 
     def _init_transport(self, **settings: Any) -> httpx.AsyncBaseTransport:  # type: ignore[override] # as `__init__` calls it
@@ -168,9 +169,10 @@ async def parsed(parse: Callable[[httpx.Response], T], response: httpx.Response)
 
 
 def _log_public_addresses(record: logging.LogRecord) -> bool:
-    """Remove user, password and query from the addresses in a log record (filter for loggers)."""
+    """Remove user, password and query from the addresses in a log record, and its traceback (filter for loggers)."""
     if isinstance(record.args, tuple):
         record.args = tuple(public_url(str(value)) if isinstance(value, httpx.URL) else value for value in record.args)
+    record.exc_info = None  # versions 1 and 2 of OpenAI's client log tracebacks, whose messages contain the address
     return True
 
 
