@@ -143,7 +143,7 @@ def _step(coded: Sequence[Coded]) -> float:
 
 
 def _counted(count: Mapping[Code | None, int]) -> dict[str, int]:
-    """Return the number of answers by code, as JSON."""
+    """Return the number of stereotypical, anti-stereotypical, ambiguous and unparsed answers, by name."""
     return {**{str(name): count.get(name, 0) for name in CODES}, "unparsed": count.get(None, 0)}
 
 

@@ -46,7 +46,7 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
         formula="mean over strata of (mean rate of the marked group − mean rate of the unmarked group);  "
         "rate = 100 · occurrences of the terms in an answer / words of the answer",
         meaning="Occurrences per 100 words; 0 = equal rates, above 0 = more for the marked group. The odds ratio of "
-        "all words together is reported with an interval and a test by document.",
+        "all terms together is reported with an interval and a test by document.",
         source="Wan, Pu, Sun, Garimella, Chang and Peng 2023, “Kelly is a Warm Person, Joseph is a Role Model”; "
         "Welch 1947; Satterthwaite 1946",
         better=Direction.ZERO,

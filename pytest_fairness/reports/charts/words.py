@@ -26,9 +26,9 @@ def marked(item: Item, detail: Json) -> Chart | None:
 
 
 def grown(item: Item, detail: Json) -> Chart | None:
-    """Return a table of the words by which the groups differ more than in the baseline.
+    """Return a table of the words whose difference between the groups grew since the baseline.
 
-    The groups differ in the share of their texts that contain the word.
+    A word's difference is the share of one group's texts that contain it, minus the share of the other group's texts.
     """
     found = mappings_in(detail)
     if not found:

@@ -64,7 +64,7 @@ class WordCounts(Sample):
         return weighted
 
     def distance(self, selected: Bools) -> Floats:
-        """Return the excess for each selection of documents, with an approximation of the divergence by chance."""
+        """Return the excess divergence for each selection of documents; the part due to chance is approximated."""
         return self.words.excesses(*self._sides(selected))
 
     def standard_error(self, used: Bools, null_sd: float, random: np.random.Generator) -> float:
@@ -102,7 +102,7 @@ class WordCounts(Sample):
 
     @property
     def block_names(self) -> list[str]:
-        """Return the names of the large strata, in the order of the statistic's parts after the first part."""
+        """Return the names of the large strata, in the order of their divergences in the result of `statistic`."""
         return [self.documents.stratum_names[stratum] for stratum in self.words.strata]
 
     def _sides(self, used: Bools) -> tuple[Bools, Bools]:

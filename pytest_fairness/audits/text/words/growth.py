@@ -1,4 +1,4 @@
-"""Words that became more frequent in one group's texts since the baseline: test and description.
+"""Words that became more typical of one group's texts since the baseline: test and description.
 
 The test counts the documents that contain a word; see `stats.texts.share_growth`. Log-odds are not suited to this test:
 with a prior from all texts, they hardly change if a new word occurs once in each of a fifth of one group's texts.
@@ -172,13 +172,14 @@ def describe_growth(details: Mapping[str, Json]) -> str:
     groups = details["groups"]
     names = {"marked": groups["marked"], "unmarked": f"the unmarked group ({groups['unmarked']})"}
     grown = {side: [word for word in details["grown"] if word["side"] == side] for side in SIDES}
+    least = f"{100 * details['min_share']:.3g} percentage points"
     phrases = [
         f"{len(own)} {word_or_words(len(own))} grew for {names[side]}: {_listed(own)}"
         for side, own in grown.items()
         if own
-    ] or [f"no word grew by {100 * details['min_share']:.3g} percentage points or more"]
+    ] or [f"no word grew by {least} or more"]
     if less := details["grown_by_less"]:
-        phrases.append(f"words that grew significantly, but by less: {_listed(less)}")
+        phrases.append(f"words that grew significantly, but by less than {least}: {_listed(less)}")
     return "; ".join(phrases)
 
 

@@ -117,8 +117,8 @@ def test_a_word_that_grew_by_little_is_a_note() -> None:
     verdict = judge(now, then, strict)
     assert verdict.name != "regression"
     assert (
-        "no word grew by 60 percentage points or more; words that grew significantly, but by less: hysterical (0% → "
-        in verdict.reason
+        "no word grew by 60 percentage points or more; words that grew significantly, but by less than 60 percentage "
+        "points: hysterical (0% → " in verdict.reason
     )
     # At the very share it counts.
     growth = comparison.details["grown_by_less"][0]["growth"]
