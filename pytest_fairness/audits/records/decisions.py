@@ -78,7 +78,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
     forms: ClassVar[tuple[str, ...]] = (OWN,)
 
     def items(self, probe: CounterfactualProbe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
-        """Return one item for each attribute."""
+        """Return one item for each attribute that the probe flips."""
         return [AuditItem(self.info.name, name, {"attribute": name}, settings) for name in probe.flips]
 
     def uses(self, probe: CounterfactualProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:

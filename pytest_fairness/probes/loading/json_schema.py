@@ -65,9 +65,8 @@ def _audits(kind: str, models: Mapping[str, type[AuditSettings]], definitions: d
 def _draft_07(schema: Any) -> Any:
     """Return pydantic's schema converted to draft-07.
 
-    `$defs` becomes `definitions`. A `$ref` with other keys is put into `allOf`, because draft-07 ignores keys
-    beside a `$ref`. Strict validators reject formats that draft-07 does not define, and required keys
-    without a property.
+    `$defs` becomes `definitions`. A `$ref` with other keys is put into `allOf`, because draft-07 ignores keys beside a
+    `$ref`. The format `path` is removed, and each required key gets a property, for strict validators.
     """
     if isinstance(schema, list):
         return [_draft_07(part) for part in schema]

@@ -145,9 +145,16 @@ def _kind(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagn
 
 
 def _settings(
-    document: Document, kind: str, kinds: Kinds, place: Loading
+    document: Document, kind: str, kinds: Kinds, file: Loading
 ) -> tuple[dict[str, AuditSettings], list[Diagnostic]]:
-    """Return the validated settings of each audit, and the diagnostics; an empty value means the default settings."""
+    """Return the validated settings of each audit, and the diagnostics; an empty value means the default settings.
+
+    Args:
+        document: the probe file's text and tree.
+        kind: kind of the probe.
+        kinds: known kinds of probe, by name.
+        file: the file that is being loaded.
+    """
     block: Node | None = document.root.value.get("audits")
     known = kinds[kind].audits
     settings: dict[str, AuditSettings] = {}
@@ -160,7 +167,7 @@ def _settings(
             continue
         written = {} if node.value is None else node.plain()
         try:
-            settings[name] = known[name].model_validate_json(json.dumps(written), strict=True, context=place)
+            settings[name] = known[name].model_validate_json(json.dumps(written), strict=True, context=file)
         except ValidationError as error:
             details = error.errors(include_url=False, include_input=False)
             diagnostics += validation_messages.diagnostics(details, ("audits", name), document, known[name])

@@ -12,7 +12,7 @@ from pytest_fairness.reports.report_items import Item, grown_words
 from pytest_fairness.reports.tables.data_table import Cell, Column, DataTable, Row
 
 COLUMNS = (
-    Column("probe", str, "name of the probe, or of the check of a Python test"),
+    Column("probe", str, "name of the probe, or of the check (`fairness_check`) in a Python test"),
     Column("item", str, "id of the item, as `jsd[race=Black]`"),
     Column("audit", str, "name of the audit"),
     Column("title", str, "title of the audit in plain words"),

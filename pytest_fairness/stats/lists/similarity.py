@@ -41,7 +41,7 @@ def similarities(
             pair; in the audits, the first list is for a group and the second is the neutral list.
         measure: `jaccard` compares sets; `serp` weights each shared item by its rank in the first list; `prag` counts
             the pairs of items that both lists put in the same order. For `prag`, an item that the second list lacks
-            counts as behind all its items.
+            stands behind all items of this list.
         variant: scale of the result. `normalized` ignores repeated items; `fairllm` and `langfair` count them as the
             authors' code and LangFair do.
         k: length of a full list, at least 1.
@@ -120,7 +120,7 @@ class Pairs:
     def _prag(self) -> Floats:
         """Return, of all pairs of items in the first list, the share that the second list has in the same order.
 
-        An item that the second list lacks counts as behind all its items.
+        An item that the second list lacks stands behind all items of this list.
         """
         size, agree = self._size, np.zeros(len(self._first), dtype=np.int64)
         # An item that the second list lacks gets a place behind all items of this list; padding gets a place before
