@@ -139,7 +139,7 @@ def _file_name(name: str) -> str:
     if (problem := name_problem(name)) is not None:
         raise PydanticCustomError(
             "name",
-            "{named} cannot be the name of baseline files: {problem}",
+            "{named} cannot be the name of baseline files: {problem}; choose another name",
             {"named": quoted(name), "problem": problem},
         )
     return name

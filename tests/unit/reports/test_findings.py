@@ -63,8 +63,8 @@ def test_a_gap_that_changed_sides_is_described() -> None:
 def test_a_measured_item_without_effect_size_says_why_there_is_none() -> None:
     found = result(VerdictName.MEASURED, audit="robustness", comparison=None, tolerance=None)
     assert line(found) == (
-        "Black vs White: 0.0612; no effect size: two answers to the same question differ as well, so that no fixed "
-        "similarity means no effect; compare with the noise floor"
+        "Black vs White: 0.0612; no effect size: even two answers to the same question differ, so that no similarity "
+        "stands for “no effect”; compare with the noise floor"
     )
 
 
