@@ -386,6 +386,8 @@ def test_the_workflows_that_a_page_shows_are_those_that_init_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    # As if pip had installed the package from an index.
+    monkeypatch.setattr("pytest_fairness.commands.init.own_requirement", lambda: "pytest-fairness[local,report]")
     (tmp_path / "requirements-test.txt").write_text("pytest-xdist\n")
     assert main(["init"]) == 0
     names = (".github/workflows/fairness.yml", ".gitlab/fairness.yml")
