@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         choices=[name for name in AUDITS["generation"] if name != "lexicon"],
-        help="audit to run; may be repeated (default: all of these)",
+        help="audit to run; may be repeated (default: all)",
     )
     parser.add_argument(
         "--write-probe", type=Path, metavar="FILE", help="write to FILE a probe that measures the same numbers"

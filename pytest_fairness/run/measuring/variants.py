@@ -129,10 +129,10 @@ class _Change:
 
 
 def _change(measurer: Measurer, own: ItemMeasurement, variant: ItemMeasurement) -> _Change:
-    """Return the change of the loss, computed by the item's comparison of two runs.
+    """Return the change of the loss from the probe's own wording to a variant, as a comparison of two runs gives it.
 
-    In this comparison, the probe's own wording is the current run, and the variant is the baseline; the sign of the
-    change is then reversed.
+    The probe's own wording is compared as the current run, and the variant as the baseline; the sign of the change is
+    then reversed.
     """
     own_answers, variant_answers = _with_common_labels(own.answers, variant.answers)
     gain = _comparison(measurer, own, variant, own_answers, variant_answers)

@@ -213,7 +213,8 @@ class HttpTarget:
         else:
             found = f"a list of {len(content)}" if isinstance(content, list) else "no object"
         message = (
-            f"{self.name}: nothing at {self._where} (ini fairness_http_answer); the response has {errors.quoted(found)}"
+            f"{self.name}: nothing at {self._where} (ini fairness_http_answer); the response has "
+            f"{errors.quoted(found)}. Set fairness_http_answer to the path of the answer"
         )
         return self._unreadable(message)
 

@@ -38,7 +38,7 @@ NEW_LIMIT_NAME = "max_completion_tokens"
 
 
 class Chat(ApiClient):
-    """Client of chat completions, echoed completions and embeddings.
+    """Client of chat completions, of completions that echo their prompt, and of embeddings.
 
     Args:
         endpoint: the model and its server.
