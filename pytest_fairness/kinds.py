@@ -100,6 +100,9 @@ def reader(probe: Probe) -> Reader[Any]:
 
 
 def quality(probe: Probe, answers: Sequence[Answer]) -> AnswerQuality | None:
-    """Return the share of right or relevant answers as quality; `None` if the probe does not state which are right."""
+    """Return the quality of the usable answers: NDCG@k of lists, or accuracy of choices.
+
+    The result is `None` if the probe does not state which items or choices are right.
+    """
     score = kind_of(probe).quality
     return None if score is None else score(probe, answers)

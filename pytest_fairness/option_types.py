@@ -25,7 +25,8 @@ class OptionType:
     Attributes:
         takes: description of valid values for error messages, such as `a number above 0`.
         parse: function that converts a written value: text from the command line, or the object that pytest made of the
-            ini value. The function returns `None` for an empty value, and raises `ValueError` for an invalid value.
+            ini value. The function returns `None` or an empty tuple for an empty text or list, and raises `ValueError`
+            for an invalid value, such as an empty number.
         ini: pytest's type of the ini value.
     """
 
