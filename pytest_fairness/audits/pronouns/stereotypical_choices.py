@@ -95,9 +95,9 @@ def choice_counts(coded: Sequence[Coded]) -> dict[str, Json]:
 
 
 def flips(coded: Sequence[Coded]) -> tuple[int, int]:
-    """Return how many sentences get two stereotypical choices, and how many get two anti-stereotypical choices.
+    """Return how many sentences get the stereotypical choice for both pronouns, and how many get the opposite for both.
 
-    The two choices are the answers for "she" and for "he". In the counted sentences, the choices are different people.
+    In these sentences, the answers for "she" and for "he" name different people.
     """
     pairs: dict[tuple[str, str, int], dict[str, Coded]] = {}
     for each in coded:

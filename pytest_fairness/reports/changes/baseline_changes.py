@@ -140,7 +140,7 @@ def _details(change: ItemChange) -> Iterator[str]:
         return
     yield _finding(change, entry)
     if change.difference is not None and change.half_width and not change.beyond_chance and change.state == "worse":
-        yield "may be due to chance: the 95 % confidence interval of the change includes 0"
+        yield "the change may be due to chance: its 95 % confidence interval includes 0"
     if change.changed_contributions:
         below = " (below 0: more for the unmarked group)" if _has_sides(change) else ""
         shown = change.changed_contributions[:SHOWN_CONTRIBUTIONS]

@@ -154,7 +154,7 @@ def test_chance_has_no_cause(project: Project, diff: Callable[..., str]) -> None
     project.commit()
     write(project, {JSD: entry(0.061, error=0.05, contributions={"oil": 0.3})})
     text = diff()
-    assert "may be due to chance: the 95 % confidence interval of the change includes 0" in text
+    assert "the change may be due to chance: its 95 % confidence interval includes 0" in text
     assert "oil" not in text
 
 
