@@ -78,6 +78,13 @@ def is_overridden(node: pytest.Item | pytest.Collector) -> bool:
     return not is_from_settings(_definition(node))
 
 
+def may_be_overridden(config: pytest.Config) -> bool:
+    """Return whether a conftest file or plugin that is loaded before the collection defines `fairness_target`."""
+    plugins = config.pluginmanager.get_plugins()
+    own = config.pluginmanager.get_plugin("fairness")
+    return any(hasattr(plugin, TARGET_FIXTURE) for plugin in plugins if plugin is not own)
+
+
 def uses_default_target(item: pytest.Item, settings: RunSettings) -> bool:
     """Return whether an item uses the default target because no target is named."""
     source = target_source(item) if settings.target_is_default else None

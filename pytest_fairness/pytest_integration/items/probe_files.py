@@ -13,7 +13,7 @@ from pytest_fairness.probes import Probe
 from pytest_fairness.probes.audit_settings import ExpectedFailure
 from pytest_fairness.probes.diagnostics import nearest, quoted, suggestion
 from pytest_fairness.probes.file_names import name_key
-from pytest_fairness.pytest_integration.items.item_targets import is_overridden, shown_path
+from pytest_fairness.pytest_integration.items.item_targets import is_overridden, may_be_overridden, shown_path
 from pytest_fairness.run import ProbeItem, Run, items_of
 
 PROBE_SUFFIXES = frozenset({".yaml", ".yml"})
@@ -69,9 +69,11 @@ class ProbeFiles:
             if not colons or path.suffix.lower() not in PROBE_SUFFIXES:
                 continue
             try:
-                ids = [item.id for item in self._all_items(self._run.load(path))]
+                probe = self._run.load(path)
+                items = self._all_items(probe) if may_be_overridden(config) else self._items(probe, named=True)
             except FairnessError:
                 continue  # the collection reports the error
+            ids = [item.id for item in items]
             # pytest takes the name of an audit for all of its items.
             if name not in {each for item in ids for each in (item, item.partition("[")[0])}:
                 raise pytest.UsageError(f"{file} has no item {name!r}{_meant(name, ids)}")

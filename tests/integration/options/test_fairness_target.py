@@ -78,6 +78,27 @@ def test_a_conftest_beside_the_probes_overrides_it_for_them_alone(project: Proje
     assert len(project.calls()) == 60, "different targets share no answers, and equal ones each of them"
 
 
+SEVERAL = ("--fairness-target", "one=python:app:polite", "--fairness-target", "two=python:app:biased")
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "two workers"])
+def test_an_id_without_the_name_of_one_of_several_targets_is_an_error_with_the_ids(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.probe()
+    result = project.run("--fairness", *SEVERAL, f"probes/gifts.yaml::{KIM}", *workers, target=None)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert f"probes/gifts.yaml has no item {KIM!r}: did you mean '{KIM}@" in result.stderr.str()
+    assert f"{KIM}@one, {KIM}@two, {LOU}@one" in result.stderr.str()
+    assert not project.calls()
+
+
+def test_an_id_without_a_target_is_that_of_an_overridden_target(project: Project) -> None:
+    project.probe()
+    project.write("conftest.py", OVERRIDE)
+    project.run("--fairness", *SEVERAL, f"probes/gifts.yaml::{KIM}", target=None).assert_outcomes(failed=1)
+
+
 def test_an_async_callable_and_the_name_of_a_target_will_do(project: Project) -> None:
     project.probe()
     project.write(
