@@ -6,7 +6,9 @@ Batches are sent before the first test, so that the time limit of a test cannot 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +24,35 @@ if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
     from pytest_fairness.targets.base import Target
+
+
+def run_to_end(coroutine: Coroutine[None, None, None]) -> None:
+    """Run a coroutine until it ends; in a thread if the current thread runs an event loop, as notebooks do.
+
+    An interruption of the current thread cancels the coroutine.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(coroutine)
+        return
+    started = Event()
+    tasks: list[asyncio.Task[None]] = []
+
+    async def cancellable() -> None:
+        tasks.append(asyncio.create_task(coroutine))
+        started.set()
+        await tasks[0]
+
+    with ThreadPoolExecutor(1, "fairness-batches") as pool:
+        future = pool.submit(asyncio.run, cancellable())
+        try:
+            future.result()
+        except BaseException:
+            started.wait()
+            if not future.done():
+                tasks[0].get_loop().call_soon_threadsafe(tasks[0].cancel)
+            raise
 
 
 class BatchHooks:
@@ -56,7 +87,7 @@ class BatchHooks:
                 by_name.setdefault(source if isinstance(source, str) else None, []).append(item)
         named = [(self._service.run.targets.named(name), items) for name, items in by_name.items()]
         self._waiting = True
-        asyncio.run(self._send_all((target, items) for target, items in named if has_batches(target)))
+        run_to_end(self._send_all((target, items) for target, items in named if has_batches(target)))
         self._waiting = False
 
     @pytest.hookimpl(trylast=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import dataclasses
 import inspect
@@ -47,6 +48,20 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AuditResults:
     (tmp_path / "gifts.yaml").write_text(PROBE)
     asked.clear()
     return audit("gifts.yaml", shop, concurrency=1)
+
+
+def test_an_audit_runs_inside_an_event_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gifts.yaml").write_text(PROBE)
+
+    async def answer(prompt: str) -> str:
+        return shop(prompt)
+
+    async def cell() -> list[AuditResults]:
+        return [audit("gifts.yaml", target, concurrency=1) for target in (shop, answer)]
+
+    for found in asyncio.run(cell()):
+        assert [item.error for item in found] == [None, None]
 
 
 def test_results_are_a_table(results: AuditResults, tmp_path: Path) -> None:

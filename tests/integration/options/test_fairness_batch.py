@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from multiprocessing.process import BaseProcess
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -15,6 +17,7 @@ from pytest_fairness.__main__ import main
 from pytest_fairness.asking.batches import timing
 from pytest_fairness.asking.store.store import Store
 from pytest_fairness.options import RunSettings
+from pytest_fairness.pytest_integration.batch_hooks import run_to_end
 from pytest_fairness.targets import open_target
 from pytest_fairness.targets.batch_client import BatchTarget
 from tests.support.asking import wait_until
@@ -67,6 +70,39 @@ def require_once(project: Project, server: BatchServer, batches: int = 1) -> Non
     with Store(project.path / ".fairness/responses.sqlite") as store:
         assert store.database.execute("SELECT * FROM batches") == []
         assert store.database.execute("SELECT * FROM batch_requests") == []
+
+
+def test_a_run_inside_an_event_loop_sends_batches(project: Project, server: BatchServer) -> None:
+    project.probe()
+
+    async def cell() -> dict[str, Any]:
+        return project.report("--fairness-batch", target=target_of(server))
+
+    assert len(asyncio.run(cell())["items"]) == 2
+    require_once(project, server)
+
+
+def test_an_interruption_inside_an_event_loop_ends_the_wait() -> None:
+    ended: list[str] = []
+
+    async def wait() -> None:
+        me = threading.main_thread().ident
+        assert me is not None
+        signal.pthread_kill(me, signal.SIGINT)
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+
+    async def cell() -> None:
+        run_to_end(wait())
+
+    loop = asyncio.new_event_loop()  # `asyncio.run` would handle the signal
+    with pytest.raises(KeyboardInterrupt):
+        loop.run_until_complete(cell())
+    loop.close()
+    assert ended == ["cancelled"]
 
 
 def test_a_run_in_batches_gives_the_same_verdicts(project: Project, server: BatchServer) -> None:
