@@ -12,7 +12,6 @@ from pytest_fairness.targets.web.api_client import (
     MALFORMED,
     ApiClient,
     StatusError,
-    custom_headers,
     read_response,
     token_count,
 )
@@ -47,7 +46,7 @@ class Messages(ApiClient):
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
-        super().__init__(endpoint, {"anthropic-version": VERSION, **custom_headers("ANTHROPIC_CUSTOM_HEADERS")})
+        super().__init__(endpoint, {"anthropic-version": VERSION})
         self._takes_no_sampling = False
 
     async def ask(self, request: Request) -> Response:

@@ -19,7 +19,6 @@ from pytest_fairness.targets.web.api_client import (
     MALFORMED,
     ApiClient,
     StatusError,
-    custom_headers,
     read_response,
     token_count,
 )
@@ -51,7 +50,7 @@ class Chat(ApiClient):
     ) -> None:
         own = {name: os.environ.get(variable, "").strip() for name, variable in ACCOUNT_HEADERS.items()}
         headers = {name: value for name, value in own.items() if value}
-        super().__init__(endpoint, headers | custom_headers("OPENAI_CUSTOM_HEADERS"))
+        super().__init__(endpoint, headers)
         self._setting, self._serves = setting, serves
         self._takes_json_format = True
         self._asked_without_json: set[Request] = set()

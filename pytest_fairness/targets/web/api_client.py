@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -150,12 +149,6 @@ class ApiClient(ABC):
         shown = self._errors.quoted(content.decode("utf-8", "replace"), 120)
         message = f"{self._name}: the response of {self._endpoint} is not {wanted}: {shown!r}"
         return RequestFailed(message, retry=RetryReason.TRANSIENT)
-
-
-def custom_headers(variable: str) -> dict[str, str]:
-    """Return the headers in an environment variable, which has a line `Name: value` for each header."""
-    lines = [line.partition(":") for line in os.environ.get(variable, "").splitlines()]
-    return {name.strip(): value.strip() for name, colon, value in lines if colon}
 
 
 async def read_response(read: Callable[[httpx.Response], Response], response: httpx.Response) -> Response:
