@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from contextlib import suppress
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,23 +36,34 @@ def run_to_end(coroutine: Coroutine[None, None, None]) -> None:
     except RuntimeError:
         asyncio.run(coroutine)
         return
-    started = Event()
+    started, ended = Event(), Event()
     tasks: list[asyncio.Task[None]] = []
+    errors: list[BaseException] = []
 
     async def cancellable() -> None:
         tasks.append(asyncio.create_task(coroutine))
         started.set()
         await tasks[0]
 
-    with ThreadPoolExecutor(1, "fairness-batches") as pool:
-        future = pool.submit(asyncio.run, cancellable())
+    def work() -> None:
         try:
-            future.result()
-        except BaseException:
-            started.wait()
-            if not future.done():
+            asyncio.run(cancellable())
+        except BaseException as error:  # noqa: BLE001 - raised below, in the thread that waits
+            errors.append(error)
+        finally:
+            ended.set()
+
+    try:
+        Thread(target=work, name="fairness-batches", daemon=True).start()
+        ended.wait()  # after an interrupted `Thread.join`, a second one would not wait
+    except BaseException:
+        if started.wait(1):
+            with suppress(RuntimeError):  # the event loop has ended meanwhile
                 tasks[0].get_loop().call_soon_threadsafe(tasks[0].cancel)
-            raise
+            ended.wait()
+        raise
+    if errors:
+        raise errors[0]
 
 
 class BatchHooks:
