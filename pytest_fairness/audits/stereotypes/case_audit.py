@@ -193,7 +193,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         if "groups" in measurement.details and len(left_out) > INCOMPLETE_SHARE * (len(left_out) + len(cases)):
             message = (
                 f"{len(left_out)} of {len(left_out) + len(cases)} cases were left out, because they have too few "
-                f"answers for one of the groups: {shortened_list(left_out)}"
+                f"answers for one of the groups: {shortened_list(left_out)}. Raise `trials`, or add rows"
             )
             found.append(Concern("incomplete_units", message))
         return found

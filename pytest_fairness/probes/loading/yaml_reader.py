@@ -101,7 +101,8 @@ class _Builder:
                     documents += 1
                     if documents > 1:
                         raise DocumentError(
-                            event.start_mark.index, "a probe file holds one document; `---` begins another"
+                            event.start_mark.index,
+                            "a probe file holds one document; `---` begins another: put it into a file of its own",
                         )
                 case "DocumentEndEvent" | "StreamStartEvent" | "StreamEndEvent":
                     pass

@@ -225,7 +225,10 @@ def test_an_error_is_reported_at_its_position(line: str, error: str) -> None:
         ("trials: 3", f"1:1: `kind` is missing: write the kind of the probe ({', '.join(KINDS)})"),
         ("kind: 5", f"1:7: `kind` must be the name of a kind of probe ({', '.join(KINDS)})"),
         ("kind: wholly-else", f"1:7: unknown kind 'wholly-else' (valid: {', '.join(KINDS)})"),
-        ("kind: a\n---\nkind: b\n", "2:1: a probe file holds one document; `---` begins another"),
+        (
+            "kind: a\n---\nkind: b\n",
+            "2:1: a probe file holds one document; `---` begins another: put it into a file of its own",
+        ),
         ("kind: 'a\n", "2:1: not valid YAML: found unexpected end of stream, while scanning a quoted scalar"),
         ("kind: a: b\n", "1:8: not valid YAML: mapping values are not allowed here"),
         ("kind: a\n\tb: c\n", "2:1: not valid YAML: found character '\\t' that cannot start any token"),
