@@ -197,7 +197,7 @@ class Sender:
             if pause is not None:
                 retry_at = time.monotonic() + pause
             elif attempts.count > 1:
-                message = f"{outcome} Asked {attempts.count} times."
+                message = f"{str(outcome).removesuffix('.')}. Asked {attempts.count} times."
                 outcome = RequestFailed(message, retry=outcome.retry, retry_after=outcome.retry_after)
         if retry_at is None:
             self._attempts.pop(key, None)
