@@ -117,6 +117,8 @@ def _ranking() -> Callable[[str], list[tuple[str, float]]]:
     # Deferred, as the model takes half a second to load and only measuring needs it.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    ranking: Callable[[str], list[tuple[str, float]]] = identifier.rank
+    # py3langid 0.4 needs NumPy 2. With NumPy 1, version 0.2 is installed: its older model takes more lists of names for
+    # texts in another language.
+    load = getattr(LanguageIdentifier, "from_model_file", None) or LanguageIdentifier.from_pickled_model
+    ranking: Callable[[str], list[tuple[str, float]]] = load(MODEL_FILE, norm_probs=True).rank
     return ranking
