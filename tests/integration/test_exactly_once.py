@@ -11,7 +11,8 @@ import pytest
 from pytest_fairness.asking.store.store import Store
 from pytest_fairness.asking.timing import DEFAULT_TIMING
 from tests.support.asking import processes_in, wait_until
-from tests.support.projects import PROBE, Project, send
+from tests.support.processes import send
+from tests.support.projects import PROBE, Project
 from tests.support.servers import ChatServer, Reply
 
 SHARED = [PROBE.replace("[Kim, Lou]", names) for names in ("[Kim]", "[Kim, Lou]", "[Lou, Sam]", "[Kim, Sam]")]

@@ -11,7 +11,8 @@ import time
 import pytest
 
 from tests.support.asking import processes_in, wait_until
-from tests.support.projects import PROBE, Project, says, send
+from tests.support.processes import send
+from tests.support.projects import PROBE, Project, says
 from tests.support.servers import ChatServer, fair_answer
 
 MANY = PROBE.replace("trials: 10", "trials: 100")

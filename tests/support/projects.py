@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import re
-import signal
 import subprocess
 import sys
 from contextlib import chdir
@@ -17,6 +15,7 @@ from typing import Any
 import pytest
 
 from pytest_fairness.asking.store.store import Store
+from tests.support import processes
 
 APP = """
 from collections import Counter
@@ -77,28 +76,10 @@ collect garbage at its end. The commands of the documentation run with all insta
 """
 
 
-if sys.platform == "win32":
-    PROCESSES = multiprocessing.get_context("spawn")
-else:
-    PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(
-    [
-        "pytest_fairness.pytest_integration.session",
-        "pytest_fairness.audits.text.refusals",
-        "pytest_fairness.targets.openai.target",
-        "pytest_fairness.targets.anthropic.target",
-    ]
-)
-"""Makes the processes of `Project.start`: importing these modules takes most of the time of a short run."""
-
-
-def _pytest(folder: Path, environment: dict[str, str], arguments: tuple[str, ...]) -> None:
-    """Run pytest as `python -m pytest` would in a folder; append its output to `output.txt`."""
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(environment)
-    sys.path.insert(0, str(folder))
-    with (folder / "output.txt").open("ab") as output:
+def _pytest(arguments: tuple[str, ...]) -> None:
+    """Run pytest as `python -m pytest` would; append its output to `output.txt`."""
+    sys.path.insert(0, str(Path.cwd()))
+    with Path("output.txt").open("ab") as output:
         os.dup2(output.fileno(), 1)
         os.dup2(output.fileno(), 2)
     raise SystemExit(pytest.main([*PLUGINS, "-p", "no:cacheprovider", *arguments]))
@@ -132,7 +113,10 @@ class Project:
     def run(self, *arguments: str, target: str | None = "python:app:polite") -> pytest.RunResult:
         """Run pytest in this process, in the order in which items are collected; workers (`-n`) are other processes."""
         named = [] if target is None else ["--fairness-target", target]
-        return self._pytester.runpytest_inprocess(*PLUGINS, *named, *arguments)
+        with pytest.MonkeyPatch.context() as patch:
+            if sys.platform != "win32":
+                patch.setattr("execnet.gateway_io.Popen2IOMaster", processes.ForkedWorker)
+            return self._pytester.runpytest_inprocess(*PLUGINS, *named, *arguments)
 
     def run_apart(
         self, *arguments: str, target: str | None = "python:app:polite", timeout: float = 100
@@ -143,12 +127,9 @@ class Project:
 
     def start(self, *arguments: str, folder: Path | None = None) -> BaseProcess:
         """Start pytest in another process, in the project or a copy of it; the process must be joined."""
-        place = folder or self.path
-        (place / "output.txt").touch()
-        process = PROCESSES.Process(target=_pytest, args=(place, dict(os.environ), arguments))
-        with chdir(Path(__file__).parent):  # the server stays in the folder in which the first process is started
-            process.start()
-        return process
+        with chdir(folder or self.path):
+            Path("output.txt").touch()
+            return processes.start(_pytest, arguments)
 
     def output(self) -> str:
         """Return the output of the processes that `start` started in the project."""
@@ -197,12 +178,6 @@ class Project:
         """Return the prompts that the application received, in order."""
         path = self.path / "calls.txt"
         return path.read_text("utf-8").splitlines() if path.exists() else []
-
-
-def send(process: BaseProcess, number: signal.Signals) -> None:
-    """Send a signal to a process that `Project.start` started."""
-    assert process.pid is not None
-    os.kill(process.pid, number)
 
 
 def ini(**settings: str) -> str:

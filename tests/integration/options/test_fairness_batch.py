@@ -22,7 +22,8 @@ from pytest_fairness.targets import open_target
 from pytest_fairness.targets.batch_client import BatchTarget
 from tests.support.asking import wait_until
 from tests.support.batch_server import BatchServer, HeldBatch, HttpError, MessageBatchServer
-from tests.support.projects import PROBE, Project, ini, says, send
+from tests.support.processes import send
+from tests.support.projects import PROBE, Project, ini, says
 
 REQUESTS = 30
 """Requests of `PROBE`."""

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from functools import partial
 from pathlib import Path
 
 from tests.support.asking import engine_for, questions, settings_in, texts, wait_until
+from tests.support.processes import start
 from tests.support.servers import ChatServer
 
-PROGRAM = """
-import sys
-from pathlib import Path
-from tests.support.asking import engine_for, questions, settings_in
-with engine_for(settings_in(Path(sys.argv[1]), sys.argv[2], concurrency=16)) as engine:
-    engine.answers(questions(500))
-"""
-ROOT = Path(__file__).parents[3]
+
+def ask(folder: Path, url: str) -> None:
+    with engine_for(settings_in(folder, url, concurrency=16)) as engine:
+        engine.answers(questions(500))
 
 
 def has_received(server: ChatServer, count: int) -> bool:
@@ -28,10 +23,10 @@ def has_received(server: ChatServer, count: int) -> bool:
 def test_after_a_kill_only_requests_in_flight_are_sent_again(tmp_path: Path) -> None:
     with ChatServer(delay=0.1) as server:
         for kill_at in (120, 300):
-            process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path), server.url], cwd=ROOT)
+            process = start(ask, tmp_path, server.url)
             wait_until(partial(has_received, server, kill_at), 60)
             process.kill()
-            process.wait()
+            process.join()
             wait_until(lambda: server.in_flight == 0)
         started = time.monotonic()
         with engine_for(settings_in(tmp_path, server.url, concurrency=16)) as engine:
@@ -46,8 +41,9 @@ def test_after_a_kill_only_requests_in_flight_are_sent_again(tmp_path: Path) -> 
 
 def test_two_processes_send_each_request_once(tmp_path: Path) -> None:
     with ChatServer(delay=0.05) as server:
-        command = [sys.executable, "-c", PROGRAM, str(tmp_path), server.url]
-        processes = [subprocess.Popen(command, cwd=ROOT) for _ in range(2)]
-        assert [process.wait(60) for process in processes] == [0, 0]
+        processes = [start(ask, tmp_path, server.url) for _ in range(2)]
+        for process in processes:
+            process.join(60)
+        assert [process.exitcode for process in processes] == [0, 0]
         assert server.count == len({body["messages"][0]["content"] for body in server.bodies}) == 500
         assert server.most_in_flight <= 16

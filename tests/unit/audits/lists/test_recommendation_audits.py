@@ -78,7 +78,7 @@ def test_the_reason_names_the_one_of_two_values_that_changed(harmed: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "entities", "repeats", "most"), [("snsr", 30, 100, 1), ("snsv", 10, 60, 1), ("pafs", 10, 60, 1)]
+    ("name", "entities", "repeats", "most"), [("snsr", 10, 100, 1), ("snsv", 10, 60, 1), ("pafs", 10, 60, 1)]
 )
 def test_few_comparisons_of_the_same_system_fail(name: str, entities: int, repeats: int, most: int) -> None:
     runs = [[run(number, entities=entities, noise=0.4) for number in (seed, 10_000 + seed)] for seed in range(repeats)]

@@ -1,0 +1,85 @@
+"""Processes that a server forks, which has loaded the modules of a run: importing them takes most of a short run."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import chdir
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from execnet.gateway_base import ExecModel, Popen2IO
+from execnet.gateway_io import Popen2IOMaster
+
+if sys.platform == "win32":
+    _CONTEXT = multiprocessing.get_context("spawn")
+else:
+    _CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(
+    [
+        "pytest_fairness.pytest_integration.session",
+        "pytest_fairness.audits.text.refusals",
+        "pytest_fairness.targets.anthropic.batches",
+        "pytest_fairness.targets.openai.batches",
+        "pytest_fairness.targets.openai.chat",
+    ]
+)
+
+
+def start(function: Callable[..., None], *arguments: Any) -> BaseProcess:
+    """Start a function in another process, which has the working folder and the environment of this process."""
+    process = _CONTEXT.Process(target=_run, args=(Path.cwd(), dict(os.environ), function, *arguments), daemon=True)
+    with chdir(Path(__file__).parent):  # the server stays in the folder in which the first process is started
+        process.start()
+    return process
+
+
+def _run(folder: Path, environment: dict[str, str], function: Callable[..., None], *arguments: Any) -> None:
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    function(*arguments)
+
+
+def send(process: BaseProcess, number: signal.Signals) -> None:
+    """Send a signal to a process."""
+    assert process.pid is not None
+    os.kill(process.pid, number)
+
+
+class ForkedWorker(Popen2IOMaster):
+    """Worker of pytest-xdist that the server forks; execnet would start Python anew."""
+
+    def __init__(self, args: list[str], execmodel: ExecModel) -> None:
+        requests, sent = _CONTEXT.Pipe(duplex=False)
+        received, replies = _CONTEXT.Pipe(duplex=False)
+        self._process = start(_work, requests, replies)
+        requests.close()
+        replies.close()
+        streams = (os.fdopen(os.dup(sent.fileno()), "wb"), os.fdopen(os.dup(received.fileno()), "rb"))
+        sent.close()
+        received.close()
+        Popen2IO.__init__(self, *streams, execmodel=execmodel)
+
+    def wait(self) -> int | None:
+        self._process.join()
+        return self._process.exitcode
+
+    def kill(self) -> None:
+        self._process.kill()
+
+
+def _work(requests: Connection, replies: Connection) -> None:
+    """Do what execnet has a new Python do: run the line of code that comes from the standard input."""
+    os.dup2(requests.fileno(), 0)
+    os.dup2(replies.fileno(), 1)
+    requests.close()
+    replies.close()
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout = os.fdopen(1, "w", closefd=False)
+    exec(eval(sys.stdin.readline()), {"__name__": "__main__"})  # noqa: S102, S307 - the line is execnet's
