@@ -57,7 +57,8 @@ def printable(text: str) -> str:
 
 def escaped(text: str) -> str:
     r"""Return the text with control and direction characters written as codes (`\x1b`), which a terminal ignores."""
-    return "".join(_escaped_character(character) for character in text)
+    # Most texts need no codes, and a check of the whole text takes much less time than one of each character.
+    return text if text.isprintable() else "".join(map(_escaped_character, text))
 
 
 def without_commands(text: str) -> str:
