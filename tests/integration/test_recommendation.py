@@ -128,4 +128,4 @@ def test_starter_probes_are_small() -> None:
         probe = load(path, kinds.schemas())
         if path.name != "movies.yaml":
             tokens += sum(prompt.request.sampling.max_tokens or 10_000 for prompt in probe.prompts())
-    assert 0 < tokens <= 45_000
+    assert 0 < tokens <= 20_000
