@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from pytest_fairness import audit
 from pytest_fairness.__main__ import main
+from pytest_fairness.asking.store.freshness import Freshness
+from pytest_fairness.asking.store.store import Store
 from pytest_fairness.errors import FairnessError, NotMeasurable, ProbeError, TargetError
+from pytest_fairness.records import Response
 from tests.support.projects import KIM, LOU, PROBE, Project
 
 
@@ -39,6 +43,26 @@ def test_audit_returns_every_items_measurement(probe: Path) -> None:
     assert kim.measurement is not None
     assert kim.measurement.n == {"Kim": 10, "Alex": 10}
     assert (probe.parent / ".fairness/responses.sqlite").exists()
+
+
+def test_items_of_a_probe_read_each_answer_once(probe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = [found.value for found in audit(probe, target=biased)]
+    read: list[str] = []
+    get = Store.get
+
+    def counted(store: Store, keys: Iterable[str], fresh: Freshness) -> dict[str, Response]:
+        read.extend(keys := list(keys))
+        return get(store, keys, fresh)
+
+    monkeypatch.setattr(Store, "get", counted)
+    assert [found.value for found in audit(probe, target=biased, replay=True)] == first
+    # Ten each about Alex, who is compared with both, Kim and Lou.
+    assert len(read) == len({*read}) == 30
+
+
+def test_items_of_a_probe_use_the_answers_of_their_own_target(probe: Path) -> None:
+    found = [[item.value for item in audit(probe, target=each)] for each in (biased, polite, biased)]
+    assert found == [[1.0, 0.0], [0.0, 0.0], [1.0, 0.0]]
 
 
 def test_audit_takes_the_settings_of_a_run(probe: Path) -> None:

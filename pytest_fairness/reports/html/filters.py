@@ -60,7 +60,11 @@ def clean(value: Json) -> Json:
     kept.
     """
     if isinstance(value, str):
+        if value.isprintable():
+            return value
         return "\n".join(escaped(line) for line in value.replace("\r\n", "\n").split("\n"))
+    if value is None or isinstance(value, int | float):
+        return value
     if isinstance(value, Mapping):
         return {clean(str(key)): clean(part) for key, part in value.items()}
     if isinstance(value, Sequence):
