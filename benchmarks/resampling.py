@@ -23,7 +23,7 @@ from sklearn.model_selection import StratifiedKFold, permutation_test_score
 from sklearn.svm import SVC
 
 from benchmarks.simulated import texts
-from pytest_fairness.audits.text.documents import count_words
+from pytest_fairness.audits.text.tokens import Tokens
 from pytest_fairness.stats.resampling import randomness, relabelling
 from pytest_fairness.stats.texts import least_squares
 from pytest_fairness.stats.texts.excess_divergence import Words
@@ -58,7 +58,7 @@ def main() -> None:
 def documents(count: int) -> tuple[Floats, Bools]:
     """(documents, words) counts of pretended texts, and which of them are marked."""
     run = [answer for answer in texts.answers(1, 0.1, trials=count // 4) if answer.labels["group"] != "Cork"]
-    _, counts = count_words([str(answer.content).split() for answer in run], 1)
+    _, counts = Tokens.of(str(answer.content).split() for answer in run).counts()
     return counts.toarray(), np.array([answer.labels["group"] == "Bern" for answer in run])
 
 

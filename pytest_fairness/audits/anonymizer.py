@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from pytest_fairness.probes.generation import first_names
@@ -176,8 +176,3 @@ def _alternative(term: str) -> str:
     pattern = r"[\s-]+".join(re.escape(part) for part in _SEPARATOR.split(term) if part)
     things = COLOUR_OF_THINGS.get(term)
     return pattern if things is None else rf"{pattern}(?![\s-]+(?:{'|'.join(things)})(?!\w))"
-
-
-def unique_share(documents: Sequence[Sequence[str]]) -> float:
-    """Return the share of documents that do not repeat an earlier document exactly; 1 if there are no documents."""
-    return len({tuple(document) for document in documents}) / len(documents) if documents else 1.0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from pytest_fairness.audits.anonymizer import Anonymizer
 from pytest_fairness.audits.text.groups import Groups, comparable, numbered
+from pytest_fairness.audits.text.tokens import Tokens
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer
+from pytest_fairness.stats.resampling import randomness
+from pytest_fairness.stats.resampling.bundles import SINGLE, Bundles
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -35,7 +38,7 @@ class Documents:
         current: (documents,) whether the document belongs to the current run; all `True` for a single run.
     """
 
-    words: tuple[tuple[str, ...], ...]
+    words: Tokens
     marked: NDArray[np.bool_]
     strata: NDArray[np.int64]
     stratum_names: tuple[str, ...]
@@ -55,10 +58,10 @@ class Documents:
         kept = comparable(groups)
         anonymize = anonymizer(groups.probe)
         names, strata = numbered([groups.strata[index] for index in kept])
-        documents = tuple(tuple(anonymize.words(text_of(groups.answers[index]))) for index in kept)
+        documents = Tokens.of(anonymize.words(text_of(groups.answers[index])) for index in kept)
         marked = np.array([groups.marked[index] for index in kept], dtype=np.bool_)
         for side, name in ((marked, groups.marked_name), (~marked, groups.unmarked_name)):
-            if not any(document for document, own in zip(documents, side, strict=True) if own):
+            if not documents.lengths[side].any():
                 raise NotMeasurable(
                     f"the answers for {name} have no words besides identity terms, such as the names of the groups; "
                     "check that these texts are the answers. In a probe, `anonymize` selects the terms"
@@ -77,11 +80,18 @@ class Documents:
         """Return, for each document, the index of its cell (group within stratum); shape (documents,)."""
         return self.strata * 2 + self.marked
 
-    def only(self, kept: Sequence[int] | NDArray[np.int64]) -> Documents:
+    @cached_property
+    def bundles(self) -> Bundles | None:
+        """Return the bundles in which the documents of one run are relabelled, if they are many; else `None`."""
+        if len(self.marked) <= SINGLE or not self.current.all():
+            return None
+        return Bundles.of(self.marked, self.strata, randomness.generator("bundles"))
+
+    def only(self, kept: NDArray[np.int64]) -> Documents:
         """Return the documents with these indices."""
         return replace(
             self,
-            words=tuple(self.words[index] for index in kept),
+            words=self.words.only(kept),
             marked=self.marked[kept],
             strata=self.strata[kept],
             embeddings=tuple(self.embeddings[index] for index in kept),
@@ -89,15 +99,15 @@ class Documents:
         )
 
     def counts(self, minimum_documents: int = 1) -> tuple[list[str], csr_array]:
-        """Return the vocabulary and the sparse (documents, words) counts; see `count_words`."""
-        return count_words(self.words, minimum_documents)
+        """Return the vocabulary and the sparse (documents, words) counts; see `Tokens.counts`."""
+        return self.words.counts(minimum_documents)
 
 
 def join_runs(current: Documents, baseline: Documents) -> Documents:
     """Return the documents of both runs together; strata of the two runs that have the same name become one stratum."""
     names, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
     return Documents(
-        words=(*current.words, *baseline.words),
+        words=Tokens.joined([current.words, baseline.words]),
         marked=np.concatenate([current.marked, baseline.marked]),
         strata=strata,
         stratum_names=names,
@@ -118,30 +128,6 @@ def anonymizer(probe: GenerationProbe) -> Anonymizer:
         return Anonymizer((), enabled=False)
     values = [value for axis in probe.axes.values() for value in (axis.unmarked, *axis.marked)]
     return Anonymizer([*values, *probe.removed_terms], names=probe.removed_names)
-
-
-def count_words(documents: Sequence[Sequence[str]], minimum_documents: int = 1) -> tuple[list[str], csr_array]:
-    """Return the sorted vocabulary of the documents, and their sparse (documents, words) counts.
-
-    Args:
-        documents: words of each document.
-        minimum_documents: smallest number of documents that must contain a word; all other words are left out.
-    """
-    # Deferred, as scipy is not needed to load a probe.
-    from scipy.sparse import csr_array
-
-    numbers: dict[str, int] = {}
-    found = [numbers.setdefault(word, len(numbers)) for document in documents for word in document]
-    # scikit-learn takes 32-bit indices only.
-    columns = np.array(found, dtype=np.int32)
-    rows = np.repeat(np.arange(len(documents), dtype=np.int32), [len(document) for document in documents])
-    counts = csr_array((np.ones(len(columns)), (rows, columns)), shape=(len(documents), len(numbers)))
-    counts.sum_duplicates()
-    vocabulary = sorted(numbers)
-    holders = np.bincount(counts.indices, minlength=len(numbers))
-    order = [numbers[word] for word in vocabulary if holders[numbers[word]] >= minimum_documents]
-    words = [word for word in vocabulary if holders[numbers[word]] >= minimum_documents]
-    return words, csr_array(counts[:, np.array(order, dtype=np.int32)])
 
 
 def documents_by_word(counts: csr_array) -> NDArray[np.int64]:

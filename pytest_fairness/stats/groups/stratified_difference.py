@@ -9,6 +9,7 @@ import numpy as np
 
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.resampling import relabelling
+from pytest_fairness.stats.resampling.bundles import SINGLE, Bundles
 
 CHUNK = 2**22
 """Largest number of values in memory at the same time while resamples are summed."""
@@ -127,6 +128,9 @@ def relabelled(
     Returns:
         (relabellings, columns) sums, and whether these are the sums of all possible relabellings (an exact test).
     """
+    if len(marked) > SINGLE:
+        bundles = Bundles.of(marked, strata, random)
+        return bundles.relabellings(count, random) @ (bundles.indicator() @ columns), False
     labels, exact = relabelling.relabellings(marked, strata, count, random)
     rows = max(1, CHUNK // len(marked))
     return np.concatenate([labels[start : start + rows] @ columns for start in range(0, len(labels), rows)]), exact
@@ -141,6 +145,10 @@ def resampled(columns: Floats, cells: Ints, count: int, random: np.random.Genera
         count: number of bootstrap samples in all.
         random: random generator.
     """
+    if len(cells) > SINGLE:
+        # Packs of units of one cell are drawn in place of single units.
+        packs = Bundles.of(np.ones(len(cells), dtype=np.bool_), cells, random)
+        columns, cells = packs.indicator() @ columns, packs.pack_sets
     members = [np.flatnonzero(cells == cell) for cell in np.unique(cells)]
     rows = max(1, CHUNK // len(cells))
     for start in range(0, count, rows):

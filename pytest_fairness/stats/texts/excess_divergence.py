@@ -39,6 +39,19 @@ occurrences."""
 
 
 @dataclass(frozen=True)
+class Bundled:
+    """Bundles of documents, which have one row of word counts together.
+
+    Attributes:
+        sizes: (bundles,) number of documents.
+        squares: (bundles, words) sums of the documents' squared counts.
+    """
+
+    sizes: Floats
+    squares: csr_array
+
+
+@dataclass(frozen=True)
 class Words:
     """Word counts of documents, arranged by block, from which divergences are computed.
 
@@ -49,9 +62,10 @@ class Words:
     Attributes:
         counts: (columns, documents) counts; a column stands for one word in one block. A word has a column for a block
             only if at least two documents of the block contain the word.
+        squares: (columns, documents) squared counts.
         blocks: (columns,) block number of each column.
         lengths: (blocks, documents) number of words of each document of the block, 0 for other documents.
-        members: (blocks, documents) 1 for documents of the block, 0 for other documents.
+        members: (blocks, documents) 1 (for a bundle, its number of documents) in the block, 0 for other documents.
         weights: (blocks,) weight of each block's divergence, 0..1, adding up to 1.
         occurrences: (blocks, number of occurrences + 1) divergence that a word adds by chance, by the word's number of
             occurrences; see `_mean_bits`.
@@ -59,6 +73,7 @@ class Words:
     """
 
     counts: csr_array
+    squares: csr_array
     blocks: Ints
     lengths: csr_array
     members: csr_array
@@ -67,7 +82,9 @@ class Words:
     strata: tuple[int, ...]
 
     @classmethod
-    def of(cls, counts: csr_array, strata: Ints, first: Bools, second: Bools, least: int) -> Words:
+    def of(
+        cls, counts: csr_array, strata: Ints, first: Bools, second: Bools, least: int, bundled: Bundled | None = None
+    ) -> Words:
         """Return the word counts, arranged by block.
 
         The divergence within stratum s has the weight λ w(s), where w(s) is the stratum's share of the documents of
@@ -83,19 +100,22 @@ class Words:
                 sizes.
             second: (documents,) whether the document is in the second group.
             least: number of documents that a stratum must have of each group to become a block.
+            bundled: sizes and squared counts, if each row of `counts` is a bundle of documents rather than a document.
         """
         from scipy.sparse import csr_array
 
+        size = np.ones(len(strata)) if bundled is None else bundled.sizes
         chosen = first | second
         block_of = np.zeros(len(strata), dtype=np.int64)
         weights, kept_strata = [1.0], []
-        present, sizes = np.unique(strata[chosen], return_counts=True)
+        present = np.unique(strata[chosen])
+        sizes = np.bincount(strata[chosen], size[chosen])[present]
         shares = sizes / sizes.sum()
         in_effect = 1 / float((shares**2).sum())
         within = min(LARGEST_SHARE, 1 / (2 * math.sqrt(in_effect - 1))) if len(present) > 1 else 0.0
         for stratum, share in zip(present, shares, strict=True):
             own = strata == stratum
-            if within and min(np.count_nonzero(first & own), np.count_nonzero(second & own)) >= least:
+            if within and min(size[first & own].sum(), size[second & own].sum()) >= least:
                 block_of[own] = len(weights)
                 kept_strata.append(int(stratum))
                 weights.append(within * float(share))
@@ -105,19 +125,23 @@ class Words:
         apart = block_of[documents] > 0
         # A column's key is its block times the number of words, plus its word.
         keys = np.concatenate([words, (block_of[documents] * counts.shape[1] + words)[apart]])
-        found, column, holders = np.unique(keys, return_inverse=True, return_counts=True)
-        kept = holders > 1
+        kept = np.bincount(keys) > 1
         number = np.cumsum(kept) - 1
-        where = kept[column]
+        where = kept[keys]
         rows = np.concatenate([documents, documents[apart]])[where]
-        values = np.concatenate([entries.data, entries.data[apart]])[where]
-        table = csr_array((values, (number[column[where]], rows)), shape=(int(kept.sum()), len(strata)))
-        members = np.array([np.ones(len(strata)), *(block_of == block for block in range(1, len(weights)))])
+
+        def arranged(numbers: Floats) -> csr_array:
+            values = np.concatenate([numbers, numbers[apart]])[where]
+            return csr_array((values, (number[keys[where]], rows)), shape=(int(kept.sum()), len(strata)))
+
+        of_block = np.array([np.ones(len(strata)), *(block_of == block for block in range(1, len(weights)))])
+        members = of_block * size
         groups = members @ np.stack([first, second], axis=1)
         return cls(
-            counts=table,
-            blocks=found[kept] // max(1, counts.shape[1]),
-            lengths=csr_array(members * np.asarray(counts.sum(axis=1)).ravel()),
+            counts=arranged(entries.data),
+            squares=arranged(entries.data**2 if bundled is None else bundled.squares.tocoo().data),
+            blocks=np.flatnonzero(kept) // max(1, counts.shape[1]),
+            lengths=csr_array(of_block * np.asarray(counts.sum(axis=1)).ravel()),
             members=csr_array(members),
             weights=np.array(weights),
             occurrences=np.array([_mean_bits(int(m), int(n)) for m, n in groups]),
@@ -163,13 +187,6 @@ class Words:
             sides = [np.ascontiguousarray(side[start : start + rows].T, dtype=np.float64) for side in (first, second)]
             totals = [table @ side[own] for table, side, own in zip(counts, sides, used, strict=True)]
             yield _Batch(self, sides, totals, space)
-
-    @cached_property
-    def squares(self) -> csr_array:
-        """Return the squared counts; shape (columns, documents)."""
-        squares = self.counts.copy()
-        squares.data = squares.data**2
-        return squares
 
     @cached_property
     def sums(self) -> csr_array:

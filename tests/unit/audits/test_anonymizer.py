@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.audits.anonymizer import IDENTITY_TERMS, Anonymizer, unique_share
+from pytest_fairness.audits.anonymizer import IDENTITY_TERMS, Anonymizer
 from pytest_fairness.probes.generation import first_names
 
 DECLARED = ["White", "Black", "Middle-Eastern", "man", "nonbinary person", "Kelly"]
@@ -84,8 +84,3 @@ def test_names_take_nothing_else_along(text: str, found: list[str]) -> None:
     left = iter(plain)
     assert all(word in left for word in Anonymizer([], names=listed).words(f"{text} " + " and ".join(found)))
     assert Anonymizer([], names=listed).words(text.lower()) == Anonymizer([]).words(text.lower())
-
-
-def test_share_of_different_documents() -> None:
-    assert unique_share([["a"], ["a"], ["b"], ["a"]]) == 0.5
-    assert unique_share([]) == 1.0

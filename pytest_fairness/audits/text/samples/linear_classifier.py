@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from pytest_fairness.audits.anonymizer import unique_share
-from pytest_fairness.audits.text.documents import Documents, count_words
+from pytest_fairness.audits.text.documents import Documents
 from pytest_fairness.audits.text.samples.sample import Sample
+from pytest_fairness.audits.text.tokens import Tokens
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, effective_size
 from pytest_fairness.stats.resampling import relabelling
@@ -64,7 +64,7 @@ class Corpus(Sample):
         kinds = _kinds(counts)
         of_run = np.column_stack([kinds, documents.cells, documents.current])
         kept = np.sort(np.unique(of_run, axis=0, return_index=True)[1])
-        share = unique_share(documents.words)
+        share = documents.words.different() / len(documents.words)
         return cls(documents.only(kept), vocabulary, counts[kept], kinds[kept], features, share)
 
     def statistic(self, marked: Bools) -> Floats:
@@ -177,9 +177,9 @@ class Corpus(Sample):
         return float(np.concatenate(right).mean()), float(np.std([fold.mean() for fold in right], ddof=1))
 
 
-def _counted(documents: Sequence[Sequence[str]]) -> tuple[list[str], csr_array]:
+def _counted(documents: Tokens) -> tuple[list[str], csr_array]:
     """Return the vocabulary and the (documents, words) counts of words that occur in several documents."""
-    words, counts = count_words(documents, FEWEST_DOCUMENTS_OF_A_WORD)
+    words, counts = documents.counts(FEWEST_DOCUMENTS_OF_A_WORD)
     if len(documents) <= MOST_WORDS or len(words) <= MOST_WORDS:
         return words, counts
     holding = np.bincount(counts.indices, minlength=counts.shape[1])

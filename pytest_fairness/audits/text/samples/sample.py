@@ -30,7 +30,7 @@ class Sample(ABC):
 
     @abstractmethod
     def statistic(self, marked: Bools) -> Floats:
-        """Return the statistic for each labelling of the documents, shape (labellings, parts).
+        """Return the statistic for each labelling of the documents (or of their `bundles`), shape (labellings, parts).
 
         The statistic may have several parts, such as one for each stratum.
         """
@@ -70,7 +70,8 @@ class Relabelled(Generic[SampleT]):
     @cached_property
     def observed(self) -> Floats:
         """Return the statistic with the observed labels; shape (parts,)."""
-        parts: Floats = self.sample.statistic(self.sample.documents.marked[None])[0]
+        units = self.sample.documents.bundles or self.sample.documents
+        parts: Floats = self.sample.statistic(units.marked[None])[0]
         return parts
 
     @property
@@ -94,5 +95,7 @@ class Relabelled(Generic[SampleT]):
     def _null(self) -> tuple[Floats, bool]:
         """Return the null distribution, and whether it holds all possible relabellings."""
         documents = self.sample.documents
+        if documents.bundles is not None:
+            return self.sample.statistic(documents.bundles.relabellings(self.permutations, self.random)), False
         labels, exact = relabelling.relabellings(documents.marked, documents.strata, self.permutations, self.random)
         return self.sample.statistic(labels), exact

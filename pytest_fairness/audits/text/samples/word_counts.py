@@ -13,8 +13,9 @@ from pytest_fairness.audits.text.samples.sample import Sample
 from pytest_fairness.audits.text.words.strongest import tie_order
 from pytest_fairness.records import Json
 from pytest_fairness.stats.arrays import Bools, Floats
+from pytest_fairness.stats.resampling.bundles import SINGLE, Bundles
 from pytest_fairness.stats.texts import divergence, excess_estimates
-from pytest_fairness.stats.texts.excess_divergence import Words
+from pytest_fairness.stats.texts.excess_divergence import Bundled, Words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -50,6 +51,8 @@ class WordCounts(Sample):
             measured: (documents,) whether the document counts for the size of its stratum; `None` if all do.
         """
         vocabulary, counts = documents.counts()
+        if documents.bundles is not None:
+            return cls(documents, vocabulary, counts, _bundled(counts, documents.bundles))
         measured = np.ones(len(documents.words), dtype=np.bool_) if measured is None else measured
         sides = measured & documents.marked, measured & ~documents.marked
         return cls(documents, vocabulary, counts, Words.of(counts, documents.strata, *sides, DOCUMENTS_OF_A_STRATUM))
@@ -69,6 +72,9 @@ class WordCounts(Sample):
 
     def standard_error(self, used: Bools, null_sd: float, random: np.random.Generator) -> float:
         """Return the standard error of the excess of the used documents; see `excess_estimates.standard_error`."""
+        if (bundles := self.documents.bundles) is not None:
+            sides = bundles.marked, ~bundles.marked
+            return excess_estimates.standard_error(self.words, *sides, bundles.cells, null_sd, random, bundles.sizes)
         return excess_estimates.standard_error(self.words, *self._sides(used), self.documents.cells, null_sd, random)
 
     def word_weights(self) -> tuple[Sequence[str], Floats]:
@@ -96,9 +102,12 @@ class WordCounts(Sample):
 
     def excess_at(self, size: int, random: np.random.Generator) -> float | None:
         """Return the mean excess of samples of `size` documents of each group; see `excess_estimates.at_size`."""
-        marked = self.documents.marked
-        words = Words.together(self.counts, marked, ~marked)
-        return excess_estimates.at_size(words, self.documents.strata, marked, size, DRAWS, random)
+        marked, strata, counts = self.documents.marked, self.documents.strata, self.counts
+        if self.documents.bundles is not None:
+            chosen = random.choice(len(marked), SINGLE, replace=False)
+            marked, strata, counts = marked[chosen], strata[chosen], counts[chosen]
+        words = Words.together(counts, marked, ~marked)
+        return excess_estimates.at_size(words, strata, marked, size, DRAWS, random)
 
     @property
     def block_names(self) -> list[str]:
@@ -107,3 +116,10 @@ class WordCounts(Sample):
 
     def _sides(self, used: Bools) -> tuple[Bools, Bools]:
         return used & self.documents.marked, used & ~self.documents.marked
+
+
+def _bundled(counts: csr_array, bundles: Bundles) -> Words:
+    """Return the word counts of bundles of documents, from the (documents, words) counts."""
+    squared = Bundled(bundles.sizes, bundles.sums(counts.power(2)))
+    sides = bundles.marked, ~bundles.marked
+    return Words.of(bundles.sums(counts), bundles.strata, *sides, DOCUMENTS_OF_A_STRATUM, squared)

@@ -8,7 +8,7 @@ taken into account.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,18 +20,19 @@ from pytest_fairness.audits.text.documents import (
     MINIMUM_DOCUMENTS_OF_A_WORD,
     Documents,
     anonymizer,
-    count_words,
     documents_by_word,
     require_words,
     text_of,
 )
 from pytest_fairness.audits.text.groups import Groups, comparable, contrasts, is_compared
+from pytest_fairness.audits.text.tokens import Tokens
 from pytest_fairness.audits.text.words.strongest import tie_order
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answers, Json
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.resampling import relabelling, significance
+from pytest_fairness.stats.resampling.bundles import Bundles
 from pytest_fairness.stats.texts.log_odds import Sizes, log_odds, z_scores
 from pytest_fairness.stats.texts.share_growth import Needed
 
@@ -83,7 +84,7 @@ class Corpus:
     """
 
     groups: Mapping[str, Groups]
-    words: list[tuple[str, ...]]
+    words: Tokens
     marked: Bools
     documents: list[Documents]
     counts: list[csr_array]
@@ -109,9 +110,9 @@ class Corpus:
         anonymize = anonymizer(probe)
         if any(each.repetition for each in groups):
             pooled = list({repr(sorted(answer.labels.items())): answer for answer in pooled}.values())
-        others = [anonymize.words(text_of(answer)) for answer in pooled if answer.usable]
-        words = [own for each in documents for own in each.words]
-        vocabulary, counts = count_words([*words, *others])
+        others = (anonymize.words(text_of(answer)) for answer in pooled if answer.usable)
+        words = Tokens.joined([*(each.words for each in documents), Tokens.of(others)])
+        vocabulary, counts = words.counts()
         # An answer that is compared on several axes counts once.
         once = np.unique(compared, return_index=True)[1]
         own, rest = counts[once], counts[len(compared) :]
@@ -123,7 +124,7 @@ class Corpus:
         ends = np.cumsum([len(each.words) for each in documents])
         return cls(
             groups=by_axis,
-            words=[words[index] for index in once],
+            words=words.only(once),
             marked=marked,
             documents=documents,
             counts=[counts[end - len(each.words) : end] for each, end in zip(documents, ends, strict=True)],
@@ -167,6 +168,11 @@ class Contrast:
             prior[corpus.columns],
             float(prior.sum()),
         )
+
+    def bundled(self, bundles: Bundles) -> Contrast:
+        """Return the contrast with a row for each bundle in place of each document."""
+        lengths = np.bincount(bundles.numbers, self.lengths)
+        return replace(self, columns=bundles.sums(self.columns), lengths=np.asarray(lengths, np.float64))
 
     def sides(self, labels: Bools) -> tuple[Floats, Floats, Floats, Sizes]:
         """Return the arguments of `log_odds` for each labelling.
@@ -223,7 +229,12 @@ class Association:
             random: random generator.
         """
         documents, contrast = corpus.documents[number], Contrast.of(corpus, number, settings)
-        labels, exact = relabelling.relabellings(documents.marked, documents.strata, PERMUTATIONS, random)
+        marked = documents.marked
+        if documents.bundles is not None:
+            contrast, marked = contrast.bundled(documents.bundles), documents.bundles.marked
+            labels, exact = documents.bundles.relabellings(PERMUTATIONS, random), False
+        else:
+            labels, exact = relabelling.relabellings(marked, documents.strata, PERMUTATIONS, random)
         rows = max(1, CHUNK // max(contrast.columns.shape))
         largest = np.concatenate(
             [
@@ -231,7 +242,7 @@ class Association:
                 for start in range(0, len(labels), rows)
             ]
         )
-        observed = contrast.sides(documents.marked[None])
+        observed = contrast.sides(marked[None])
         (z,), (ratio,) = z_scores(*observed), log_odds(*observed)[0]
         threshold = significance.threshold(largest, alpha)
         smaller = min(int(documents.marked.sum()), int((~documents.marked).sum()))

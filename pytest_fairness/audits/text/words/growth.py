@@ -15,7 +15,6 @@ import numpy as np
 from pytest_fairness.audits.text.documents import (
     MINIMUM_DOCUMENTS_OF_A_WORD,
     Documents,
-    count_words,
     documents_by_word,
     join_runs,
     require_words,
@@ -65,7 +64,7 @@ class Growth:
             NotMeasurable: fewer than two words can be tested, or no stratum holds both groups in both runs.
         """
         both = join_runs(current, baseline)
-        words, counts = count_words(both.words)
+        words, counts = both.words.counts()
         columns = np.flatnonzero(documents_by_word(counts) >= MINIMUM_DOCUMENTS_OF_A_WORD)
         require_words(len(columns))
         present = counts[:, columns]

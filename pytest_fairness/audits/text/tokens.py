@@ -1,0 +1,155 @@
+"""Texts as numbers of words, which need a tenth of the memory of lists of words."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.stats.arrays import Ints
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Numbers = NDArray[np.int32]
+
+AT_ONCE = 2**16
+"""Number of texts whose words are counted at a time."""
+
+
+class Tokens(Sequence[tuple[str, ...]]):
+    """Texts, each a tuple of words, stored as numbers of words.
+
+    Args:
+        vocabulary: word of each number; it may contain words that no text contains.
+        numbers: numbers of the words of all texts, one text after the other.
+        ends: (texts,) index in `numbers` at which the text ends.
+    """
+
+    def __init__(self, vocabulary: Sequence[str], numbers: Numbers, ends: Ints) -> None:
+        self.vocabulary, self._numbers, self._ends = vocabulary, numbers, ends
+
+    @classmethod
+    def of(cls, texts: Iterable[Sequence[str]]) -> Tokens:
+        """Return the texts as numbers of words; words are numbered in the order of their first occurrence."""
+        if isinstance(texts, Tokens):
+            return texts
+        known: dict[str, int] = {}
+        numbers, ends = array("i"), array("q")
+        for text in texts:
+            numbers.extend([known.setdefault(word, len(known)) for word in text])
+            ends.append(len(numbers))
+        return cls([*known], np.frombuffer(numbers, np.int32), np.frombuffer(ends, np.int64))
+
+    @classmethod
+    def joined(cls, parts: Iterable[Tokens]) -> Tokens:
+        """Return the texts of all parts, one part after the other."""
+        known: dict[str, int] = {}
+        numbers, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
+        for part in parts:
+            own = np.array([known.setdefault(word, len(known)) for word in part.vocabulary], dtype=np.int32)
+            numbers.append(own[part._numbers])
+            lengths.append(part.lengths)
+        return cls([*known], np.concatenate(numbers), np.cumsum(np.concatenate(lengths)))
+
+    @property
+    def lengths(self) -> Ints:
+        """Return the number of words of each text; shape (texts,)."""
+        return np.diff(self._ends, prepend=0)
+
+    def only(self, kept: Ints) -> Tokens:
+        """Return the texts with these indices."""
+        lengths = self.lengths[kept]
+        ends = np.cumsum(lengths)
+        # The index of each kept word: the start of its text, plus its place in the text.
+        places = np.repeat(self._ends[kept] - ends, lengths) + np.arange(ends[-1] if len(ends) else 0)
+        return Tokens(self.vocabulary, self._numbers[places], ends)
+
+    def different(self) -> int:
+        """Return the number of different texts."""
+        return len({hash(text.tobytes()) for text in self._texts()})
+
+    def counts(self, minimum_texts: int = 1) -> tuple[list[str], csr_array]:
+        """Return the sorted vocabulary, and the sparse (texts, words) counts.
+
+        Args:
+            minimum_texts: smallest number of texts that must contain a word; all other words are left out.
+        """
+        # Deferred, as scipy is not needed to load a probe.
+        from scipy.sparse import csr_array
+
+        counted = [self._counted(start) for start in range(0, len(self), AT_ONCE)]
+        holding = sum(
+            (np.bincount(part.indices, minlength=len(self.vocabulary)) for part in counted),
+            start=np.zeros(len(self.vocabulary), dtype=np.int64),
+        )
+        order = [
+            number
+            for number in sorted(range(len(self.vocabulary)), key=self.vocabulary.__getitem__)
+            if holding[number] >= max(1, minimum_texts)
+        ]
+        words = [self.vocabulary[number] for number in order]
+        # scikit-learn takes 32-bit indices only.
+        columns = np.array(order, dtype=np.int32)
+        for place, part in enumerate(counted):
+            counted[place] = csr_array(part[:, columns])
+        return words, _stacked(counted, len(words))
+
+    def __len__(self) -> int:
+        """Return the number of texts."""
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[str, ...]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[tuple[str, ...]]: ...
+    def __getitem__(self, index: int | slice) -> tuple[str, ...] | Sequence[tuple[str, ...]]:
+        """Return the words of a text, or the texts of a slice."""
+        if isinstance(index, slice):
+            return self.only(np.arange(len(self))[index])
+        end = self._ends[index]
+        return tuple(map(self.vocabulary.__getitem__, self._numbers[end - self.lengths[index] : end]))
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        """Yield the words of each text."""
+        word = self.vocabulary.__getitem__
+        return (tuple(map(word, text.tolist())) for text in self._texts())
+
+    def _texts(self) -> Iterator[Numbers]:
+        return (
+            self._numbers[end - length : end]
+            for end, length in zip(self._ends.tolist(), self.lengths.tolist(), strict=True)
+        )
+
+    def _counted(self, start: int) -> csr_array:
+        """Return the (texts, words) counts of a part of the texts; columns are the numbers of words."""
+        from scipy.sparse import csr_array
+
+        ends = np.concatenate([self._ends[start - 1 : start] if start else [0], self._ends[start : start + AT_ONCE]])
+        numbers = self._numbers[ends[0] : ends[-1]]
+        found = csr_array(
+            (np.ones(len(numbers)), numbers.copy(), (ends - ends[0]).astype(np.int32)),
+            shape=(len(ends) - 1, len(self.vocabulary)),
+        )
+        found.sum_duplicates()
+        return found
+
+
+def _stacked(parts: list[csr_array], columns: int) -> csr_array:
+    """Return the rows of all parts together; the parts are emptied on the way, to save memory."""
+    from scipy.sparse import csr_array
+
+    if len(parts) == 1:
+        return parts[0]
+    rows = [np.diff(part.indptr) for part in parts]
+    pointers = np.concatenate([[0], np.cumsum(np.concatenate(rows))]) if rows else np.zeros(1)
+    data, indices = np.empty(int(pointers[-1])), np.empty(int(pointers[-1]), dtype=np.int32)
+    start = 0
+    while parts:
+        part = parts.pop(0)
+        data[start : start + part.nnz], indices[start : start + part.nnz] = part.data, part.indices
+        start += part.nnz
+    return csr_array((data, indices, pointers.astype(np.int32)), shape=(len(pointers) - 1, columns))

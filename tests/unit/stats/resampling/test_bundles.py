@@ -1,0 +1,78 @@
+"""Relabelling of bundles of units, in comparison with the relabelling of single units."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from pytest_fairness.stats.groups import stratified_difference
+from pytest_fairness.stats.groups.odds_ratio import odds_ratio
+from pytest_fairness.stats.resampling import bundles, relabelling
+from pytest_fairness.stats.resampling.bundles import Bundles
+
+
+def units(seed: int, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    strata = random.integers(0, 5, number)
+    marked = random.random(number) < 0.2 + 0.1 * strata
+    return random.gamma(1.0, size=number) + strata + 0.05 * marked, marked, strata
+
+
+@pytest.mark.parametrize("number", [3_000, 5_003])
+def test_relabellings_keep_the_size_of_each_group_in_each_stratum(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundles, "PACKS", 100)
+    _, marked, strata = units(1, number)
+    found = Bundles.of(marked, strata, np.random.default_rng(0))
+    assert (found.marked[found.numbers] == marked).all()
+    assert (found.strata[found.numbers] == strata).all()
+    assert found.sizes.tolist() == np.bincount(found.numbers).tolist()
+    labels = found.relabellings(50, np.random.default_rng(2))
+    assert len(found.sizes) < 600
+    assert len({row.tobytes() for row in labels}) == 50
+    for stratum in range(5):
+        own = found.strata == stratum
+        assert {*(labels[:, own] @ found.sizes[own]).tolist()} == {float(np.count_nonzero(marked[strata == stratum]))}
+    columns = csr_array(np.stack([marked, strata], axis=1).astype(np.float64))
+    assert found.sums(columns).sum(axis=0).tolist() == columns.sum(axis=0).tolist()
+    parts = [found.indicator(start, start + 1000) @ columns[start : start + 1000] for start in range(0, number, 1000)]
+    assert sum(part.toarray() for part in parts).tolist() == found.sums(columns).toarray().tolist()
+
+
+def test_the_null_distribution_is_that_of_single_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    values, marked, strata = units(2, 6_000)
+    alone, _ = relabelling.relabellings(marked, strata, 1999, np.random.default_rng(1))
+    sums = alone @ values
+    monkeypatch.setattr(bundles, "PACKS", 400)
+    spreads, means = [], []
+    for seed in range(10):
+        found = Bundles.of(marked, strata, np.random.default_rng(seed))
+        drawn = found.relabellings(1999, np.random.default_rng(seed)) @ np.bincount(found.numbers, values)
+        spreads.append(drawn.std())
+        means.append(drawn.mean())
+    assert np.mean(spreads) == pytest.approx(sums.std(), rel=0.05)
+    assert max(abs(spread / sums.std() - 1) for spread in spreads) < 0.15
+    assert means == pytest.approx([sums.mean()] * 10, abs=4 * sums.std() / np.sqrt(400))
+
+
+def test_differences_and_odds_ratios_of_many_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    values, marked, strata = units(3, 8_000)
+    weights = stratified_difference.precision(*stratified_difference.cell_sizes(marked, strata, 5))
+    counts = np.stack([np.round(values), 40 + np.round(values)], axis=1)
+
+    def measured() -> tuple[float, float, list[float]]:
+        null, exact = stratified_difference.permuted(values, marked, strata, weights, 999, np.random.default_rng(4))
+        assert not exact
+        _, interval, p_value = odds_ratio(counts, marked, strata, 999, np.random.default_rng(5))
+        assert interval is not None
+        assert p_value is not None
+        return float(null.std()), p_value, interval
+
+    sd, p_value, interval = measured()
+    monkeypatch.setattr(stratified_difference, "SINGLE", 4_000)
+    monkeypatch.setattr(bundles, "PACKS", 1_000)
+    bundled = measured()
+    assert bundled[0] != sd
+    assert bundled[0] == pytest.approx(sd, rel=0.12)
+    assert bundled[1] == pytest.approx(p_value, abs=0.05)
+    assert np.log(bundled[2]) == pytest.approx(np.log(interval), abs=0.2 * np.log(interval[1] / interval[0]))
