@@ -27,7 +27,6 @@ from pytest_fairness.probes.field_types import EMBEDDER
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answers, Json
 from pytest_fairness.stats import effect_sizes
-from pytest_fairness.stats.texts import mmd
 
 
 class MmdSettings(AuditSettings):
@@ -101,7 +100,7 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
         """Return details: null standard deviation, each stratum's discrepancy, the words whose weights differ most."""
         return {
             "null_sd": float(run.null.std()),
-            "variance": mmd.variance(run.sample.vectors, run.sample.documents.cells),
+            "variance": run.sample.variance(),
             "by_stratum": run.sample.within_strata(),
             **strongest_words(*run.sample.word_weights()),
         }

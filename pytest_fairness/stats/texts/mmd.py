@@ -28,12 +28,27 @@ JITTER = 1e-9
 """Small number added to the kernel's diagonal so that it can be factorised; estimates do not use the diagonal."""
 
 
+@dataclass(frozen=True)
+class Sums:
+    """Feature vectors of bundles of units, summed by bundle; all functions take sums in place of the units' vectors.
+
+    Attributes:
+        vectors: (bundles, dimensions) sums of the units' vectors.
+        squares: (bundles,) sums of the vectors' squared lengths.
+        sizes: (bundles,) number of units.
+    """
+
+    vectors: Floats
+    squares: Floats
+    sizes: Floats
+
+
 def features_of(kernel: Floats) -> Floats:
     """Return (n, n) feature vectors, one in each row, whose inner products are the (n, n) kernel matrix."""
     return np.linalg.cholesky(kernel + JITTER * np.eye(len(kernel))).astype(np.float64, copy=False)
 
 
-def estimates(features: Features, strata: Ints, first: Bools, second: Bools) -> Floats:
+def estimates(features: Features | Sums, strata: Ints, first: Bools, second: Bools) -> Floats:
     """Return the estimated squared discrepancy between the two samples, for each labelling.
 
     In stratum s, δ(s) is the difference of the two mean embeddings. The weight w(s) is proportional to m n / (m + n),
@@ -60,18 +75,18 @@ def estimates(features: Features, strata: Ints, first: Bools, second: Bools) -> 
     Returns:
         (labellings,) estimates; below 0 if the samples are more similar than random samples are on average.
     """
-    design = Design.of(strata, first[0], second[0])
-    rows = max(1, CHUNK // features.shape[1])
+    design = Design.of(strata, first[0], second[0], _sizes(features))
+    rows = max(1, CHUNK // _vectors(features).shape[1])
     parts = [slice(start, start + rows) for start in range(0, len(first), rows)]
     return np.concatenate([_combined(features, design, first[part], second[part]) for part in parts])
 
 
-def within_strata(features: Features, strata: Ints, first: Bools, second: Bools) -> dict[int, float]:
+def within_strata(features: Features | Sums, strata: Ints, first: Bools, second: Bools) -> dict[int, float]:
     """Return the estimate of each stratum, by stratum number, for strata with at least two units of each sample.
 
     The arguments are those of `estimates`, but for one labelling: `first` and `second` have shape (units,).
     """
-    design = Design.of(strata, first, second)
+    design = Design.of(strata, first, second, _sizes(features))
     return {
         int(strata[stratum.units[0]]): float(_difference(features, stratum, first[None], second[None])[1][0])
         for stratum in design.strata
@@ -79,7 +94,7 @@ def within_strata(features: Features, strata: Ints, first: Bools, second: Bools)
     }
 
 
-def standard_error(features: Features, strata: Ints, first: Bools, second: Bools, null_sd: float) -> float:
+def standard_error(features: Features | Sums, strata: Ints, first: Bools, second: Bools, null_sd: float) -> float:
     """Return the standard error of the estimate of one labelling; it is valid whether the samples differ or not.
 
     The estimate is a quadratic form of mean embeddings. Its variance has a linear part, which grows with the
@@ -94,25 +109,31 @@ def standard_error(features: Features, strata: Ints, first: Bools, second: Bools
         second: (units,) whether the unit is in the second sample.
         null_sd: standard deviation of the estimate over labels permuted within strata.
     """
-    design = Design.of(strata, first, second)
+    design = Design.of(strata, first, second, _sizes(features))
+    vectors, sizes = _vectors(features), _sizes(features)
     differences = [_difference(features, stratum, first[None], second[None])[0][0] for stratum in design.strata]
     gradients = design.gradients(np.array(differences))
     variance = 0.0
     for side in (first, second):
         alone = []
         for stratum, gradient in zip(design.strata, gradients, strict=True):
-            projected = features[stratum.units[side[stratum.units]]] @ gradient
-            if len(projected) > 1:
-                variance += float(np.var(projected, ddof=1)) / len(projected)
+            own = stratum.units[side[stratum.units]]
+            projected = vectors[own] @ gradient
+            if len(projected) < 2:
+                alone.append(float(projected[0] / sizes[own][0]))
+            elif isinstance(features, Sums):
+                size = sizes[own]
+                apart = projected - size * projected.sum() / size.sum()
+                variance += float((apart**2 / size).sum()) / (len(own) - 1) / float(size.sum())
             else:
-                alone.append(float(projected[0]))
+                variance += float(np.var(projected, ddof=1)) / len(projected)
         # A single unit has no variance within its stratum. The variance between such strata is used instead; it is not
         # smaller.
         variance += len(alone) * float(np.var(alone, ddof=1)) if len(alone) > 1 else 0.0
     return math.sqrt(max(variance - null_sd**2, null_sd**2))
 
 
-def variance(features: Features, cells: Ints) -> float:
+def variance(features: Features | Sums, cells: Ints) -> float:
     """Return the unbiased variance of vectors around the mean of their cell, summed over dimensions.
 
     Args:
@@ -121,9 +142,15 @@ def variance(features: Features, cells: Ints) -> float:
     """
     squares, degrees = 0.0, 0
     for cell in np.unique(cells):
-        own = np.asarray(features[cells == cell], dtype=np.float64)
-        squares += float(((own - own.mean(axis=0)) ** 2).sum())
-        degrees += len(own) - 1
+        inside = cells == cell
+        if isinstance(features, Sums):
+            size, total = float(features.sizes[inside].sum()), features.vectors[inside].sum(axis=0)
+            squares += float(features.squares[inside].sum() - total @ total / size)
+            degrees += int(size) - 1
+        else:
+            own = np.asarray(features[inside], dtype=np.float64)
+            squares += float(((own - own.mean(axis=0)) ** 2).sum())
+            degrees += len(own) - 1
     return squares / degrees if degrees else 0.0
 
 
@@ -186,7 +213,7 @@ class Design:
     alpha: float
 
     @classmethod
-    def of(cls, strata: Ints, first: Bools, second: Bools) -> Design:
+    def of(cls, strata: Ints, first: Bools, second: Bools, counts: Floats | None = None) -> Design:
         """Return the strata and their weights, for one labelling.
 
         They also hold for all other labellings that have the same number of units of each sample in each stratum.
@@ -194,9 +221,11 @@ class Design:
         Args:
             strata: (units,) stratum number of each unit.
             first, second: (units,) whether the unit is in the first, and in the second sample.
+            counts: (units,) number of units for which each unit stands, if the units are bundles.
         """
+        counts = np.ones(len(strata)) if counts is None else counts
         members = [np.flatnonzero((strata == stratum) & (first | second)) for stratum in np.unique(strata)]
-        sizes = [(int(first[units].sum()), int(second[units].sum())) for units in members]
+        sizes = [(int(first[units] @ counts[units]), int(second[units] @ counts[units])) for units in members]
         precision = [m * n / (m + n) if m and n else 0.0 for m, n in sizes]
         # Units outside of both samples are kept, because another labelling may use them.
         members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
@@ -239,12 +268,23 @@ class Design:
         return own + crossed
 
 
-def _combined(features: Features, design: Design, first: Bools, second: Bools) -> Floats:
+def _vectors(features: Features | Sums) -> Features:
+    """Return the vectors of units, or the summed vectors of bundles."""
+    return features.vectors if isinstance(features, Sums) else features
+
+
+def _sizes(features: Features | Sums) -> Floats:
+    """Return the number of units for which each row of the vectors stands; shape (rows,)."""
+    return features.sizes if isinstance(features, Sums) else np.ones(len(features))
+
+
+def _combined(features: Features | Sums, design: Design, first: Bools, second: Bools) -> Floats:
     """Return the estimate of each labelling; the arguments are those of `estimates`, with `design` for the strata.
 
     All labellings must fit into memory together.
     """
-    together = np.zeros((len(first), features.shape[1]), dtype=features.dtype)
+    vectors = _vectors(features)
+    together = np.zeros((len(first), vectors.shape[1]), dtype=vectors.dtype)
     within, squares = np.zeros(len(first)), np.zeros(len(first))
     for stratum, share in zip(design.strata, design.within(), strict=True):
         difference, unbiased = _difference(features, stratum, first, second)
@@ -257,32 +297,40 @@ def _combined(features: Features, design: Design, first: Bools, second: Bools) -
     return design.alpha * within + (1 - design.alpha) * (_square(together) - squares) / design.between
 
 
-def _difference(features: Features, stratum: Stratum, first: Bools, second: Bools) -> tuple[Features, Floats]:
+def _difference(features: Features | Sums, stratum: Stratum, first: Bools, second: Bools) -> tuple[Features, Floats]:
     """Return the difference of the mean embeddings in a stratum, and an unbiased estimate of its squared length.
 
     Both results have one row for each labelling. The arguments are those of `estimates`.
     """
-    own = features[stratum.units]
     # Subtracting the mean changes no difference, and avoids rounding errors from large sums.
-    own = own - own.mean(axis=0)
-    mean, bias = _mean_and_bias(own, first[:, stratum.units], stratum.first)
-    other, other_bias = _mean_and_bias(own, second[:, stratum.units], stratum.second)
+    if isinstance(features, Sums):
+        own, sizes = features.vectors[stratum.units], features.sizes[stratum.units]
+        centre = own.sum(axis=0) / sizes.sum()
+        squares = features.squares[stratum.units] - 2 * own @ centre + sizes * float(centre @ centre)
+        centred: tuple[Features, Floats] = own - sizes[:, None] * centre, squares
+    else:
+        vectors = features[stratum.units]
+        vectors = vectors - vectors.mean(axis=0)
+        centred = vectors, _square(vectors)
+    mean, bias = _mean_and_bias(*centred, first[:, stratum.units], stratum.first)
+    other, other_bias = _mean_and_bias(*centred, second[:, stratum.units], stratum.second)
     difference = mean - other
     return difference, _square(difference) - bias - other_bias
 
 
-def _mean_and_bias(own: Features, labels: Bools, size: int) -> tuple[Features, Floats]:
+def _mean_and_bias(own: Features, squares: Floats, labels: Bools, size: int) -> tuple[Features, Floats]:
     """Return, for each labelling, a sample's mean vector and the bias of its squared length (variance / `size`).
 
     Args:
         own: (units, dimensions) feature vectors of a stratum.
+        squares: (units,) squared lengths of the vectors.
         labels: (labellings, units) whether the unit is in the sample.
         size: number of units in the sample.
     """
     used = labels.any(axis=0)
     own, chosen = own[used], cast("Features", labels[:, used].astype(own.dtype))
     mean = chosen @ own / own.dtype.type(size)
-    return mean, (chosen @ _square(own) / size - _square(mean)) / (size - 1) if size > 1 else np.zeros(len(labels))
+    return mean, (chosen @ squares[used] / size - _square(mean)) / (size - 1) if size > 1 else np.zeros(len(labels))
 
 
 def _square(vectors: Features) -> Floats:

@@ -13,6 +13,7 @@ import numpy as np
 
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.stats.arrays import Floats
+from pytest_fairness.stats.resampling.bundles import Bundles
 from pytest_fairness.stats.texts import mmd
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ SKETCHED = 2048
 between means is about √(2 / 2048)."""
 SHORTEST, LONGEST = 3, 5
 """Smallest and largest number of characters of an n-gram."""
+NGRAMS = {"analyzer": "char_wb", "ngram_range": (SHORTEST, LONGEST), "lowercase": False}
+"""Options of scikit-learn's vectorizers for character n-grams within words."""
+DOCUMENTS = 4096
+"""Number of documents whose vectors are in memory at a time while they are summed by bundle."""
 ROWS = 512
 """Number of rows that are computed at once in a product of sparse matrices."""
 
@@ -51,12 +56,7 @@ def words(documents: Documents) -> Tfidf:
 
 def ngrams(documents: Documents) -> Tfidf:
     """Return the TF-IDF weights of character n-grams within words; they also match similar endings and misspellings."""
-    return _tfidf(
-        [" ".join(document) for document in documents],
-        analyzer="char_wb",
-        ngram_range=(SHORTEST, LONGEST),
-        lowercase=False,
-    )
+    return _tfidf([" ".join(document) for document in documents], **NGRAMS)
 
 
 def text_features(documents: Documents) -> mmd.Features:
@@ -73,6 +73,65 @@ def text_features(documents: Documents) -> mmd.Features:
         _add_sketch(features, part, salt)
     features /= np.float32(np.sqrt(len(parts)))
     return features
+
+
+def text_sums(terms: Sequence[str], counts: csr_array, bundles: Bundles) -> mmd.Sums:
+    """Return the vectors of `text_features` for many documents, summed by bundle; they are not in memory all at once.
+
+    Args:
+        terms: the vocabulary.
+        counts: (documents, words) counts.
+        bundles: bundles of the documents.
+    """
+    from scipy.sparse import csr_array, dia_array
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    # A document has the n-grams of its words, which are therefore found once for each word.
+    vectorizer = CountVectorizer(dtype=np.float32, **NGRAMS)
+    ngrams = csr_array(vectorizer.fit_transform(terms))
+    unit = csr_array(dia_array((np.ones((1, len(terms)), np.float32), 0), shape=(len(terms), len(terms))))
+    parts = [unit, ngrams]
+    names = [list(terms), list(vectorizer.get_feature_names_out())]
+    starts = range(0, counts.shape[0], DOCUMENTS)
+    holding = [np.zeros(part.shape[1]) for part in parts]
+    for start in starts:
+        rows = counts[start : start + DOCUMENTS].astype(np.float32)
+        for part, number in zip(parts, holding, strict=True):
+            number += np.bincount((rows @ part).indices, minlength=len(number))
+    rarity = [inverse_frequencies(number, counts.shape[0]) for number in holding]
+    hashings = [_hashing(each, salt) for salt, each in enumerate(names)]
+    vectors, squares = np.zeros((len(bundles.sizes), SKETCHED)), np.zeros(len(bundles.sizes))
+    for start in starts:
+        rows = counts[start : start + DOCUMENTS].astype(np.float32)
+        features = np.zeros((rows.shape[0], SKETCHED), dtype=np.float32)
+        for part, weights, hashing in zip(parts, rarity, hashings, strict=True):
+            features += (weighted(rows @ part, weights) @ hashing).toarray()
+        features /= np.float32(np.sqrt(len(parts)))
+        own = bundles.indicator(start, start + DOCUMENTS)
+        vectors += own @ features
+        squares += own @ np.einsum("ij,ij->i", features, features).astype(np.float64)
+    return mmd.Sums(vectors, squares, bundles.sizes)
+
+
+def inverse_frequencies(holding: Floats, documents: int) -> Floats:
+    """Return the inverse document frequency of terms that occur in these numbers of documents, as in scikit-learn."""
+    found: Floats = np.log((1 + documents) / (1 + holding)) + 1
+    return found
+
+
+def weighted(counts: csr_array, weights: Floats) -> csr_array:
+    """Return the TF-IDF weights of documents, each a vector of length 1, from (documents, terms) counts.
+
+    Args:
+        counts: (documents, terms) counts.
+        weights: (terms,) inverse document frequencies.
+    """
+    found = counts.copy()
+    found.data *= weights.astype(found.dtype)[found.indices]
+    rows = np.repeat(np.arange(found.shape[0]), np.diff(found.indptr))
+    lengths = np.sqrt(np.bincount(rows, np.square(found.data, dtype=np.float64), found.shape[0]))
+    found.data /= lengths.astype(found.dtype)[rows]
+    return found
 
 
 def embedding_features(embeddings: Sequence[bytes | None]) -> mmd.Features:
@@ -105,6 +164,19 @@ def embedding_features(embeddings: Sequence[bytes | None]) -> mmd.Features:
     return features
 
 
+def embedding_sums(embeddings: Sequence[bytes | None], bundles: Bundles) -> mmd.Sums:
+    """Return the vectors of `embedding_features` for many documents, summed by bundle."""
+    vectors, squares = None, np.zeros(len(bundles.sizes))
+    width = max((one for one in embeddings if one is not None), key=len, default=b"")
+    for start in range(0, len(embeddings), DOCUMENTS):
+        # One more embedding makes every slice as wide as the others.
+        features = embedding_features([*embeddings[start : start + DOCUMENTS], width])[:-1].astype(np.float64)
+        own = bundles.indicator(start, start + DOCUMENTS)
+        vectors = own @ features + (0 if vectors is None else vectors)
+        squares += own @ np.einsum("ij,ij->i", features, features)
+    return mmd.Sums(np.asarray(vectors), squares, bundles.sizes)
+
+
 def _tfidf(documents: Sequence[Sequence[str]] | Sequence[str], **options: object) -> Tfidf:
     """Return the TF-IDF weights; the options are those of `TfidfVectorizer`."""
     # Deferred, as scikit-learn takes a second to import and only measuring needs it.
@@ -135,14 +207,19 @@ def _add_sketch(features: mmd.Features, part: Tfidf, salt: int) -> None:
         part: TF-IDF weights of the documents.
         salt: seed of the hash.
     """
+    hashing = _hashing(part.terms, salt)
+    for start in range(0, len(features), ROWS):
+        features[start : start + ROWS] += (part.weights[start : start + ROWS] @ hashing).toarray()
+
+
+def _hashing(terms: Sequence[str], salt: int) -> csr_array:
+    """Return the (terms, columns) matrix of the random projection, with one sign for each term; see `_add_sketch`."""
     from scipy.sparse import csr_array
     from sklearn.utils import murmurhash3_32
 
-    hashed = np.array([murmurhash3_32(term, seed=salt, positive=True) for term in part.terms], dtype=np.int64)
+    hashed = np.array([murmurhash3_32(term, seed=salt, positive=True) for term in terms], dtype=np.int64)
     columns, signs = hashed // 2 % SKETCHED, (hashed % 2 * 2 - 1).astype(np.float32)
-    hashing = csr_array((signs, (np.arange(len(hashed)), columns)), shape=(len(hashed), features.shape[1]))
-    for start in range(0, len(features), ROWS):
-        features[start : start + ROWS] += (part.weights[start : start + ROWS] @ hashing).toarray()
+    return csr_array((signs, (np.arange(len(hashed)), columns)), shape=(len(hashed), SKETCHED))
 
 
 def _unchanged(document: Sequence[str]) -> Sequence[str]:

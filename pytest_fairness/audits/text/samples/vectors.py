@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pytest_fairness.audits.text.documents import Documents
 from pytest_fairness.audits.text.samples import kernels
 from pytest_fairness.audits.text.samples.sample import Sample
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.stats.arrays import Bools, Floats
+from pytest_fairness.stats.resampling.bundles import Bundles
 from pytest_fairness.stats.texts import mmd
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True)
@@ -26,22 +32,32 @@ class Vectors(Sample):
     embedded: bool
 
     @cached_property
-    def vectors(self) -> mmd.Features:
-        """Return the feature vectors; shape (documents, dimensions).
+    def counted(self) -> tuple[list[str], csr_array]:
+        """Return the vocabulary and the (documents, words) counts."""
+        return self.documents.counts()
+
+    @cached_property
+    def vectors(self) -> mmd.Features | mmd.Sums:
+        """Return the feature vectors, shape (documents, dimensions), or their sums by bundle.
 
         Raises:
             NotMeasurable: a document has no embedding.
         """
+        bundles = self.documents.bundles
+        if not self.embedded and bundles is not None:
+            return kernels.text_sums(*self.counted, bundles)
         if not self.embedded:
             return kernels.text_features(self.documents.words)
         pairs = zip(self.documents.embeddings, self.documents.words, strict=True)
         if missing := sum(vector is None and bool(words) for vector, words in pairs):
             raise NotMeasurable(f"{missing} answers have no embedding, so that their texts cannot be compared")
+        if bundles is not None:
+            return kernels.embedding_sums(self.documents.embeddings, bundles)
         return kernels.embedding_features(self.documents.embeddings)
 
     def statistic(self, marked: Bools) -> Floats:
         """Return the squared discrepancy for each labelling; shape (labellings, 1)."""
-        return mmd.estimates(self.vectors, self.documents.strata, marked, ~marked)[:, None]
+        return mmd.estimates(self.vectors, self._units.strata, marked, ~marked)[:, None]
 
     def test_statistic(self, statistic: Floats) -> Floats:
         """Return the squared discrepancy, rounded so that equal texts give exactly 0."""
@@ -55,16 +71,31 @@ class Vectors(Sample):
 
     def word_weights(self) -> tuple[Sequence[str], Floats]:
         """Return the difference between the groups' mean TF-IDF weights of each word; see `Sample.word_weights`."""
-        tfidf, marked = kernels.words(self.documents.words), self.documents.marked
-        return tfidf.terms, mmd.contributions(tfidf.weights, self.documents.strata, marked, ~marked)
+        marked, strata = self.documents.marked, self.documents.strata
+        if self.documents.bundles is not None:
+            terms, counts = self.counted
+            holding = np.bincount(counts.indices, minlength=len(terms)).astype(np.float64)
+            weights = kernels.weighted(counts, kernels.inverse_frequencies(holding, counts.shape[0]))
+            return terms, mmd.contributions(weights, strata, marked, ~marked)
+        tfidf = kernels.words(self.documents.words)
+        return tfidf.terms, mmd.contributions(tfidf.weights, strata, marked, ~marked)
 
     def standard_error(self, null: Floats) -> float:
         """Return the standard error of one run's discrepancy; `null` holds the statistic with permuted labels."""
-        marked = self.documents.marked
-        return mmd.standard_error(self.vectors, self.documents.strata, marked, ~marked, float(null.std()))
+        marked = self._units.marked
+        return mmd.standard_error(self.vectors, self._units.strata, marked, ~marked, float(null.std()))
 
     def within_strata(self) -> dict[str, float]:
         """Return the squared discrepancy of each stratum that holds enough documents, by the stratum's name."""
-        marked = self.documents.marked
-        found = mmd.within_strata(self.vectors, self.documents.strata, marked, ~marked)
+        marked = self._units.marked
+        found = mmd.within_strata(self.vectors, self._units.strata, marked, ~marked)
         return {self.documents.stratum_names[stratum]: value for stratum, value in found.items()}
+
+    def variance(self) -> float:
+        """Return the variance of texts around the mean of their group within the stratum."""
+        return mmd.variance(self.vectors, self._units.cells)
+
+    @property
+    def _units(self) -> Documents | Bundles:
+        """Return the bundles if there are many documents, else the documents: the rows of `vectors`."""
+        return self.documents.bundles or self.documents

@@ -36,7 +36,7 @@ def test_relabellings_keep_the_size_of_each_group_in_each_stratum(number: int, m
     columns = csr_array(np.stack([marked, strata], axis=1).astype(np.float64))
     assert found.sums(columns).sum(axis=0).tolist() == columns.sum(axis=0).tolist()
     parts = [found.indicator(start, start + 1000) @ columns[start : start + 1000] for start in range(0, number, 1000)]
-    assert sum(part.toarray() for part in parts).tolist() == found.sums(columns).toarray().tolist()
+    assert np.sum([part.toarray() for part in parts], axis=0).tolist() == found.sums(columns).toarray().tolist()
 
 
 def test_the_null_distribution_is_that_of_single_units(monkeypatch: pytest.MonkeyPatch) -> None:
