@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -79,15 +80,20 @@ class Groups:
                 names are not in `marked` form the stratum.
             unmarked_name: name of the unmarked group.
         """
-        ordered = sorted(answers, key=lambda answer: (sorted(answer.labels.items()), answer.trial, answer.text or ""))
+        # Answers of a file share their labels, which are therefore sorted once for all of these answers.
+        labels = {id(answer.labels): answer.labels for answer in answers}
+        order = {number: sorted(own.items()) for number, own in labels.items()}
+        strata = {
+            number: sys.intern("; ".join(f"{name}={label}" for name, label in own if name not in marked))
+            for number, own in order.items()
+        }
+        is_marked = {number: has_values(own, marked) for number, own in labels.items()}
+        ordered = sorted(answers, key=lambda answer: (order[id(answer.labels)], answer.trial, answer.text or ""))
         found = cls(
             probe=probe,
             answers=tuple(ordered),
-            marked=tuple(has_values(answer.labels, marked) for answer in ordered),
-            strata=tuple(
-                "; ".join(f"{name}={label}" for name, label in sorted(answer.labels.items()) if name not in marked)
-                for answer in ordered
-            ),
+            marked=tuple(is_marked[id(answer.labels)] for answer in ordered),
+            strata=tuple(strata[id(answer.labels)] for answer in ordered),
             marked_name=" ".join(marked.values()),
             unmarked_name=unmarked_name,
         )

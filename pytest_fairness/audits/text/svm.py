@@ -26,6 +26,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, Change
 
@@ -89,17 +90,18 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
 
     def estimate(self, item: AuditItem[SvmSettings], run: Relabelled[Corpus]) -> Estimate:
         """Return the accuracy with a standard error and an interval computed from its log-odds."""
-        accuracy = run.sample.accuracy(self.value_of(run), run.null[:, 0])
+        accuracy = run.sample.accuracy(self.value_of(run), _accuracies(run))
         return Estimate(accuracy.value, accuracy.standard_error, accuracy.interval)
 
     def explain(self, item: AuditItem[SvmSettings], groups: Groups, run: Relabelled[Corpus]) -> dict[str, Json]:
         """Return details: published accuracy, null distribution, number of different answers, strongest words."""
+        null = _accuracies(run)
         published, fold_sd = run.sample.published(int(run.random.integers(2**31)))
         return {
             "accuracy": published,
             "fold_sd": fold_sd,
-            "null_mean": float(run.null[:, 0].mean()),
-            "null_sd": float(run.null[:, 0].std()),
+            "null_mean": float(null.mean()),
+            "null_sd": float(null.std()),
             "unique_share": run.sample.unique_share,
             "different_answers": run.sample.different,
             **strongest_words(*run.sample.word_weights()),
@@ -172,3 +174,9 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         """
         found = super().describe_change(comparison)
         return f"{found} (as a change from an accuracy of 0.5)" if comparison.value else found
+
+
+def _accuracies(run: Relabelled[Corpus]) -> Floats:
+    """Return the accuracy of each relabelling for which it is computed; see `Corpus.statistic`."""
+    accuracies = run.null[:, 0]
+    return accuracies[~np.isnan(accuracies)]

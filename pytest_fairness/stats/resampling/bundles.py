@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SINGLE = 2**15
 """Largest number of units that are relabelled one by one."""
-PACKS = 2048
+PACKS = 1024
 """Approximate number of packs."""
 
 

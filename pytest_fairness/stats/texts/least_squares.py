@@ -171,7 +171,28 @@ class Classifier:
         return np.linalg.pinv(left, rcond=SINGULAR, hermitian=True)
 
 
-def labels_of(marked: Bools, strata: Ints, used: Bools) -> Floats:
+def effects_of_sums(classifier: Classifier, sums: Floats, sizes: Floats, labels: Floats) -> Floats:
+    """Return the effect of `Separation` for labels of bundles, with the scores of units on which it was trained.
+
+    These scores are linear in the labels, so that sums of features are sufficient; the classifier must not be dual.
+
+    Args:
+        classifier: classifier of the units.
+        sums: (bundles, dimensions) sums of the units' features.
+        sizes: (bundles,) number of units.
+        labels: (bundles, labellings) labels whose sum over the units of each stratum is 0.
+    """
+    projected = sums.T @ labels
+    solved = classifier.inverse @ projected
+    size = float(sizes @ labels[:, 0] ** 2) or 1.0
+    difference = np.einsum("dl,dl->l", projected, solved) / size
+    squares = np.einsum("dl,dl->l", solved, projected - classifier.penalty * solved)
+    variance = (squares - difference**2 * size) / float(sizes.sum())
+    found: Floats = difference / np.sqrt(np.maximum(variance, ZERO**2))
+    return found
+
+
+def labels_of(marked: Bools, strata: Ints, used: Bools, sizes: Floats | None = None) -> Floats:
     """Return numeric labels for `Classifier.scores`, centred within strata.
 
     Args:
@@ -179,19 +200,20 @@ def labels_of(marked: Bools, strata: Ints, used: Bools) -> Floats:
         strata: (units,) stratum number of each unit.
         used: (labellings, units) whether the unit takes part. All labellings have the same number of units of each
             group in each stratum.
+        sizes: (units,) number of units for which each unit stands, if the units are bundles.
 
     Returns:
         (units, labellings) labels: above 0 for the marked group and below 0 for the other group; 0 for units that do
         not take part, and for units whose stratum holds one group only.
     """
-    share = _marked_share(marked[0], strata, used[0])
+    share = _marked_share(marked[0], strata, used[0], sizes)
     return np.where(used, marked - share, 0.0).T
 
 
-def _marked_share(marked: Bools, strata: Ints, used: Bools) -> Floats:
+def _marked_share(marked: Bools, strata: Ints, used: Bools, sizes: Floats | None = None) -> Floats:
     """Return, for each unit, the share of the marked group among its stratum's units that take part."""
-    numbers = np.unique(strata, return_inverse=True)[1]
-    share: Floats = np.bincount(numbers, marked & used) / np.maximum(np.bincount(numbers, used), 1)
+    numbers, size = np.unique(strata, return_inverse=True)[1], 1 if sizes is None else sizes
+    share: Floats = np.bincount(numbers, size * (marked & used)) / np.maximum(np.bincount(numbers, size * used), 1)
     return share[numbers]
 
 

@@ -20,6 +20,7 @@ from pytest_fairness.audits.text.tokens import Tokens
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, effective_size
 from pytest_fairness.stats.resampling import relabelling
+from pytest_fairness.stats.resampling.bundles import SINGLE, Bundles
 from pytest_fairness.stats.texts import least_squares
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ FOLDS = 5
 FEWEST_DIFFERENT = 5
 """A classifier is trained only if each group has at least this many different answers."""
 FEWEST_DOCUMENTS_OF_A_WORD = 3
+ACCURACIES = 99
+"""Number of relabellings of many documents whose accuracy is computed, for its standard deviation."""
 MOST_WORDS = 2048
 """Largest number of documents for which all words are features. For more documents, at most this number of words are
 features: the words that occur in the most documents."""
@@ -68,9 +71,28 @@ class Corpus(Sample):
         return cls(documents.only(kept), vocabulary, counts[kept], kinds[kept], features, share)
 
     def statistic(self, marked: Bools) -> Floats:
-        """Return the accuracy and the standardised difference of the groups' mean scores; shape (labellings, 2)."""
+        """Return the accuracy and the standardised difference of the groups' mean scores; shape (labellings, 2).
+
+        For bundles of documents, the scores are those of documents on which the classifier was trained, which makes
+        little difference if there are many more documents than words; and only the first `ACCURACIES` labellings have
+        an accuracy, the other accuracies are NaN.
+        """
+        bundles = self.documents.bundles
+        if bundles is not None:
+            accuracies = np.full(len(marked), np.nan)
+            accuracies[:ACCURACIES] = self.separation(marked[:ACCURACIES, bundles.numbers]).accuracies
+            return np.column_stack([accuracies, self._effects(bundles, marked)])
         separation = self.separation(marked)
         return np.column_stack([separation.accuracies, separation.effects])
+
+    def _effects(self, bundles: Bundles, marked: Bools) -> Floats:
+        """Return the difference of the groups' mean scores for each labelling of the bundles; shape (labellings,)."""
+        if self.different < FEWEST_DIFFERENT:
+            return np.zeros(len(marked))
+        labels = least_squares.labels_of(marked, bundles.strata, np.ones_like(marked[:1]), bundles.sizes)
+        return least_squares.effects_of_sums(
+            self.classifier, bundles.sums(self.weights).toarray(), bundles.sizes, labels
+        )
 
     def test_statistic(self, statistic: Floats) -> Floats:
         """Return the groups' difference of mean scores.
@@ -154,7 +176,8 @@ class Corpus(Sample):
 
         This accuracy comes from the cross-validation of a linear support vector machine; equal documents are in the
         same fold. The standard deviation is not the standard error of the mean, because folds share training documents.
-        If there are too few documents to train on, return the share of the larger group, and 0.
+        If there are too few documents to train on, return the share of the larger group, and 0. If there are many, the
+        cross-validation uses a random sample of `SINGLE` documents.
         """
         larger = float(max(self.documents.marked.mean(), 1 - self.documents.marked.mean()))
         if self.different < FEWEST_DIFFERENT or not self.vocabulary:
@@ -165,15 +188,19 @@ class Corpus(Sample):
         from sklearn.pipeline import make_pipeline
         from sklearn.svm import LinearSVC
 
+        counts, marked, kinds = self.counts, self.documents.marked, self.kinds
+        if self.documents.bundles is not None:
+            chosen = np.random.default_rng(seed).choice(len(kinds), SINGLE, replace=False)
+            counts, marked, kinds = counts[chosen], marked[chosen], kinds[chosen]
         folds = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
         weighting = (TfidfTransformer(),) if self.features == "tfidf" else ()
         right = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            for training, test in folds.split(self.counts, self.documents.marked, self.kinds):
+            for training, test in folds.split(counts, marked, kinds):
                 model = make_pipeline(*weighting, LinearSVC(random_state=seed))
-                model.fit(self.counts[training], self.documents.marked[training])
-                right.append(model.predict(self.counts[test]) == self.documents.marked[test])
+                model.fit(counts[training], marked[training])
+                right.append(model.predict(counts[test]) == marked[test])
         return float(np.concatenate(right).mean()), float(np.std([fold.mean() for fold in right], ddof=1))
 
 
@@ -191,9 +218,9 @@ def _kinds(counts: csr_array) -> Ints:
     """Return a number for each row of counts; equal rows have the same number."""
     counts.sort_indices()
     rows = zip(counts.indptr, counts.indptr[1:], strict=False)
-    known: dict[tuple[bytes, bytes], int] = {}
+    known: dict[int, int] = {}
     kinds = [
-        known.setdefault((counts.indices[start:end].tobytes(), counts.data[start:end].tobytes()), len(known))
+        known.setdefault(hash((counts.indices[start:end].tobytes(), counts.data[start:end].tobytes())), len(known))
         for start, end in rows
     ]
     return np.array(kinds, dtype=np.int64)
