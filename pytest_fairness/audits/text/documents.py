@@ -21,6 +21,9 @@ from pytest_fairness.stats.resampling.bundles import SINGLE, Bundles
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+LARGEST_COMPARED = 200_000
+"""Largest number of documents of two runs together that are compared; the comparison holds labels of all documents for
+hundreds of permutations in memory."""
 MINIMUM_DOCUMENTS_OF_A_WORD = 3
 """Number of documents in which a word must occur to be tested."""
 
@@ -114,6 +117,15 @@ def join_runs(current: Documents, baseline: Documents) -> Documents:
         embeddings=(*current.embeddings, *baseline.embeddings),
         current=np.repeat([True, False], [len(current.words), len(baseline.words)]),
     )
+
+
+def require_comparable(current: Documents, baseline: Documents) -> None:
+    """Raise `NotMeasurable` if two runs have too many documents to be compared; their values are compared instead."""
+    number = len(current.marked) + len(baseline.marked)
+    if number > LARGEST_COMPARED:
+        raise NotMeasurable(
+            f"the run and its baseline have {number:,} texts together; at most {LARGEST_COMPARED:,} can be compared"
+        )
 
 
 def text_of(answer: Answer) -> str:

@@ -56,7 +56,7 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
     )
     phrase: ClassVar[str] = "{value:.3g} bits over chance"
     word_statistic: ClassVar[str] = "bits"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     grows_with_size: ClassVar[bool] = True
     permutations: ClassVar[int] = 999
     swap_batches: ClassVar[Sequence[int]] = (*(250,) * 7, 249)

@@ -65,7 +65,7 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
             source=f"{COHEN}; Lakens 2013 for d from the standard error",
         ),
     )
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = LexiconSettings
 
     def items(self, probe: GenerationProbe, settings: LexiconSettings) -> list[AuditItem[LexiconSettings]]:

@@ -105,7 +105,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
             detectable=_smallest_word,
         ),
     )
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     settings_model: ClassVar[type[AuditSettings]] = MarkedWordsSettings
     grows_with_size: ClassVar[bool] = True
     rule = GrownWords()

@@ -66,7 +66,7 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
     )
     phrase: ClassVar[str] = "squared discrepancy {value:.3g}"
     word_statistic: ClassVar[str] = "difference of mean TF-IDF weights"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     settings_model: ClassVar[type[AuditSettings]] = MmdSettings
     swap_batches: ClassVar[Sequence[int]] = (500, 500, 500, 499)
 

@@ -76,7 +76,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     )
     phrase: ClassVar[str] = "groups recognised with accuracy {value:.3g} (chance 0.5)"
     word_statistic: ClassVar[str] = "weight"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     settings_model: ClassVar[type[AuditSettings]] = SvmSettings
     grows_with_size: ClassVar[bool] = True
 

@@ -16,7 +16,7 @@ from typing import ClassVar, Generic, Self
 import numpy as np
 
 from pytest_fairness.audits.base import AuditItem, SettingsT
-from pytest_fairness.audits.text.documents import Documents
+from pytest_fairness.audits.text.documents import Documents, require_comparable
 from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.samples.sample import Relabelled, SampleT
 from pytest_fairness.audits.text.text_audit import TwoGroupAudit
@@ -134,7 +134,9 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         self, item: AuditItem[SettingsT], current: Groups, baseline: Groups, random: np.random.Generator
     ) -> Comparison:
         """Return the change with its standard error, tested by permutation of run labels; see `Audit.compare`."""
-        change = self.run_change(item, Documents.of(current), Documents.of(baseline), random)
+        documents = Documents.of(current), Documents.of(baseline)
+        require_comparable(*documents)
+        change = self.run_change(item, *documents, random)
         both = change.both
         runs, cells = both.documents.current, both.documents.cells
 

@@ -17,6 +17,7 @@ from pytest_fairness.audits.text.documents import (
     Documents,
     documents_by_word,
     join_runs,
+    require_comparable,
     require_words,
 )
 from pytest_fairness.errors import NotMeasurable
@@ -63,6 +64,7 @@ class Growth:
         Raises:
             NotMeasurable: fewer than two words can be tested, or no stratum holds both groups in both runs.
         """
+        require_comparable(current, baseline)
         both = join_runs(current, baseline)
         words, counts = both.words.counts()
         columns = np.flatnonzero(documents_by_word(counts) >= MINIMUM_DOCUMENTS_OF_A_WORD)
