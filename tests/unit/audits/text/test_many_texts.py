@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from pytest_fairness.stats.groups import stratified_difference
 from pytest_fairness.stats.resampling import bundles
 from tests.support.corpora import PROBE, answers, item
 
-SETTINGS = {"lexicon": {"lexicons": {"hair": ["braids", "hair", "lotion", "skin"]}}}
+SETTINGS: dict[str, dict[str, Any]] = {"lexicon": {"lexicons": {"hair": ["braids", "hair", "lotion", "skin"]}}}
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_bundles_change_numbers_by_little(
     monkeypatch.setattr(kernels, "EXACT", 10)  # vectors of many texts are approximate, whether there are bundles or not
     run = answers(1, 150, bias=bias)
     audit_name, _, embedded = name.partition(" of ")
-    audit, settings = registry.get("generation", audit_name), dict(SETTINGS.get(audit_name, {}))
+    audit, settings = registry.get("generation", audit_name), SETTINGS.get(audit_name, {})
     if embedded:
         run, settings = with_embeddings(run), {"embeddings": "openai:small"}
     part = item(audit_name, **settings)
