@@ -1,8 +1,8 @@
 """Checks of an item's answers, for every audit: can a verdict be based on these answers?
 
 An audit measures differences between groups. Answers that do not depend on the prompt (an error text, a constant list,
-the same decision for all records) show no difference, although the working system might. Each check returns a
-`Concern`: the reason for doubt, and the verdicts that are therefore ruled out.
+the same decision for all records) show no difference, although the system might show one when it works. Each check
+returns a `Concern`: the reason for doubt, and the verdicts that are therefore ruled out.
 """
 
 from __future__ import annotations

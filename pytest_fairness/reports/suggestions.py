@@ -91,7 +91,9 @@ def _suggestions(item: Item, finding: Finding, system: str | None) -> Iterable[S
             f"python -m pytest_fairness sample {shlex.quote(plain(file))} -o sample.jsonl",
         )
     if not finding.instruction and not finding.trainable:
-        yield Suggestion("other", "These requests have no system prompt: try another model, or other training data.")
+        yield Suggestion(
+            "other", "No system prompt can be added to these requests. Try another model, or other training data."
+        )
 
 
 def _names() -> Iterable[str]:

@@ -145,7 +145,7 @@ class AnswerFile:
         """Return the groups to compare with the unmarked group: those of `marked` or, by default, all others.
 
         Raises:
-            FairnessError: the column has no groups, too many values, or not a group that the user has named.
+            FairnessError: the column has no groups or too many values, or lacks a group that the user named.
         """
         there = ", ".join(f"{_cut(value)!r} ({count})" for value, count in values.most_common(SHOWN_VALUES))
         there += ", …" if len(values) > SHOWN_VALUES else ""

@@ -72,7 +72,7 @@ class Database(Closing):
 
     @contextmanager
     def readable(self) -> Iterator[None]:
-        """Convert errors of code that decodes rows into `StoreError`.
+        """Raise `StoreError` in place of errors that occur in the `with` block, which decodes rows.
 
         A row that cannot be decoded means that the store is damaged, or that another program wrote the row.
         """

@@ -136,7 +136,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
     def describe(self, measurement: Measurement) -> str:
         """Return the gap and both accuracies as a phrase."""
         pro, anti = (measurement.details["accuracy"][version]["accuracy"] for version in VERSIONS)
-        return f"accuracy gap {measurement.value:.3g} ({pro:.1%} pro-stereotypical, {anti:.1%} anti-stereotypical)"
+        return f"accuracy gap {measurement.value:.3g} ({pro:.1%} right if pro-stereotypical, {anti:.1%} if anti)"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
         """Return two numbers of pairs: with more right answers to the pro version, and to the anti version."""

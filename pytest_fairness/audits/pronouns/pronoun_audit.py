@@ -56,7 +56,7 @@ class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
     def compare(
         self, probe: CoreferenceProbe, item: AuditItem[SettingsT], current: Answers, baseline: Answers
     ) -> Comparison:
-        """Return the comparison, with the sentences whose answers became worse in its details."""
+        """Return the comparison; its details list the sentences whose answers became worse."""
         comparison = super().compare(probe, item, current, baseline)
         first, second = (code(probe, run) for run in self.comparable(current, baseline))
         worse = became_worse(first, second, self.loss_of_answers(probe, item, current))

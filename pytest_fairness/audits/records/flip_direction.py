@@ -165,7 +165,7 @@ class FlipDirection(RecordAudit[AuditSettings]):
     def examples(
         self, probe: CounterfactualProbe, item: AuditItem[AuditSettings], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
-        """Return two different answers about each record that gets more positive answers with the favoured value.
+        """Return, for each record that gets more positive answers with the favoured value, one answer with each value.
 
         The favoured value is the one of the two compared values that has the larger share of positive answers.
         """

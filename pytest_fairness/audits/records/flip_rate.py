@@ -105,7 +105,7 @@ class FlipRate(RecordAudit[AuditSettings]):
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic: share of answers that change with a flip, minus the share on repetition."""
+        """Return the statistic: share of answers that change with a flip, minus the share that change on repetition."""
         return ShareDifference()
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:

@@ -126,7 +126,7 @@ def _of_attribute(name: str, values: Any) -> Iterator[Diagnostic]:
 def _along(along: Any, values: Mapping[str, Any]) -> Iterator[Diagnostic]:
     """Yield diagnostics for the value of `with`: dependent columns, or attributes with their dependent columns."""
     if not isinstance(along, Mapping):
-        message = "must be a mapping of columns, each with its pairs of values, `relationship: {Husband: Wife}`"
+        message = "must be a mapping of columns, each with its pairs of values, such as `relationship: {Husband: Wife}`"
         yield Diagnostic((), message)
         return
     if len(values) == 1:

@@ -203,9 +203,9 @@ class CounterfactualProbe(Probe):
         return Prompt(self._request(text, draw), labels, trial, self.choices)
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the inputs of the item, including the flip if the item is about an attribute; see `Probe.fingerprint`.
+        """Return the parts of the probe that determine the item's prompts, and the flip of the item's attribute.
 
-        The records are left out, because answers are compared record by record.
+        The records are left out: a comparison uses the records that both runs have; see `Probe.fingerprint`.
         """
         parts = {
             "answer": canonical([sorted(self.answer.choices), self.positive]),

@@ -121,7 +121,7 @@ class StereotypeProbe(Probe):
         )
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the prompts and groups, or the sentences, of the item's cases; audits add their own settings."""
+        """Return the prompts and groups of the item's cases or, for cases with sentences, the sentences."""
         parts = {}
         if self.responses is None:
             parts["system"] = block_text(self.system)

@@ -126,7 +126,9 @@ def _sentences(written: Json) -> Iterator[tuple[str, str]]:
         if not isinstance(text, str):
             raise ValueError(f"the sentence with the gold_label {gold!r} has no text")  # noqa: TRY004 - like other errors
         if gold in seen:
-            raise ValueError(f"two sentences have the gold_label {gold!r}: an example has one of each")
+            raise ValueError(
+                f"two sentences have the gold_label {gold!r}; each example must have one sentence for each gold_label"
+            )
         seen.add(gold)
         yield gold, text
 

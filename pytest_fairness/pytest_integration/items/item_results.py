@@ -68,7 +68,7 @@ def attach_result(
 
 
 def add_junit_properties(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Add the JUnit properties of the results on a report to the report and to later reports of the item."""
+    """Copy the results on a report to JUnit properties of this report and of the item's later reports."""
     found: list[tuple[str, object]] = []
     for record in records_on(report):
         result = ItemResult.from_plain(record["result"])
@@ -111,9 +111,9 @@ def is_without_baseline(report: pytest.TestReport) -> bool:
 
 
 def undo_xfail(report: pytest.TestReport) -> None:
-    """Change the report of an undecided item marked `xfail` to passed.
+    """Report an inconclusive item that is marked `xfail` as passed, not as unexpectedly passed (XPASS).
 
-    The expected bias may still exist, so the item must not count as unexpectedly passed.
+    An XPASS would say that the expected bias is gone, which an inconclusive run does not show.
     """
     report.outcome, report.longrepr = "passed", None
     if hasattr(report, "wasxfail"):

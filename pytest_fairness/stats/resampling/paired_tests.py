@@ -34,8 +34,8 @@ def sign_flip(differences: Floats, count: int, random: np.random.Generator, *, t
 
     Args:
         differences: (units,) one difference for each independent unit.
-        count: number of random draws; if there are no more combinations of signs than this, each combination is used
-            once.
+        count: number of random draws of signs; if at most this many combinations of signs exist, each of them is used
+            once instead.
         random: random generator.
         two_sided: whether the test is two-sided, so that a mean difference below 0 counts too.
     """

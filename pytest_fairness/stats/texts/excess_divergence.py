@@ -166,9 +166,10 @@ class Words:
         return np.concatenate([part.divergences().T for part in self._parts(first, second)])
 
     def excesses(self, first: Bools, second: Bools) -> Floats:
-        """Return the excess divergence of each labelling, in bits, summed over blocks by weight; shape (labellings,).
+        """Return the excess divergence of each labelling, in bits: the weighted sum over blocks; shape (labellings,).
 
-        The mean over permuted labels is approximated without random draws. A word with t occurrences in all, c(d) of
+        The excess is the divergence minus its mean over permuted labels. This mean is approximated without random
+        draws: a word with t occurrences in all, c(d) of
         them in document d, is treated as k = t² / Σ c(d)² occurrences of equal size, each of which falls into one of
         the two groups at random. The arguments are those of `divergences`.
         """

@@ -117,7 +117,7 @@ ERRORS = {
         "dev.json",
         stereoset(example()).replace('"unrelated"', '"related"', 1),
     ),
-    "two sentences have the gold_label 'stereotype': an example has one of each": (
+    "two sentences have the gold_label 'stereotype'; an example must have one of each gold_label": (
         "dev.json",
         stereoset(example()).replace('"unrelated"', '"stereotype"', 1),
     ),

@@ -114,7 +114,9 @@ class Growth:
 
 
 def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
-    """Return the words that grew on every axis, each time towards the same group; the largest growth comes first.
+    """Return the words whose difference between the groups grew on every axis, always in favour of the same group.
+
+    The largest growth comes first.
 
     If there are several axes, a word's growth and statistic are the smallest of all axes, and its shares are from the
     first axis.
@@ -158,7 +160,7 @@ def growth_details(tests: Sequence[Growth], names: tuple[str, str], min_share: f
 
 
 def detection_details(documents_needed: Sequence[Needed]) -> dict[str, Json]:
-    """Return details: the smallest share of a group's texts in which a new word is detected, and `documents_needed`.
+    """Return details: the smallest share of a group's texts that must contain a new word to be significant.
 
     Args:
         documents_needed: for each axis, the number of documents that must contain a new word for it to be significant,
