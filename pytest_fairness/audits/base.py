@@ -164,7 +164,7 @@ class Explanation(ABC, Generic[ProbeT, SettingsT]):
         if not comparison.value:
             return "unchanged"
         if comparison.reversal is not None:
-            return f"the advantage changed sides, by {abs(comparison.value):.3g}"
+            return f"the advantage changed sides; the gap changed by {abs(comparison.value):.3g}"
         return f"{'worse' if comparison.value > 0 else 'better'} by {abs(comparison.value):.3g}"
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
@@ -228,8 +228,8 @@ class Audit(Explanation[ProbeT, SettingsT]):
             are reused only for the same version.
         settings_model: settings that a probe file may give under `audits:` for this audit.
         counted: name of the units (`trials`, `entities`, `records`), for messages about too few units.
-        grows_with_size: whether the value grows with the number of answers even for the same model. If so, no interim
-            analysis but the last can find that the value is within a limit.
+        grows_with_size: whether the value grows with the number of answers even for the same model. If so, only the
+            final analysis can decide that the value is within a limit.
         closed_answers: whether prompts ask to choose one of a few answers, so that equal answers are normal.
     """
 

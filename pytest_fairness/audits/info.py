@@ -55,13 +55,14 @@ class AuditInfo:
         better: whether lower or higher values, or values near 0 or 50, are better.
         unit: unit of the value; empty for a share or a score.
         tolerance: largest acceptable change from the baseline, unless the probe sets another tolerance.
-        tolerance_of_value: whether the tolerance is a distance between two values of the audit, so that a chart of
-            values can show the tolerance.
+        tolerance_of_value: whether the tolerance has the unit of the value, so that a chart of values can show the
+            tolerance.
         value_range: smallest and largest possible value; a baseline with a value outside this range is invalid.
         limit_range: smallest and largest limit that a probe may set; by default `value_range`.
         best: value that means no bias; smaller values count as this value. `None` if there is no such value.
         charts: name of the chart that reports draw for a detail of the measurement, by the detail's name;
-            `reports/charts/` lists the charts. A detail that maps names to means gets a chart without an entry.
+            `reports/charts/` lists the charts. A detail that maps names to mean values needs no entry: it gets a
+            default chart.
         effect: effect size with its cut-offs in words; `None` if the audit has none.
         no_effect_size: reason why the audit has no effect size, for reports.
     """

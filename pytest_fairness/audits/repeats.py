@@ -34,7 +34,7 @@ def concern_of(observations: int, answers: int, *, enough: bool) -> Concern:
     """Return the concern that repeated answers count as one observation, which may leave too few observations to test.
 
     Args:
-        observations: number of different prompts; the prompts for two groups are different.
+        observations: number of different prompts; a prompt for two groups counts twice.
         answers: number of answers to these prompts.
         enough: whether the observations are enough for a test; each group needs `MINIMUM_OBSERVATIONS`.
     """

@@ -113,5 +113,5 @@ def _days(text: str) -> float:
     except ValueError:
         days = -1.0
     if not 0 <= days < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be a number of days, from 0 on, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a number of days of at least 0, not {text!r}")
     return days

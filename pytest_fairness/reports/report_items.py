@@ -147,7 +147,10 @@ def grown_words(item: Item) -> str:
 
 
 def acceptances(items: Iterable[Item]) -> list[Acceptance]:
-    """Return the acceptances of the items' baselines, the latest first; empty if none states a person or reason."""
+    """Return the acceptances of the items' baselines, the latest first.
+
+    The list is empty if no acceptance states a person or reason.
+    """
     found: dict[tuple[str, str | None, str | None], list[str]] = defaultdict(list)
     for item in sorted((item for item in items if item["baseline"]), key=_baseline_date, reverse=True):
         baseline = item["baseline"]
@@ -194,5 +197,5 @@ def unmarked_label(name: str) -> str:
 
 
 def mappings_in(value: Json) -> list[Mapping[str, Json]]:
-    """Return the mappings in a list; an empty list if the value is not a list."""
+    """Return those elements of a list that are mappings; an empty list if the value is not a list."""
     return [part for part in value if isinstance(part, Mapping)] if isinstance(value, list | tuple) else []

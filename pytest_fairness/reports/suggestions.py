@@ -64,7 +64,7 @@ def _suggestions(item: Item, finding: Finding, system: str | None) -> Iterable[S
     elif finding.instruction and in_test:
         yield Suggestion(
             "variant",
-            "Try another system prompt: give it to corpus_generator, and run the test again.",
+            "Try another system prompt: pass it to the fixture `corpus_generator`, and run the test again.",
             system_argument(finding.instruction),
         )
     elif finding.instruction:

@@ -78,7 +78,7 @@ def _contributions(words: Sequence[Mapping[str, Json]], marked: str, unmarked: s
 
 
 def _top_words(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
-    """Return phrases with the content words and the function words that have the largest weights, by group."""
+    """Return lines that list, for each group, the content words and the function words with the largest weights."""
     share = details.get("function_word_share")
     weight = f", {share:.0%} of the weight" if isinstance(share, float) else ""
     return [

@@ -61,12 +61,14 @@ def worst_value(table: UnitTable, harmed: str, random: np.random.Generator) -> d
 
 
 def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict[str, Json]:
-    """Return, for each domain, the audit's result and the mean of each attribute value, over the complete entities.
+    """Return, for each domain of entities, the audit's result and the mean of each attribute value.
+
+    Only entities that have all their lists are used.
 
     Args:
         table: numbers by entity (row) and value (column).
         statistic: statistic of the audit.
-        quantity: key of the means.
+        quantity: key under which the means are returned.
     """
     if not isinstance(table, Matrix) or not table.domains:
         return {}

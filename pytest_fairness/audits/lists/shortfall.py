@@ -136,7 +136,8 @@ class Shortfall(ValueGapAudit[AuditSettings]):
     def describe(self, measurement: Measurement) -> str:
         """Return the gap, and the largest and smallest share of missing items, as a phrase."""
         (least, low), (most, high) = extreme_means(measurement.details[self.quantity])
-        return f"missing items differ by {measurement.value:.3g} ({high:.0%} for {most}, {low:.0%} for {least})"
+        shares = f"{high:.0%} for {most}, {low:.0%} for {least}"
+        return f"shares of missing list entries differ by {measurement.value:.3g} ({shares})"
 
 
 def _only_indirect_lists(probe: RecommendationProbe, answers: Answers, values: Sequence[str]) -> dict[str, int]:

@@ -178,7 +178,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return ratio
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the cases whose shares became worse, if the value did; otherwise the cases with the highest shares."""
+        """Return the cases whose shares became worse; without a worse value, the cases with the highest shares."""
         if worse := super().top_contributors(measurement, comparison):
             return worse
         ratio, markers = measurement.details["ratio"], measurement.details["markers"]

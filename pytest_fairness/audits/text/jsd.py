@@ -50,8 +50,8 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
             cutoffs=(0.007, 0.044, 0.107),
             source="our own, as none are published. JSD is the information that one word gives about the group. Two "
             "normal distributions whose means differ by 0.2, 0.5 and 0.8 standard deviations (Cohen 1988) have a JSD "
-            "of 0.007, 0.044 and 0.107 bits; so have two groups in which 0.7, 4.4 and 10.7 of 100 words are words that "
-            "the other group never gets",
+            "of 0.007, 0.044 and 0.107 bits; the JSD is the same if 0.7, 4.4 and 10.7 of 100 words of each group never "
+            "occur in texts about the other group",
         ),
     )
     phrase: ClassVar[str] = "{value:.3g} bits over chance"

@@ -70,7 +70,7 @@ def _attributes(attributes: Content) -> Iterator[Diagnostic]:
             message = "an attribute cannot be called 'neutral', the name of the neutral lists: rename it"
             yield Diagnostic(("attributes", name), message, at_key=True)
         labels = _named(("attributes", name), written, "label")
-        yield from checks.repeats(labels, "each value of an attribute occurs once")
+        yield from checks.repeats(labels, "list each value of an attribute only once")
 
 
 def _named(location: Location, written: Json, key: str) -> Iterator[tuple[Location, Json]]:

@@ -106,7 +106,7 @@ class UnitChange:
 def _growth(
     statistic: UnitStatistic, current: Floats, baseline: Floats, seed: str
 ) -> tuple[float, float, float] | None:
-    """Return the growth of the distance among groups from the baseline to the current run.
+    """Return how much the distance among the groups grew since the baseline.
 
     Returns:
         the growth, its standard error and its one-sided p-value; `None` if no unit changed or the statistic is not a

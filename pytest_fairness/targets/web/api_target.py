@@ -113,7 +113,7 @@ class ApiTarget(ABC, Generic[ClientT]):
 
     @property
     def _where(self) -> str:
-        """Return the names of the settings for the address and the key, for messages; the key's variable is last."""
+        """Return the names of the settings for the address and the API key, for messages; that of the key is last."""
         key = self._key_variables[0]
         return key if self._is_default_address else f"{self._url_setting} and {key}"
 

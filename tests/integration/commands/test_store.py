@@ -77,7 +77,7 @@ def test_sizes_by_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert lines[1].split()[2] == "kB"
     with pytest.raises(SystemExit):
         main(["store", "--store", str(path), "--prune", "soon"])
-    assert "must be a number of days, from 0 on, not 'soon'" in capsys.readouterr().err
+    assert "must be a number of days of at least 0, not 'soon'" in capsys.readouterr().err
 
 
 def test_old_responses_are_deleted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

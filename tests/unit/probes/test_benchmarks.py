@@ -117,7 +117,7 @@ ERRORS = {
         "dev.json",
         stereoset(example()).replace('"unrelated"', '"related"', 1),
     ),
-    "two sentences have the gold_label 'stereotype'; an example must have one of each gold_label": (
+    "two sentences have the gold_label 'stereotype'; each example must have one sentence for each gold_label": (
         "dev.json",
         stereoset(example()).replace('"unrelated"', '"stereotype"', 1),
     ),

@@ -288,7 +288,7 @@ def test_errors_of_entities(folder: Path, entities: str, message: str) -> None:
         (
             "an introverted]",
             "An  extraverted]",
-            ["8:33: 'An extraverted' is repeated: each value of an attribute occurs once"],
+            ["8:33: 'An extraverted' is repeated: list each value of an attribute only once"],
         ),
         (
             "  religion:",

@@ -35,7 +35,7 @@ def test_a_test_is_told_what_to_pass_and_not_what_a_probe_file_takes() -> None:
     failed = result(VerdictName.REGRESSION)
     item = {**failed.to_json(), "nodeid": "tests/test_letters.py::test_letters"}
     prompt, *others = suggestions(item, AUDITS["jsd"].finding(failed))["try"]
-    assert prompt["text"].startswith("Try another system prompt: give it to corpus_generator")
+    assert prompt["text"].startswith("Try another system prompt: pass it to the fixture `corpus_generator`")
     own = suggested("jsd")["try"][0]["paste"].partition(">-")[2]
     assert " ".join(ast.literal_eval(prompt["paste"].removeprefix("system=")).split()) == " ".join(own.split())
     assert [each["action"] for each in others] == ["filter"]

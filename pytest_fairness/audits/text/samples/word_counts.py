@@ -58,7 +58,7 @@ class WordCounts(Sample):
         return cls(documents, vocabulary, counts, Words.of(counts, documents.strata, *sides, DOCUMENTS_OF_A_STRATUM))
 
     def statistic(self, marked: Bools) -> Floats:
-        """Return the divergence of all documents and of each large stratum; see `Words.divergences`."""
+        """Return the divergence between the groups, over all documents and within each large stratum."""
         return self.words.divergences(marked, ~marked)
 
     def test_statistic(self, statistic: Floats) -> Floats:

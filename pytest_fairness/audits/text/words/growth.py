@@ -139,7 +139,7 @@ def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
 
 
 def growth_details(tests: Sequence[Growth], names: tuple[str, str], min_share: float) -> dict[str, Json]:
-    """Return the details of a comparison: the words that grew, and how much a new word must grow to be found.
+    """Return the details of a comparison: the words that grew, and the share of texts in which a new word is detected.
 
     Args:
         tests: test of each axis.
