@@ -105,7 +105,7 @@ def mean_change(runs: PooledScores, added: float, seed: str) -> Comparison:
 
     Args:
         runs: scores of both runs.
-        added: number of zeros, and of ones, that the standard error adds to the scores if all scores of a cell are equal.
+        added: number of zeros, and of ones, that are added for the standard error if all scores of a cell are equal.
         seed: text that seeds all random draws.
     """
     random = randomness.generator(f"{seed}/compare")
@@ -129,7 +129,7 @@ def gap_change(runs: PooledScores, added: float, seed: str) -> Comparison:
 
     Args:
         runs: scores of both runs.
-        added: number of zeros, and of ones, that the standard error adds to the scores if all scores of a cell are equal.
+        added: number of zeros, and of ones, that are added for the standard error if all scores of a cell are equal.
         seed: text that seeds all random draws.
     """
     random = randomness.generator(f"{seed}/compare")

@@ -232,7 +232,7 @@ def test_errors_of_one_request_say_whether_to_retry(reply: Reply, retry: RetryRe
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (Reply(status=401), "rejects the request .HTTP 401.. No header with a key is set"),
+        (Reply(status=401), "rejects the request .HTTP 401.. No header has a key"),
         (Reply(status=403), "rejects the request"),
         (Reply("no such page", status=404), "accepts no POST .HTTP 404: .*no such page.*. Check the address"),
         (Reply(status=405), "accepts no POST"),
