@@ -121,18 +121,21 @@ class Words:
                 weights.append(within * float(share))
                 weights[0] -= within * float(share)
         entries = counts.tocoo()
-        words, documents = entries.col.astype(np.int64), entries.row
+        words, documents = entries.col, entries.row
         apart = block_of[documents] > 0
-        # A column's key is its block times the number of words, plus its word.
-        keys = np.concatenate([words, (block_of[documents] * counts.shape[1] + words)[apart]])
+        # A column's key is its block times the number of words, plus its word; small numbers save memory.
+        small = np.int32 if counts.shape[1] * len(weights) < 2**31 else np.int64
+        own_keys = block_of.astype(small)[documents[apart]] * small(counts.shape[1]) + words[apart]
+        keys = np.concatenate([words.astype(small, copy=False), own_keys])
         kept = np.bincount(keys) > 1
-        number = np.cumsum(kept) - 1
         where = kept[keys]
         rows = np.concatenate([documents, documents[apart]])[where]
+        columns = (np.cumsum(kept) - 1).astype(small)[keys[where]]
+        del keys, own_keys
 
         def arranged(numbers: Floats) -> csr_array:
             values = np.concatenate([numbers, numbers[apart]])[where]
-            return csr_array((values, (number[keys[where]], rows)), shape=(int(kept.sum()), len(strata)))
+            return csr_array((values, (columns, rows)), shape=(int(kept.sum()), len(strata)))
 
         of_block = np.array([np.ones(len(strata)), *(block_of == block for block in range(1, len(weights)))])
         members = of_block * size
