@@ -124,8 +124,8 @@ class Words:
         words, documents = entries.col, entries.row
         apart = block_of[documents] > 0
         # A column's key is its block times the number of words, plus its word; small numbers save memory.
-        small = np.int32 if counts.shape[1] * len(weights) < 2**31 else np.int64
-        first_keys = (block_of * counts.shape[1]).astype(small)
+        small = np.dtype(np.int32 if counts.shape[1] * len(weights) < 2**31 else np.int64)
+        first_keys: Ints = (block_of * counts.shape[1]).astype(small)
         own_keys = first_keys[documents[apart]] + words[apart]
         keys = np.concatenate([words.astype(small, copy=False), own_keys])
         kept = np.bincount(keys) > 1
