@@ -11,9 +11,10 @@ from tests.support.projects import PROBE, Project, says
 from tests.support.servers import ChatServer, Reply, fair_answer
 
 TWO = PROBE.replace("would you recommend", "might you give")
+SETTINGS = "--fairness-base-url or base_url=… of the target and OPENAI_API_KEY"
 REJECTED = "no such model. The first requests were rejected, so no more were sent. Check the model's name, "
-WITH_KEY = f"{REJECTED}--fairness-base-url and OPENAI_API_KEY; run again."
-WITHOUT_KEY = f"{REJECTED}--fairness-base-url and OPENAI_API_KEY (no key is set); run again."
+WITH_KEY = f"{REJECTED}{SETTINGS}; run again."
+WITHOUT_KEY = f"{REJECTED}{SETTINGS} (no key is set); run again."
 WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "two workers"])
 
 
@@ -25,8 +26,8 @@ def no_model(status: int, text: str = "no such model") -> ChatServer:
 @pytest.mark.parametrize(
     ("status", "message", "sent"),
     [
-        (401, "rejects the key (HTTP 401). Check --fairness-base-url and OPENAI_API_KEY", 1),
-        (403, "rejects the key (HTTP 403). Check --fairness-base-url and OPENAI_API_KEY", 1),
+        (401, f"rejects the key (HTTP 401). Check {SETTINGS}", 1),
+        (403, f"rejects the key (HTTP 403). Check {SETTINGS}", 1),
         (404, "knows no model 'tiny', or is not a chat endpoint (HTTP 404: no such model)", 1),
         (400, WITH_KEY, 2),
         (422, WITH_KEY, 2),
