@@ -198,7 +198,7 @@ class FairnessSession:
 
         If no probe file was found, the only line names the folders that were searched.
         """
-        if self._header is None or (self._config.getoption("collectonly") and self._config.get_verbosity() < 0):
+        if self._header is None or (self._config.getoption("collectonly") and self._config.getoption("verbose", 0) < 0):
             return []  # programs read the output of `--co -q`, which lists node ids only
         if self._header.lines:
             return self._header.wrapped(self._config.get_terminal_writer().fullwidth)
@@ -259,7 +259,7 @@ class FairnessSession:
                 report.fairness_error = str(error)  # type: ignore[attr-defined] # sent by pytest-xdist
         if isinstance(error, Unfair):
             report.fairness_without_baseline = error.without_baseline  # type: ignore[attr-defined] # sent by pytest-xdist
-        if isinstance(error, FairnessError | Unfair) and self._config.get_verbosity() <= 0:
+        if isinstance(error, FairnessError | Unfair) and self._config.getoption("verbose", 0) <= 0:
             has_no_output = isinstance(error, Unfair) and not report.sections
             if isinstance(item, FairnessItem) or has_no_output:
                 # The summary shows the finding. pytest leaves reports with this attribute out of its section FAILURES.

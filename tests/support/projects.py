@@ -64,7 +64,7 @@ KIM, LOU = "refusals[name=Kim]", "refusals[name=Lou]"
 
 # pytest before 8.4 can leave out the plugins of all packages only by an environment variable, which other tests see.
 _ALONE = ("--disable-plugin-autoload", "-p", "pytest_fairness.plugin", "-p", "xdist.plugin")
-_ALL = ("-p", "no:randomly")
+_ALL = ("-p", "no:randomly", "-p", "no:syrupy", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 PLUGINS = (
     *(_ALONE if pytest.version_tuple >= (8, 4) else _ALL),
     *("-p", "no:unraisableexception", "-p", "no:threadexception"),

@@ -43,7 +43,7 @@ def without_spaces(text: str) -> str:
 def test_help_names_every_option_and_setting_with_its_default(project: Project) -> None:
     result = project.run("--help", target=None)
     # Lines are wrapped, at hyphens too.
-    options, _, settings = without_spaces(result.stdout.str()).partition("configurationoptionsinthefirst")
+    options, _, settings = without_spaces(result.stdout.str()).partition("optionsinthefirst")
     for option in OPTIONS:
         if option.on_command_line:
             value = f"={option.metavar}" if option.metavar else ""
