@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import threading
 import uuid
 from collections.abc import Collection, Iterable, Sequence
@@ -201,6 +202,8 @@ class Engine:
         """Run the sender; if the event loop cannot start, settle all requests as failed."""
         try:
             _require_descriptors()
+            # An event loop opens such a socket. If sockets are blocked, no event loop is left half made.
+            socket.socket(getattr(socket, "AF_UNIX", socket.AF_INET)).close()
             runner = asyncio.Runner()
             runner.get_loop()
         except Exception as error:  # noqa: BLE001 - raised by the threads that wait for answers
@@ -210,9 +213,11 @@ class Engine:
             runner.run(self._sender.run())
 
     def _not_started(self, error: Exception) -> FairnessError:
-        reason = one_line(getattr(error, "strerror", None) or error)
-        cure = "Close other programs, or raise the limits of this user (`ulimit -n`, `ulimit -u`)"
-        return FairnessError(f"{self._target.name} cannot be asked: {reason}. {cure}, and run again.")
+        reason = one_line(getattr(error, "strerror", None) or error).rstrip(".")
+        cure = "Close other programs, or raise the limits of this user (`ulimit -n`, `ulimit -u`), and run again"
+        if type(error).__module__ == "pytest_socket":
+            cure = "pytest-socket blocks sockets. Run audits with --force-enable-socket"
+        return FairnessError(f"{self._target.name} cannot be asked: {reason}. {cure}.")
 
 
 def _require_descriptors() -> None:

@@ -30,6 +30,7 @@ from pytest_fairness.pytest_integration.items.item_results import (
     record_expected_failures,
     record_of,
     records_on,
+    skip_undecided,
     take_records,
     undecided,
     undo_xfail,
@@ -41,9 +42,11 @@ from pytest_fairness.pytest_integration.items.item_targets import (
     is_audit,
     is_overridden,
     target_name_of,
+    unrepeated_id,
 )
 from pytest_fairness.pytest_integration.items.items import FairnessItem, ProbeFile
 from pytest_fairness.pytest_integration.items.probe_files import PROBE_SUFFIXES
+from pytest_fairness.pytest_integration.other_plugins import OtherPlugins, picks
 from pytest_fairness.records import VerdictName
 from pytest_fairness.reports.text_layout import wrap
 from pytest_fairness.run import Run, error_result, open_judge
@@ -88,6 +91,7 @@ def start(config: pytest.Config) -> None:
     if worker is None:
         session.service.probe_files.require_ids(config)
     config.pluginmanager.register(TerminalGuard(config), "fairness-terminal-guard")
+    config.pluginmanager.register(OtherPlugins(config, settings.probes), "fairness-other-plugins")
     config.pluginmanager.register(Interruption(config, run), "fairness-ending")
     config.pluginmanager.register(session, NAME)
     if settings.in_batches and not config.getoption("fairness_dry_run"):
@@ -112,7 +116,7 @@ def _require_targets(settings: RunSettings) -> None:
 
 def _collect_probes(config: pytest.Config, settings: RunSettings) -> None:
     """Add the probe folders to the paths that pytest collects, unless the command line names files or folders."""
-    if config.args_source is pytest.Config.ArgsSource.ARGS:
+    if config.args_source is pytest.Config.ArgsSource.ARGS or picks(config):
         return
     here = config.invocation_params.dir
     ignored = {(here / path).resolve() for path in config.getoption("ignore", None) or ()}
@@ -204,7 +208,7 @@ class FairnessSession:
             return self._header.wrapped(self._config.get_terminal_writer().fullwidth)
         if not all(Path(word.partition("::")[0]).exists() for word in self._config.args):
             return []  # pytest reports the missing path
-        if items or self._found_probes:
+        if items or self._found_probes or picks(self._config):
             return ["fairness: no audit is selected"]
         folders = ", ".join(os.path.relpath(path) for path in self._run.settings.probes)
         return wrap(
@@ -267,10 +271,13 @@ class FairnessSession:
         if call.when == "call" or error:
             # pytest-xdist sends all attributes of a report to the controller.
             planned = self._run.engines.newly_planned() if self._is_worker else {}
-            ran = call.when == "call" and failure is error and is_audit(item)
+            ran = unrepeated_id(item) if call.when == "call" and failure is error and is_audit(item) else None
             vars(report).update(fairness=take_records(item), fairness_planned=planned, fairness_ran=ran)
-            if call.excinfo is None and undecided(report):
+            if call.excinfo is None and (verdict := undecided(report)):
                 undo_xfail(report)
+                report.fairness_undecided = verdict.value  # type: ignore[attr-defined] # sent by pytest-xdist
+                if verdict is VerdictName.INCONCLUSIVE:
+                    skip_undecided(report, item)
             record_expected_failures(report, records_on(report))
             add_junit_properties(item, report)
         return report
@@ -281,11 +288,11 @@ class FairnessSession:
         """Return the category of a report if its result is inconclusive, has no verdict, or only lacks a baseline."""
         if is_without_baseline(report):
             return "no-baseline", "n", ("NO-BASELINE", {"yellow": True})
-        name = undecided(report) if report.when == "call" and report.passed else None
+        name = getattr(report, "fairness_undecided", None)
         if name is None:
             return None
-        colour = "yellow" if name is VerdictName.INCONCLUSIVE else "cyan"
-        return name.value, name.value[0], (name.value.upper(), {colour: True})
+        colour = "yellow" if name == VerdictName.INCONCLUSIVE else "cyan"
+        return name, name[0], (name.upper(), {colour: True})
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from pytest_fairness.pytest_integration.controller.request_totals import Request
 from pytest_fairness.pytest_integration.controller.workers import Workers
 from pytest_fairness.pytest_integration.guarded_terminal import GuardedFile
 from pytest_fairness.pytest_integration.items import junit
-from pytest_fairness.pytest_integration.items.item_results import Record, records_on, undecided
+from pytest_fairness.pytest_integration.items.item_results import Record, inconclusive_findings, records_on
 from pytest_fairness.pytest_integration.node_names import keep_name_in_junit, keep_names_in_summary
 from pytest_fairness.pytest_integration.progress import ProgressLine, WorkersProgress
 from pytest_fairness.pytest_integration.suggested_commands import accept_options
@@ -34,7 +34,6 @@ from pytest_fairness.reports import run_notes
 from pytest_fairness.reports.ci import github_comment, step_summary
 from pytest_fairness.reports.ci.annotations import github_commands
 from pytest_fairness.reports.document import report_document
-from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.formatting import without_commands
 from pytest_fairness.reports.report_items import target_name
 from pytest_fairness.reports.run_notes import RunNote
@@ -88,28 +87,21 @@ class Controller:
                 "model."
             )
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None]:
         """Collect the records of a test report, which may come from any process."""
         if self._settings.targets and hasattr(report, "fairness"):
             keep_name_in_junit(self._config, report)
-        if (
-            self._settings.junit_inconclusive == "skipped"
-            and report.passed
-            and undecided(report) is VerdictName.INCONCLUSIVE
-        ):
-            results = (ItemResult.from_plain(record["result"]) for record in records_on(report))
-            text = "; ".join(
-                finding(result.to_json(), result.method)
-                for result in results
-                if result.verdict.name is VerdictName.INCONCLUSIVE
-            )
-            junit.skip(self._config, report, text)
         for record in records_on(report):
             result = record["result"]
             self._records[result["nodeid"], result["probe"], result["id"]] = record
-        if getattr(report, "fairness_ran", False):
-            self._tests_ran.add(report.nodeid)
+        if (ran := getattr(report, "fairness_ran", None)) is not None:
+            self._tests_ran.add(ran)
         self._totals.add_planned(getattr(report, "fairness_planned", {}))
+        yield
+        if getattr(report, "fairness_undecided", None) == VerdictName.INCONCLUSIVE:
+            as_skipped = self._settings.junit_inconclusive == "skipped"
+            junit.count_inconclusive(self._config, report, inconclusive_findings(report) if as_skipped else None)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write baselines and reports."""

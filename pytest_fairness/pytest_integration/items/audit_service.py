@@ -9,7 +9,7 @@ import pytest
 
 from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable
 from pytest_fairness.pytest_integration.items.item_results import Biased, Unfair, attach_result
-from pytest_fairness.pytest_integration.items.item_targets import probe_item_of, uses_default_target
+from pytest_fairness.pytest_integration.items.item_targets import probe_item_of, unrepeated_id, uses_default_target
 from pytest_fairness.pytest_integration.items.probe_files import ProbeFiles
 from pytest_fairness.pytest_integration.items.request_planner import RequestPlanner
 from pytest_fairness.pytest_integration.suggested_commands import accept_command, export_command
@@ -104,13 +104,14 @@ class AuditService:
         """
         item.ihook.pytest_fairness_measured(item=item, measurement=measured.measurement)
         # A new baseline needs all trials. If an interim analysis gave the verdict, not all of them were requested.
+        nodeid = unrepeated_id(item)
         complete, needs_replay = measured.item.final_analysis, self.run.engines.reuse_needs_replay
         if self._measure_only:
-            result = measured_only(measured, item.nodeid)
+            result = measured_only(measured, nodeid)
         else:
             replay = complete and needs_replay
-            accept = self._accept(item, item.nodeid, replay=replay, replaces=compared.entry is not None)
-            result = judge(measured, compared, item.nodeid, accept)
+            accept = self._accept(item, nodeid, replay=replay, replaces=compared.entry is not None)
+            result = judge(measured, compared, nodeid, accept)
         more: dict[str, Json] = {"siblings": siblings, "complete": complete, "needs_replay": needs_replay}
         if self._rebaseline and compared.entry is not None and measured.measurement.judgeable:
             rows = (row_from(answer, measured.item.probe) for answer in measured.answers)
@@ -158,8 +159,9 @@ class AuditService:
             raise FairnessError(
                 f"fairness_check: {name!r} is the name of the probe {path}. Choose another name for the check."
             )
-        other = self._checked.setdefault((name, item_id), item.nodeid)
-        if other != item.nodeid:
+        nodeid = unrepeated_id(item)
+        other = self._checked.setdefault((name, item_id), nodeid)
+        if other != nodeid:
             raise FairnessError(
                 f"fairness_check: {item_id} of {name!r} is checked by {other}, too. Choose another name in one of the "
                 "two tests."

@@ -17,6 +17,8 @@ from pytest_fairness.errors import on_one_line
 from pytest_fairness.pytest_integration.items import junit
 from pytest_fairness.pytest_integration.items.item_targets import probe_item_of
 from pytest_fairness.records import ItemResult, Json, VerdictName
+from pytest_fairness.reports.findings import finding
+from pytest_fairness.reports.formatting import printable
 from pytest_fairness.run import ProbeItem
 
 if TYPE_CHECKING:
@@ -118,6 +120,26 @@ def undo_xfail(report: pytest.TestReport) -> None:
     report.outcome, report.longrepr = "passed", None
     if hasattr(report, "wasxfail"):
         del report.wasxfail
+
+
+def skip_undecided(report: pytest.TestReport, item: pytest.Item) -> None:
+    """Change the report of an inconclusive item to skipped, with the findings as the reason.
+
+    Other plugins know pytest's outcomes only, and would show a passed report as a pass.
+    """
+    path, line, _ = item.location
+    report.outcome = "skipped"
+    report.longrepr = (path, (line or 0) + 1, printable(f"inconclusive: {inconclusive_findings(report)}"))
+
+
+def inconclusive_findings(report: pytest.TestReport) -> str:
+    """Return the findings of all inconclusive results on a report."""
+    results = (ItemResult.from_plain(record["result"]) for record in records_on(report))
+    return "; ".join(
+        finding(result.to_json(), result.method)
+        for result in results
+        if result.verdict.name is VerdictName.INCONCLUSIVE
+    )
 
 
 def record_expected_failures(report: pytest.TestReport, records: Iterable[dict[str, Json]]) -> None:

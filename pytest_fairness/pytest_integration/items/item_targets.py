@@ -7,6 +7,7 @@ pytest's own doctest items use it, too.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -30,11 +31,20 @@ OWN_MODULE = "pytest_fairness.plugin"
 REQUEST_FIXTURES = frozenset({"llm_client", "corpus_generator", TARGET_FIXTURE})
 """Fixtures with which Python tests send requests."""
 CHECK_FIXTURE = "fairness_check"
+REPEAT_FIXTURE = "__pytest_repeat_step_number"
+"""Fixture by which pytest-repeat repeats a test."""
 
 
 def probe_item_of(item: pytest.Item) -> ProbeItem | None:
     """Return the probe item of a pytest item; `None` for a Python test."""
     return item.stash.get(PROBE_ITEM, None)
+
+
+def unrepeated_id(item: pytest.Item) -> str:
+    """Return the node id of an item without the number that pytest-repeat adds, so that repetitions are one check."""
+    callspec = getattr(item, "callspec", None)
+    step = callspec.params.get(REPEAT_FIXTURE) if callspec else None
+    return item.nodeid if step is None else re.sub(rf"\[{step + 1}-\d+\]$|-{step + 1}-\d+(?=\]$)", "", item.nodeid)
 
 
 def is_audit(item: pytest.Item) -> bool:

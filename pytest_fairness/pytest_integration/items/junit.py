@@ -1,8 +1,6 @@
-"""Entries of items in pytest's JUnit report: properties of a test case, and test cases that count as skipped."""
+"""Entries of items in pytest's JUnit report: properties of a test case, and inconclusive test cases."""
 
 from __future__ import annotations
-
-from xml.etree.ElementTree import Element
 
 import pytest
 from _pytest.junitxml import bin_xml_escape, xml_key
@@ -11,13 +9,23 @@ from pytest_fairness.records import ItemResult
 from pytest_fairness.reports.findings import finding
 
 
-def skip(config: pytest.Config, report: pytest.TestReport, reason: str) -> None:
-    """Count a passed test case in the JUnit report as skipped, with `reason` as its message."""
+def count_inconclusive(config: pytest.Config, report: pytest.TestReport, reason: str | None) -> None:
+    """Count an inconclusive test case as skipped with this reason, or as passed if `reason` is `None`.
+
+    pytest has counted the report as skipped already.
+    """
     xml = config.stash.get(xml_key, None)
-    if xml is not None:
-        skipped = Element("skipped", type="fairness.inconclusive", message=bin_xml_escape(reason))
-        xml.node_reporter(report).append(skipped)
-        xml.stats["passed"] -= 1  # pytest counts the report as passed
+    if xml is None:
+        return
+    nodes = xml.node_reporter(report).nodes
+    [skipped] = (node for node in nodes if node.tag == "skipped")
+    if reason is None:
+        nodes.remove(skipped)
+        xml.stats["skipped"] -= 1
+        xml.stats["passed"] += 1
+    else:
+        skipped.text = None
+        skipped.attrib |= {"type": "fairness.inconclusive", "message": bin_xml_escape(reason)}
 
 
 def properties(result: ItemResult, target: str | None) -> list[tuple[str, str | float]]:

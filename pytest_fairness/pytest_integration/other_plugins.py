@@ -1,0 +1,73 @@
+"""Adaptation to other pytest plugins; a plugin's modules are used only if the plugin is active."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_fairness.pytest_integration.items.items import FairnessItem
+from pytest_fairness.pytest_integration.items.probe_files import PROBE_SUFFIXES
+
+
+def picks(config: pytest.Config) -> bool:
+    """Return whether pytest-picked chooses the files that pytest collects."""
+    return bool(config.getoption("picked", None) == "only")
+
+
+class OtherPlugins:
+    """Hooks for allure-pytest, pytest-picked and pytest-testmon.
+
+    Args:
+        config: pytest's configuration.
+        folders: the probe folders.
+    """
+
+    def __init__(self, config: pytest.Config, folders: Iterable[Path]) -> None:
+        self._config, self._folders = config, tuple(folders)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Add the changed probe files to the files that pytest-picked collects; it picks Python files only.
+
+        Raises:
+            pytest.UsageError: pytest-testmon selects tests.
+        """
+        config = self._config
+        if config.pluginmanager.has_plugin("TestmonSelect") and getattr(config, "testmon_config").select:  # noqa: B009
+            raise pytest.UsageError(
+                "--testmon deselects audits although they may fail now: the target, recorded answers and baselines are "
+                "not among the Python files that pytest-testmon compares. Run audits with --testmon-noselect."
+            )
+        if picks(config):
+            from pytest_picked.modes import Branch, Unstaged
+
+            mode = Branch if config.getoption("picked_mode") == "branch" else Unstaged
+            files, _ = mode([f"*{suffix}" for suffix in PROBE_SUFFIXES], **vars(config.option)).affected_tests()
+            config.args += [file for file in files if any(map(Path(file).resolve().is_relative_to, self._folders))]
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None]:
+        """Give Allure the item's name as a parameter.
+
+        Allure cuts node ids at `[`, and shows items with the same id and parameters as retries of one item.
+        """
+        if isinstance(item, FairnessItem) and (result := self._result()) is not None:
+            from allure_commons.model2 import Parameter
+
+            result.parameters.append(Parameter(name="item", value=item.name))
+        yield
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Change the status of an inconclusive item in Allure to skipped, with the finding as its message."""
+        reason, result = report.longrepr, self._result()
+        if hasattr(report, "fairness_undecided") and isinstance(reason, tuple) and result is not None:
+            from allure_commons.model2 import Status, StatusDetails
+
+            result.status, result.statusDetails = Status.SKIPPED, StatusDetails(message=reason[2])
+
+    def _result(self) -> Any:
+        listener = self._config.pluginmanager.get_plugin("allure_listener")
+        return None if listener is None else listener.allure_logger.get_test(None)
