@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
         # The run that is left out does the same as `compare`, without a baseline.
         ("memory", ("--only", "rebaseline", "compare")),
         ("replay", ()),
+        ("sizes", ("--audits", "refusals", "flip_rate", "snsr")),
     ],
 )
 def test_a_benchmark_runs(name: str, arguments: tuple[str, ...]) -> None:
