@@ -63,7 +63,7 @@ KIM, LOU = "refusals[name=Kim]", "refusals[name=Lou]"
 
 
 # pytest before 8.4 can leave out the plugins of all packages only by an environment variable, which other tests see.
-_ALONE = ("--disable-plugin-autoload", "-p", "pytest_fairness.plugin", "-p", "xdist.plugin")
+_ALONE = ("--disable-plugin-autoload", "-p", "fairness", "-p", "xdist")
 _ALL = ("-p", "no:randomly", "-p", "no:syrupy", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 PLUGINS = (
     *(_ALONE if pytest.version_tuple >= (8, 4) else _ALL),
@@ -71,8 +71,8 @@ PLUGINS = (
 )
 """The plugins of a run inside a test, and of its workers.
 
-Each run would otherwise read the entry points of all packages, which it also does for the name of an entry point, and
-collect garbage at its end. The commands of the documentation run with all installed plugins.
+Each run would otherwise load the plugins of all packages, and collect garbage at its end. The commands of the
+documentation run with all installed plugins.
 """
 
 
