@@ -120,7 +120,7 @@ def test_a_narrow_terminal_cuts_names_and_old_values_but_no_verdict(
     assert capsys.readouterr().out.splitlines() == [
         "verdict         runs  last run    item                      values, newest first",
         "? inconclusive     5  2026-01-05  jsd[a person …scription]  0.0612  0.0612",
-        "? inconclusive     5  2026-01-05  jsd[another …scription]  0.0612  0.0612",
+        "? inconclusive     5  2026-01-05  jsd[another p…scription]  0.0612  0.0612",
     ]
 
 

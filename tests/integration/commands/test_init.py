@@ -213,7 +213,7 @@ def install_commands(folder: Path) -> set[str]:
         ),
         (
             {
-                "url": "ssh://git@git.example/f.git",
+                "url": "ssh://git@g.example/f.git",
                 "vcs_info": {"vcs": "git", "commit_id": "0a1b"},
                 "subdirectory": "p",
             },

@@ -57,7 +57,7 @@ def test_every_try_counts_and_workers_share(project: Project) -> None:
 def test_an_application_cannot_go_on_where_it_stopped(project: Project) -> None:
     project.probe()
     result = project.run("--fairness", "--fairness-max-requests", "1")
-    assert says(result, "not sent: the one request of this run's budget")
+    assert says(result, "not sent: this run's budget of 1 request is spent")
     assert says(result, "raise the limit, or set the target's version with the ini fairness_target_version")
     assert len(project.calls()) == 1
 
