@@ -68,11 +68,14 @@ def run(arguments: argparse.Namespace) -> None:
             unanswered = counted(requests, "unanswered request")
             print(f"{address}: batches forgotten: {batches:,}; {unanswered} may be sent again")
         elif arguments.copy_to is not None:
-            with Store(in_folder(Path.cwd(), arguments.copy_to)) as destination:
+            to = in_folder(Path.cwd(), arguments.copy_to)
+            if to == address:
+                raise FairnessError(f"{to}: a store cannot be copied into itself. Name another store with --copy-to.")
+            with Store(to) as destination:
                 copied, found = maintenance.copy_responses(store, destination)
                 runs = maintenance.copy_history(store, destination)
             history = f"the history of {counted(runs, 'run')}"
-            print(f"{address}: copied {copied:,} of {counted(found, 'response')}, and {history}")
+            print(f"{address}: copied {copied:,} of {counted(found, 'response')}, and {history}, to {to}")
         else:
             write(_table(maintenance.sizes(store)), None)
 

@@ -29,7 +29,7 @@ PREPARE_LOCK = 0x66616972
 CONNECT_TIMEOUT = 10
 """Maximum seconds to open the first connection of a run; after this time, the run fails."""
 RECONNECT_TIMEOUT = 60.0
-"""Maximum seconds to restore a lost connection; after this time, the run fails."""
+"""Maximum seconds to restore a lost connection; after this time, every call fails that finds the server away."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
 """First and longest pause between attempts to connect again, in seconds; the pauses double."""
 SESSION = f"""
@@ -70,6 +70,7 @@ class PostgresDatabase(Database):
         self._url = url
         self._clock = 0.0
         self._closed = False
+        self._deadline = 0.0  # monotonic seconds until which all threads try to connect again; 0: connected
         try:
             self._prepare(self._connect())
         except psycopg.Error as error:
@@ -154,17 +155,21 @@ class PostgresDatabase(Database):
 
     def _repeated(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
         """Return the result of `work(connection)`; repeat the call on a new connection if the connection is lost."""
-        deadline, pause = 0.0, FIRST_PAUSE
+        pause = FIRST_PAUSE
         while True:
             connection: psycopg.Connection[Any] | None = None
             try:
                 connection = self._connection()
-                return work(connection)
+                result = work(connection)
             except psycopg.Error as error:
-                deadline = deadline or time.monotonic() + RECONNECT_TIMEOUT
-                restorable = connection is None or _lost(connection)
-                if not restorable or time.monotonic() > deadline:
+                if connection is not None and not _lost(connection):
                     raise self._explained(error) from error
+                self._deadline = self._deadline or time.monotonic() + RECONNECT_TIMEOUT
+                if time.monotonic() > self._deadline:
+                    raise self._explained(error) from error
+            else:
+                self._deadline = 0.0
+                return result
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 

@@ -40,6 +40,8 @@ class SqliteDatabase(Database):
 
     def __init__(self, path: Path) -> None:
         super().__init__(str(path))
+        if path.is_dir():
+            raise StoreError(f"{path} is a folder. Name a file in this folder, such as {path / 'responses.sqlite'}.")
         self._path = path
         with self._explained_errors():
             _make_folder(path.parent)

@@ -168,7 +168,10 @@ class Controller:
         try:
             action(*arguments)
         except FairnessError as error:
-            self._lines.append(summary.Line(str(error), {"red": True}))
+            line = summary.Line(str(error), {"red": True})
+            if line in self._lines:  # an earlier action met the same obstacle, such as a server that is away
+                return
+            self._lines.append(line)
             if self._config.pluginmanager.get_plugin("terminalreporter") is None:
                 sys.stderr.write(without_commands(f"{error}\n"))
             if session.exitstatus == pytest.ExitCode.OK:

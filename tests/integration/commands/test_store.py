@@ -104,6 +104,24 @@ def test_the_file_shrinks(tmp_path: Path) -> None:
     assert path.stat().st_size < before / 10
 
 
+def test_a_folder_or_the_store_itself_is_no_destination(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, folder = tmp_path / "store.sqlite", tmp_path / "folder"
+    fill(path, {"a": 1})
+    folder.mkdir(mode=0o755)
+    assert main(["store", "--store", str(path), "--copy-to", str(folder)]) == 2
+    assert f"{folder} is a folder. Name a file in this folder" in capsys.readouterr().err
+    assert folder.stat().st_mode & 0o777 == 0o755, "permissions of the folder"
+    assert main(["store", "--store", str(path), "--copy-to", str(path)]) == 2
+    assert "a store cannot be copied into itself" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("address", ["mysql://x/y", "postgresql:", "postgres:/x", "postgresql+psycopg://x/y"])
+def test_other_addresses_are_refused(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["store", "--store", address])
+    assert "must be the path of a file or the address of a database" in capsys.readouterr().err
+
+
 def test_a_store_moves_to_a_database_and_back(
     tmp_path: Path, database_url: DatabaseUrl, capsys: pytest.CaptureFixture[str]
 ) -> None:
