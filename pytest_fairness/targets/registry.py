@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 OPTIONS = ("base_url", "api_key_env")
 """Options of targets behind an API; see `web.api_target`."""
-_OPTION = re.compile(rf"\s+({'|'.join(OPTIONS)})=(\S+)\s*$")
+_OPTION = re.compile(rf"\s+({'|'.join(OPTIONS)})=(\S*)(?=\s|$)")
 
 
 @dataclass(frozen=True)
@@ -108,18 +108,22 @@ def _make(spec: str, settings: RunSettings) -> Target:
             raise TargetError(_unknown(spec, prefix, rest))
         module, _, function = entry.factory.partition(":")
         factory = cast("Factory", getattr(import_module(module), function))
-        value, options = _split_options(value or "") if entry.options else (value, {})
+        value, options = _split_options(f"{prefix}:", value or "") if entry.options else (value, {})
         settings = replace(settings, target_options=options)
     return factory(value, settings)
 
 
-def _split_options(rest: str) -> tuple[str, dict[str, str]]:
-    """Return the name of a model, and the options that follow it; if an option is repeated, the last one counts."""
+def _split_options(prefix: str, rest: str) -> tuple[str, dict[str, str]]:
+    """Return the name of a model, and the options that follow it."""
     options: dict[str, str] = {}
-    while (found := _OPTION.search(rest)) is not None:
-        options.setdefault(found[1], found[2])
-        rest = rest[: found.start()]
-    return rest, options
+    model = _OPTION.sub("", rest)
+    for name, value in _OPTION.findall(rest):
+        if not value:
+            raise TargetError(f"the option {name}= after the target {prefix}{model} has no value; write {name}=VALUE.")
+        if name in options:
+            raise TargetError(f"the option {name}= stands twice after the target {prefix}{model}; remove one of them.")
+        options[name] = value
+    return model, options
 
 
 def check_spec(spec: str, settings: RunSettings) -> None:

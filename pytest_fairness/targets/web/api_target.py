@@ -68,6 +68,11 @@ class ApiTarget(ABC, Generic[ClientT]):
     ) -> None:
         self.name = f"{prefix}:{model}"
         own_url, own_key = (settings.target_options.get(name) for name in (BASE_URL, API_KEY_ENV))
+        if own_key and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", own_key):  # perhaps the key itself: do not show it
+            raise TargetError(
+                f"{self.name}: the value of {API_KEY_ENV}=… is not the name of an environment variable; write the name "
+                f"of the variable that holds the key, such as {API_KEY_ENV}={key_variables[0]}."
+            )
         base_url = own_url or base_url or default_url
         self._model, self._base_url = model, base_url
         self._is_default_address = base_url == default_url
@@ -115,7 +120,8 @@ class ApiTarget(ABC, Generic[ClientT]):
     def _where(self) -> str:
         """Return the names of the settings for the address and the API key, for messages; that of the key is last."""
         key = self._key_variables[0]
-        return key if self._is_default_address else f"{self._url_setting} and {key}"
+        is_providers = self._is_default_address and self._base_url.startswith("https://")  # and not of this machine
+        return key if is_providers else f"{self._url_setting} and {key}"
 
     def _endpoint(self) -> Endpoint:
         """Return the endpoint with its key and headers."""

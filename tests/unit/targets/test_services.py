@@ -12,6 +12,7 @@ from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import Request, Response
 from pytest_fairness.targets import check_spec, open_target
 from pytest_fairness.targets.openai.services import ollama_address
+from pytest_fairness.targets.openai.target import open_ollama, open_openrouter
 from tests.support.asking import settings_in
 from tests.support.messages_server import MessagesServer
 from tests.support.servers import ChatServer, Reply
@@ -103,6 +104,15 @@ def test_a_server_that_is_not_there_names_the_settings(monkeypatch: pytest.Monke
         ask("vllm:m")
 
 
+def test_the_settings_of_a_default_address_on_this_machine_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENROUTER_API_KEY", "key")
+    ollama, openrouter = (open_("m", settings_in(tmp_path))._endpoint() for open_ in (open_ollama, open_openrouter))
+    assert ollama.where == "OLLAMA_HOST or base_url=… of the target and OLLAMA_API_KEY"
+    assert openrouter.where == "OPENROUTER_API_KEY"
+
+
 def test_openrouter_needs_its_key_and_gets_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TargetError, match="set the environment variable OPENROUTER_API_KEY, or name a server"):
         check_spec("openrouter:a/b", settings_in(tmp_path))
@@ -156,6 +166,9 @@ def test_an_anthropic_target_has_the_options_too(monkeypatch: pytest.MonkeyPatch
     [
         ("openai:m base-url=http://h/v1", "unknown option 'base-url' after the target openai:m .*base_url=ADDRESS"),
         ("openai:m base_url=h:8000", "the value of base_url=… of the target is not an address"),
+        ("openai:m base_url=http://h/v1 api_key=x", "unknown option 'api_key' after the target openai:m "),
+        ("openai:m base_url= http://h/v1", "the option base_url= after the target openai:m .*has no value"),
+        ("openai:m base_url=http://h/v1 base_url=http://i/v1", "base_url= stands twice after the target openai:m;"),
         ("openai:m base_url=http://h/v1 api_key_env=NO_SUCH_KEY", "set the environment variable NO_SUCH_KEY"),
         ("openai: base_url=http://h/v1", "'openai' names no model"),
         ("python:app:f base_url=http://h/v1", "names no callable"),
@@ -164,6 +177,12 @@ def test_an_anthropic_target_has_the_options_too(monkeypatch: pytest.MonkeyPatch
 def test_invalid_options_are_explained(tmp_path: Path, spec: str, said: str) -> None:
     with pytest.raises(TargetError, match=said):
         check_spec(spec, settings_in(tmp_path))
+
+
+def test_a_key_in_place_of_its_variable_is_refused_and_not_shown(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match="api_key_env=… is not the name of an environment variable") as caught:
+        check_spec("openai:m base_url=http://h/v1 api_key_env=sk-4711", settings_in(tmp_path))
+    assert "4711" not in str(caught.value)
 
 
 def test_the_query_of_an_address_is_sent_but_never_shown() -> None:
