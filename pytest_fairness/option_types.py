@@ -80,8 +80,8 @@ def _store(written: str | Path) -> StoreAddress | None:
     """Return the address of a store from its text; `None` if the text is empty."""
     text = str(written).strip()
     if not text.startswith(("postgresql://", "postgres://")):
-        if "://" in text:
-            raise ValueError(f"must be {STORE_TAKES}, not {text.partition('://')[0]}://....")
+        if "://" in text or text.startswith(("postgres:", "postgresql:")):
+            raise ValueError(f"must be {STORE_TAKES}, not {text.partition(':')[0]}:….")
         return Path(text) if text else None
     try:
         parts = urlsplit(text)
@@ -124,7 +124,10 @@ def _shard(written: str) -> Shard | None:
     number, _, count = written.strip().partition("/")
     valid = number.isascii() and number.isdigit() and count.isascii() and count.isdigit()
     if not valid or not 1 <= int(number) <= int(count) <= MOST_SHARDS:
-        raise ValueError(f"must be NUMBER/COUNT, such as 2/5, with numbers from 1 to {MOST_SHARDS:,}, not {written!r}.")
+        raise ValueError(
+            f"must be NUMBER/COUNT, such as 2/5, with NUMBER from 1 to COUNT and COUNT at most {MOST_SHARDS:,}, "
+            f"not {written!r}."
+        )
     return Shard(int(number), int(count))
 
 

@@ -244,4 +244,7 @@ def _in_batch(name: str, count: int) -> AnswersMissing:
 
 def _not_recorded(request: Request) -> AnswersMissing:
     prompt = one_line(request.prompt, 60)
-    return AnswersMissing(f"not recorded: {prompt!r}, trial {request.trial}; run without --fairness-replay")
+    return AnswersMissing(
+        f"not recorded: {prompt!r}, trial {request.trial}; run without --fairness-replay. If --fairness-shard divided "
+        "the requests, merge the stores of all shards"
+    )

@@ -24,10 +24,19 @@ def unreachable(name: str, seconds: float, last_error: str) -> str:
     return f"given up: no connection to {name} within {seconds:g} seconds; no request was sent. {last_error}"
 
 
-def over_budget(max_requests: int, reusable: bool, last_error: str = "") -> AnswersMissing:
-    """Return the error for a request that was not sent because the run's budget of requests is spent."""
+def over_budget(max_requests: int, reusable: bool, last_error: str = "", *, shared: bool = False) -> AnswersMissing:
+    """Return the error for a request that was not sent because the run's budget of requests is spent.
+
+    Args:
+        max_requests: the budget.
+        reusable: whether a later run reuses the recorded answers.
+        last_error: error of the request's earlier attempt.
+        shared: whether all runs with the same `--fairness-run-name` share the budget.
+    """
     cure = (
-        "the answers are recorded, so run again to continue (without --fairness-fresh)"
+        "all runs with this --fairness-run-name share the budget, so raise it to continue"
+        if shared
+        else "the answers are recorded, so run again to continue (without --fairness-fresh)"
         if reusable
         else "raise the limit, or set the target's version with the ini fairness_target_version, so that the next run "
         "reuses the answers"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import partial
 from typing import NamedTuple
 
 from pytest_fairness.asking.costs import with_cost
@@ -264,13 +265,15 @@ class StoreSync:
 
         Requests that other processes have sent stay unsettled, because they may still be answered.
         """
-        max_requests, reusable = self._settings.max_requests or 0, self._target.reusable
+        error_of = partial(
+            over_budget, self._settings.max_requests or 0, self._target.reusable, shared=self._run.shared
+        )
         for key, waiting in self._backing_off.items():
             self._store.claims.release(key, self._owner)
-            self._tracker.record_failure(key, over_budget(max_requests, reusable, str(waiting.error)))
+            self._tracker.record_failure(key, error_of(str(waiting.error)))
         self._backing_off.clear()
         lost = self._store.claims.unclaimed(self._tracker.next_unsent(), self._fresh)
-        self._tracker.settle_elsewhere([], dict.fromkeys(lost, over_budget(max_requests, reusable)))
+        self._tracker.settle_elsewhere([], dict.fromkeys(lost, error_of()))
 
     def _read_changes(self) -> None:
         changes = self._store.changes(self._position, self._target.identity, self._fresh)

@@ -61,6 +61,8 @@ def test_machines_of_a_named_run_share_its_budget(project: Project, database_url
             run.join(150)
         assert [run.exitcode for run in runs] == [1, 1]
         assert server.count == 20
+        report = project.path.with_name(f"{project.path.name}-one") / "report.json"
+        assert "all runs with this --fairness-run-name share the budget" in report.read_text("utf-8")
         machine(project, "three", server, *named).join(100)
         assert server.count == 20, "the budget of the run is spent"
 
