@@ -67,6 +67,11 @@ def pytest_configure(config: pytest.Config) -> None:
         from pytest_fairness.pytest_integration.session import start
 
         start(config)
+        return
+    for option in ("shard", "batch_submit", "batch_collect"):
+        if config.getoption(f"fairness_{option}"):
+            flag = f"--fairness-{option.replace('_', '-')}"
+            raise pytest.UsageError(f"{flag} has no effect without --fairness. Add --fairness.")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -110,9 +110,10 @@ def _files_inside_folder(path: Path, info: ValidationInfo) -> Path:
         )
     found = matching(folder / path)
     if not found:
-        raise PydanticCustomError(
-            "file", "no file in the probe's folder matches {named}", {"named": quoted(path.as_posix())}
-        )
+        elsewhere = next(iter(matching(folder / "**" / path.name)), None)
+        hint = "" if elsewhere is None else f"; {quoted(elsewhere.relative_to(folder).as_posix())} is in another folder"
+        named = quoted(path.as_posix()) + hint
+        raise PydanticCustomError("file", "no file in the probe's folder matches {named}", {"named": named})
     for file in found:
         _inside_folder(file.relative_to(folder), info)
     return folder / path

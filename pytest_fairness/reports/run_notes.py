@@ -85,8 +85,8 @@ def on_shard(shard: str) -> RunNote:
 
 ON_BATCHES = RunNote(
     "batches",
-    "batches: this run submitted its requests and gave no verdicts. For answers and verdicts, run `pytest --fairness "
-    "--fairness-batch-collect` with the same store; providers answer within 24 hours.",
+    "batches: the requests of this run are in batches, and the run gave no verdicts. For answers and verdicts, run "
+    "`pytest --fairness --fairness-batch-collect` with the same store; providers answer within 24 hours.",
 )
 """Note on a run that submitted its requests in batches."""
 

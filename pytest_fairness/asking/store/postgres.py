@@ -210,7 +210,7 @@ class PostgresDatabase(Database):
 
     def _explained(self, error: psycopg.Error) -> StoreError:
         """Return a `StoreError` whose message says what happened and what to do."""
-        text = one_line(error, 300).rstrip(" .?")
+        text = one_line(str(error).replace("\n\t", ". "), 300).rstrip(" .?")
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
             return StoreError(
                 f"{self.name}: {text}. Give the user the right to create a schema in this database: "

@@ -156,6 +156,7 @@ class _Builder:
         start, name = event.start_mark.index, event.anchor
         if name not in self._anchors:
             message = f"no anchor &{name} before the alias *{name}: write the value in place of the alias"
+            message += ", or quote the text"
             raise DocumentError(start, message)
         node = self._anchors[name]
         if node is None:

@@ -142,7 +142,8 @@ def _counts(run: Run, count: RequestCount, *, known: bool, by_batch: bool) -> st
         return f"no request is sent, {count.recorded:,} recorded{oldest}{missing}"
     if not known:
         return f"at most {counted(count.to_send, 'request')} to send{part}"
-    return f"{counted(count.to_send, 'request')} to send{part}, {count.recorded:,} recorded{oldest}"
+    action = "collect" if by_batch and run.settings.batch_collect else "send"
+    return f"{counted(count.to_send, 'request')} to {action}{part}, {count.recorded:,} recorded{oldest}"
 
 
 def _judge(run: Run, items: Sequence[pytest.Item]) -> list[str]:

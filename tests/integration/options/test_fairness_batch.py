@@ -126,7 +126,7 @@ def test_submit_and_collect(project: Project, server: BatchServer, monkeypatch: 
     assert submitted.ret == 0
     submitted.assert_outcomes(skipped=2)
     assert says(submitted, "30 requests submitted")
-    assert says(submitted, "batches: this run submitted its requests and gave no verdicts.")
+    assert says(submitted, "batches: the requests of this run are in batches, and the run gave no verdicts.")
     assert says(submitted, "30 requests to send by batch")
     again = run(project, server, "--fairness-batch-submit")
     assert again.ret == 0
@@ -136,6 +136,7 @@ def test_submit_and_collect(project: Project, server: BatchServer, monkeypatch: 
         assert early.ret == pytest.ExitCode.TESTS_FAILED
         early.assert_outcomes(errors=2)
         assert says(early, "not answered yet: ")
+        assert says(early, "30 requests to collect by batch")
     collected = run(project, server, "--fairness-batch-collect")
     collected.assert_outcomes(passed=2)
     require_once(project, server)

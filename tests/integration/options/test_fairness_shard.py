@@ -130,3 +130,13 @@ def test_a_shard_cannot_judge(project: Project, option: str) -> None:
     result = project.run("--fairness", "--fairness-shard", "1/2", option)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "--fairness-shard only sends a part of the requests" in result.stderr.str()
+
+
+@pytest.mark.parametrize(
+    "option", [("--fairness-shard", "1/2"), ("--fairness-batch-submit",), ("--fairness-batch-collect",)]
+)
+def test_a_part_of_a_run_needs_fairness(project: Project, option: tuple[str, ...]) -> None:
+    project.probe()
+    result = project.run(*option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert f"{option[0]} has no effect without --fairness" in result.stderr.str()

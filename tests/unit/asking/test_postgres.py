@@ -208,7 +208,9 @@ def test_a_server_that_stays_away_ends_the_run(
 
 
 def test_errors_say_what_to_do(postgres: Postgres, database_url: DatabaseUrl, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"nowhere.*[Cc]heck the server"):
+    with pytest.raises(
+        StoreError, match=r"nowhere.* failed: No such file or directory\. Is the server.*[Cc]heck the server"
+    ):
         Store(DatabaseUrl(f"postgresql://postgres@/x?host={tmp_path}/nowhere"))
     with pytest.raises(StoreError, match=r'database "none" does not exist. Check the server'):
         Store(postgres.url("none"))

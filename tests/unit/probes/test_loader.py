@@ -232,7 +232,10 @@ def test_an_error_is_reported_at_its_position(line: str, error: str) -> None:
         ("kind: 'a\n", "2:1: not valid YAML: found unexpected end of stream, while scanning a quoted scalar"),
         ("kind: a: b\n", "1:8: not valid YAML: mapping values are not allowed here"),
         ("kind: a\n\tb: c\n", "2:1: not valid YAML: found character '\\t' that cannot start any token"),
-        ("kind: *a\n", "1:7: no anchor &a before the alias *a: write the value in place of the alias"),
+        (
+            "kind: *a\n",
+            "1:7: no anchor &a before the alias *a: write the value in place of the alias, or quote the text",
+        ),
         ("a: &a [*a]\n", "1:8: the alias *a is inside its own anchor: remove the alias"),
         ("kind: a\nb: \x01\n", "2:4: the character U+0001 is not allowed in YAML"),
         ("[" * 100, "1:52: nested more than 50 levels deep: a probe needs fewer levels"),
