@@ -213,8 +213,8 @@ class PostgresDatabase(Database):
         text = one_line(str(error).replace("\n\t", ". "), 300).rstrip(" .?")
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
             return StoreError(
-                f"{self.name}: {text}. Give the user the right to create a schema in this database: "
-                f"`GRANT CREATE ON DATABASE ... TO ...`."
+                f"{self.name}: {text}. Use the user who created the tables, or, in a new database, give the user the "
+                "right to create a schema: `GRANT CREATE ON DATABASE ... TO ...`."
             )
         if "no password supplied" in text:
             return StoreError(f"{self.name}: the server asks for a password. Set the environment variable PGPASSWORD.")

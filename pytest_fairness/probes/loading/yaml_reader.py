@@ -155,9 +155,8 @@ class _Builder:
     def _alias(self, event: Any) -> Node:
         start, name = event.start_mark.index, event.anchor
         if name not in self._anchors:
-            message = f"no anchor &{name} before the alias *{name}: write the value in place of the alias"
-            message += ", or quote the text"
-            raise DocumentError(start, message)
+            cure = "write the value in place of the alias, or quote the text"
+            raise DocumentError(start, f"no anchor &{name} before the alias *{name}: {cure}")
         node = self._anchors[name]
         if node is None:
             raise DocumentError(start, f"the alias *{name} is inside its own anchor: remove the alias")
