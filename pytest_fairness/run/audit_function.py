@@ -111,6 +111,7 @@ def audit(
     http_body: str = DEFAULT_HTTP_BODY,
     http_answer: str = DEFAULT_HTTP_ANSWER,
     http_headers: Sequence[str] = (),
+    api_headers: Sequence[str] = (),
     judge: str | None = None,
     judge_base_url: str | None = None,
     embeddings_base_url: str | None = None,
@@ -140,6 +141,7 @@ def audit(
         http_body: body of a request to an http target.
         http_answer: JSONPath of the answer in the response of an http target.
         http_headers: headers that are sent to an http target, each as `Name: value`.
+        api_headers: headers that are sent to the API of an `openai:` or `anthropic:` target and of similar services.
         judge: target of the judge model, for probes with `answer: {judge: true}`.
         judge_base_url: endpoint of an `openai:` judge.
         embeddings_base_url: endpoint of `openai:` embeddings.
@@ -177,6 +179,7 @@ def audit(
         "http_body": http_body,
         "http_answer": http_answer,
         "http_headers": http_headers,
+        "api_headers": api_headers,
         "judge": judge,
         "judge_base_url": judge_base_url,
         "embeddings_base_url": embeddings_base_url,

@@ -16,6 +16,7 @@ from pytest_fairness.run import ProbeItem, Run, items_of
 from pytest_fairness.run.comparing.baseline_comparer import BaselineComparer
 from pytest_fairness.run.comparing.baseline_rows import row_from
 from pytest_fairness.run.measuring import variants
+from pytest_fairness.run.measuring.measurements import KEPT_ANSWERS
 from tests.support.projects import PROBE, Project
 
 TWO_AUDITS = PROBE + "  jsd: {}\n"
@@ -96,14 +97,16 @@ def test_a_baseline_is_read_once_for_the_items_of_its_probe(
 
 
 @pytest.mark.parametrize("asked", ["polite", "biased"])
-def test_no_more_than_one_items_answers_are_in_memory(project: Project, asked: str) -> None:
+def test_answers_of_earlier_items_and_probes_are_freed(project: Project, asked: str) -> None:
     project.write("conftest.py", COUNTING)
     project.probe("probes/gifts.yaml", PROBE)
-    project.probe("probes/more.yaml", PROBE.replace("would you recommend", "could one give"))
-    project.run_apart("--fairness", target=f"python:app:{asked}")
+    for number in range(3):
+        project.probe(f"probes/more{number}.yaml", PROBE.replace("would you recommend", f"could {number} give"))
+    project.run_apart("--fairness", "--fairness-trials", "600", target=f"python:app:{asked}")
     alive = [int(line.split()[-1]) for line in (project.path / "alive.txt").read_text().splitlines()]
-    assert len(alive) == 4
-    assert max(alive) <= 20
+    assert len(alive) == 8, "two items of each probe, with 1,200 of its 1,800 answers each"
+    # One item's answers, and up to 2,000 others of its probe and of those whose hashes are kept.
+    assert max(alive) < 1_800 + KEPT_ANSWERS < 4 * 1_800
 
 
 def test_a_variant_that_asks_nothing_else_is_left_out(tmp_path: Path) -> None:
