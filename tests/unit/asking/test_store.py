@@ -346,7 +346,7 @@ def test_a_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"the folder cannot be created .*fairness_store"):
         Store(tmp_path / "file" / "responses.sqlite")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(StoreError, match="is a folder. Name a file in this folder"):
+    with pytest.raises(StoreError, match=r"is a folder\. Name a file in this folder"):
         Store(tmp_path / "folder")
 
 
