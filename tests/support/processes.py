@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import chdir
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,12 @@ def send(process: BaseProcess, number: signal.Signals) -> None:
     """Send a signal to a process."""
     assert process.pid is not None
     os.kill(process.pid, number)
+
+
+def kill(process: BaseProcess) -> None:
+    """Kill a process and wait for its end; another thread may wait for its exit code, which can be read only once."""
+    process.kill()
+    wait([process.sentinel])
 
 
 class ForkedWorker(Popen2IOMaster):

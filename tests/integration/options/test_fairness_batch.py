@@ -20,6 +20,7 @@ from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration.batch_hooks import run_to_end
 from pytest_fairness.targets import open_target
 from pytest_fairness.targets.batch_client import BatchTarget
+from tests.support import processes
 from tests.support.asking import wait_until
 from tests.support.batch_server import BatchServer, HeldBatch, HttpError, MessageBatchServer
 from tests.support.processes import send
@@ -274,8 +275,7 @@ def test_a_killed_run_pays_nothing_twice(project: Project, server: BatchServer, 
 
     def kill(at: str) -> None:
         if at == step and killed.is_alive():
-            killed.kill()
-            killed.join()
+            processes.kill(killed)
 
     setattr(server, when, kill)
     killed.join(60)
@@ -318,8 +318,7 @@ def test_a_batch_of_another_program_is_not_taken_for_ours(project: Project, serv
 
     def kill(at: str) -> None:
         if at == "create" and killed.is_alive():
-            killed.kill()
-            killed.join()
+            processes.kill(killed)
             raise HttpError(500, "not created")
 
     server.before = kill
@@ -362,8 +361,7 @@ def test_a_thousand_requests_and_a_kill_at_each_step(project: Project, server: B
 
         def kill(at: str, step: str = step, killed: BaseProcess = killed) -> None:
             if at == step and killed.is_alive():
-                killed.kill()
-                killed.join()
+                processes.kill(killed)
 
         server.after = kill
         killed.join(120)
