@@ -114,7 +114,7 @@ def shown(audit: str, sizes: list[int], rows: list[dict[str, Any]]) -> bool:
 
 
 def taken(folder: Path, audit: str, size: int, limit: float) -> dict[str, Any]:
-    """What an audit of so many answers took, in a process of its own."""
+    """Return what an audit of this many answers took, in a process of its own."""
     own = folder / str(size)
     if not own.exists():
         own.mkdir(parents=True)

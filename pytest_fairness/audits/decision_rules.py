@@ -42,7 +42,7 @@ class SignificantChange(DecisionRule):
 
     strict: bool = False
     proof: ClassVar[bool] = False
-    """Whether a regression also needs a lower bound above the tolerance; see `ChangeBound`."""
+    """True if a regression also needs a lower bound above the tolerance; see `ChangeBound`."""
 
     def for_gate(self, gate: str) -> DecisionRule:
         """Return the rule to use for this value of the probe's key `gate`."""

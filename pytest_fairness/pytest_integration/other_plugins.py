@@ -36,7 +36,7 @@ class OtherPlugins:
             pytest.UsageError: pytest-testmon selects tests.
         """
         config = self._config
-        if config.pluginmanager.has_plugin("TestmonSelect") and getattr(config, "testmon_config").select:  # noqa: B009
+        if config.pluginmanager.has_plugin("TestmonSelect") and getattr(config, "testmon_config").select:  # noqa: B009 - unknown to mypy
             raise pytest.UsageError(
                 "--testmon deselects audits although they may fail now: the target, recorded answers and baselines are "
                 "not among the Python files that pytest-testmon compares. Run audits with --testmon-noselect."

@@ -12,11 +12,12 @@ from pytest_fairness import extensions
 from pytest_fairness.errors import FairnessError, TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.targets.base import Target
+from pytest_fairness.targets.web.api_target import API_KEY_ENV, BASE_URL
 
 if TYPE_CHECKING:
     from pytest_fairness.targets.shared_target import TargetServer
 
-OPTIONS = ("base_url", "api_key_env")
+OPTIONS = (BASE_URL, API_KEY_ENV)
 """Options of targets behind an API; see `web.api_target`."""
 _OPTION = re.compile(rf"\s+({'|'.join(OPTIONS)})=(\S*)(?=\s|$)")
 

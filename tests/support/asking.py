@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +24,20 @@ def settings_in(folder: Path, base_url: str | None = None, **more: Any) -> RunSe
     """Return settings with all files in `folder` and short time limits."""
     given = {"concurrency": 8, "timeout": 10.0, "give_up": 10.0, "store": folder / ".fairness" / "responses.sqlite"}
     return RunSettings(root=folder, base_url=base_url, **{**given, **more})
+
+
+def ask_once(spec: str, settings: RunSettings, request: Request = Request("hello")) -> Response:  # noqa: B008 - immutable
+    """Open a target, send one request once, and close the target."""
+
+    async def once() -> Response:
+        target = open_target(spec, settings)
+        await target.open()
+        try:
+            return await target.ask(request)
+        finally:
+            await target.close()
+
+    return asyncio.run(once())
 
 
 def questions(count: int, **sampling: Any) -> list[Request]:

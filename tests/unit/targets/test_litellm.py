@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Request, Response, Sampling
 from pytest_fairness.targets import check_spec, open_target
-from tests.support.asking import settings_in
+from tests.support.asking import ask_once, settings_in
 from tests.support.servers import ChatServer, Reply
 
 installed = pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
@@ -20,16 +19,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 def ask(server: ChatServer, request: Request = Request("hello"), **settings: Any) -> Response:  # noqa: B008 - immutable
-    async def once() -> Response:
-        spec = f"litellm:openai/m base_url={server.url} api_key_env=LITELLM_TEST_KEY"
-        target = open_target(spec, settings_in(Path.cwd(), **settings))
-        await target.open()
-        try:
-            return await target.ask(request)
-        finally:
-            await target.close()
-
-    return asyncio.run(once())
+    spec = f"litellm:openai/m base_url={server.url} api_key_env=LITELLM_TEST_KEY"
+    return ask_once(spec, settings_in(Path.cwd(), **settings), request)
 
 
 @pytest.fixture(autouse=True)

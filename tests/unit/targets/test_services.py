@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_fairness.errors import RequestFailed, TargetError
-from pytest_fairness.records import Request, Response
+from pytest_fairness.records import Response
 from pytest_fairness.targets import check_spec, open_target
 from pytest_fairness.targets.openai.services import ollama_address
 from pytest_fairness.targets.openai.target import open_ollama, open_openrouter
-from tests.support.asking import settings_in
+from tests.support.asking import ask_once, settings_in
 from tests.support.messages_server import MessagesServer
 from tests.support.servers import ChatServer, Reply
 
 
 def ask(spec: str, **settings: Any) -> Response:
-    async def once() -> Response:
-        target = open_target(spec, settings_in(Path.cwd(), **settings))
-        await target.open()
-        try:
-            return await target.ask(Request("hello"))
-        finally:
-            await target.close()
-
-    return asyncio.run(once())
+    return ask_once(spec, settings_in(Path.cwd(), **settings))
 
 
 def root(server: ChatServer) -> str:

@@ -15,7 +15,7 @@ from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import TOO_LONG, Request, Response
 from pytest_fairness.targets import open_target
 from pytest_fairness.targets.web.http_library import httpx
-from tests.support.asking import engine_for, questions, settings_in
+from tests.support.asking import ask_once, engine_for, questions, settings_in
 from tests.support.messages_server import MessagesServer
 from tests.support.servers import ChatServer, Reply
 
@@ -40,20 +40,12 @@ def spec_of(kind: str, server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> s
 
 
 def ask(kind: str, server: ChatServer, monkeypatch: pytest.MonkeyPatch, **more: Any) -> Response:
-    async def once() -> Response:
-        given = {
-            "http_body": '{"messages": [{"role": "user", "content": "{prompt}"}], "model": "own"}',
-            "http_answer": "$.choices[0].message.content",
-            **more,
-        }
-        target = open_target(spec_of(kind, server, monkeypatch), settings_in(Path.cwd(), server.url, **given))
-        await target.open()
-        try:
-            return await target.ask(Request("hello"))
-        finally:
-            await target.close()
-
-    return asyncio.run(once())
+    given = {
+        "http_body": '{"messages": [{"role": "user", "content": "{prompt}"}], "model": "own"}',
+        "http_answer": "$.choices[0].message.content",
+        **more,
+    }
+    return ask_once(spec_of(kind, server, monkeypatch), settings_in(Path.cwd(), server.url, **given))
 
 
 def padded(size: int) -> bytes:
