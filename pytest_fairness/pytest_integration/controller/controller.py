@@ -40,6 +40,7 @@ from pytest_fairness.reports.report_items import target_name
 from pytest_fairness.reports.run_notes import RunNote
 from pytest_fairness.reports.shell_commands import ACCEPTABLE, rebaseline_command
 from pytest_fairness.reports.terminal import summary
+from pytest_fairness.reports.terminal.lines import Line
 from pytest_fairness.run import Run, last_run
 from pytest_fairness.run.history import History
 from pytest_fairness.version import __version__
@@ -64,7 +65,7 @@ class Controller:
         self._records: dict[tuple[str, str, str], Record] = {}
         self._retried = 0.0
         self._document: dict[str, Json] | None = None
-        self._lines: list[summary.Line] = []
+        self._lines: list[Line] = []
         if self._settings.targets:
             keep_names_in_summary(config)
         config.pluginmanager.register(IdenticalErrors(), "fairness-identical-errors")
@@ -142,7 +143,7 @@ class Controller:
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         """Show the tables, the top contributors to failures, and the suggested rebaseline command."""
-        lines = [*self._lines, summary.Line("")] if self._lines else []
+        lines = [*self._lines, Line("")] if self._lines else []
         if self._document is not None:
             lines += summary.summary(
                 self._document,
@@ -169,7 +170,7 @@ class Controller:
         try:
             action(*arguments)
         except FairnessError as error:
-            line = summary.Line(str(error), {"red": True})
+            line = Line(str(error), {"red": True})
             if line in self._lines:  # an earlier action met the same obstacle, such as a server that is away
                 return
             self._lines.append(line)

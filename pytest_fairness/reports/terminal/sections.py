@@ -1,0 +1,134 @@
+"""Sections of the terminal summary below the table of items: targets, intersections, variants, suggestions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pytest_fairness.plurals import counted
+from pytest_fairness.records import Json
+from pytest_fairness.reports import intersections, target_table, variant_results
+from pytest_fairness.reports.formatting import escaped, number, printable
+from pytest_fairness.reports.report_items import (
+    Item,
+    acceptances,
+    target_name,
+    verdict_word,
+)
+from pytest_fairness.reports.terminal.lines import GAP, INDENT, Line, file_of, full_name, paragraph
+from pytest_fairness.reports.text_layout import cut, cut_middle, pad, width_of
+from pytest_fairness.reports.variant_yaml import narrowed
+
+SHOWN_VARIANTS = 12
+SHOWN_ACCEPTANCES = 10
+SHOWN_INTERSECTIONS = 3
+
+
+def other_targets(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
+    """Return a note for each target of a baseline that is not the target of its item in this run."""
+    named = document["summary"].get("by_target", {})
+    others = set()
+    for item in items:
+        name, baseline = target_name(item["id"]), item["baseline"]
+        current = named[name]["target"] if name in named else document["target"]
+        # A run of several files of answers has their names as its target.
+        if baseline and baseline["target"] not in (current, *current.split(", ")):
+            whose = f"baseline of @{name}" if name in named else "baseline"
+            others.add(f"{whose}: {baseline['target']}, measured {str(baseline['date'])[:10]}")
+    return sorted(map(printable, others))
+
+
+def table_by_target(document: Mapping[str, Json], width: int) -> list[Line]:
+    """Return a table of value and verdict by item and target; an empty list for fewer than two targets."""
+    names, found = target_table.items_by_target(document)
+    if len(names) < 2 or not found:
+        return []
+    head = ["", *(f"@{name}" for name in names)]
+    rows = [
+        [
+            printable(title),
+            *(f"{number(own[name]['value'])} {verdict_word(own[name])}" if name in own else "" for name in names),
+        ]
+        for title, own in found
+    ]
+    rows.append(["", *(target_table.passed(document, name) for name in names)])
+    columns = [max(width_of(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    columns[0] = max(20, min(columns[0], width - sum(columns[1:]) - len(GAP) * len(names)))
+    lines = [Line(cut("audits by target", width), {"bold": True})]
+    for row in [head, *rows]:
+        cells = [pad(cut(cell, size), size) for cell, size in zip(row, columns, strict=True)]
+        lines.append(Line(cut(GAP.join(cells).rstrip(), width)))
+    return [*lines, Line("")]
+
+
+def intersection_tables(items: Sequence[Item], width: int, *, verbose: bool) -> list[Line]:
+    """Return the tables of intersections: all if `verbose` is set, otherwise the first ones with failures."""
+    found = intersections.tables(items)
+    shown = found if verbose else [table for table in found if table.failed][:SHOWN_INTERSECTIONS]
+    lines: list[Line] = []
+    for table in shown:
+        lines += paragraph(table.title, width, {"bold": True})
+        lines += [*map(Line, _grid_lines(table, width)), Line("")]
+    return [*lines[:-1], *paragraph(intersections.LEGEND, width), Line("")] if lines else []
+
+
+def _grid_lines(table: intersections.CellTable, width: int) -> list[str]:
+    """Return the table with aligned columns or, if it is too wide, a line for each cell."""
+    grid = [[*table.columns], *([head, *(cell.text for cell in cells)] for head, cells in table.rows)]
+    sizes = [max(width_of(row[column]) for row in grid) for column in range(len(table.columns))]
+    if len(INDENT) + sum(sizes) + len(GAP) * (len(sizes) - 1) <= width:
+        padded = ([pad(cell, size) for cell, size in zip(row, sizes, strict=True)] for row in grid)
+        return [f"{INDENT}{GAP.join(row)}".rstrip() for row in padded]
+    named = [
+        (f"{head}, {column}", cell.text)
+        for head, cells in table.rows
+        for column, cell in zip(table.columns[1:], cells, strict=True)
+        if cell.text
+    ]
+    longest = max(width_of(text) for _, text in named)
+    room = min(max(width_of(name) for name, _ in named), width - len(INDENT) - len(GAP) - longest)
+    return [cut(f"{INDENT}{pad(cut_middle(name, room), room)}{GAP}{text}", width) for name, text in named]
+
+
+def variant_effects(items: Sequence[Item], width: int) -> list[Line]:
+    """Return the effect of the probes' variants on each item."""
+    several_probes = len({item["probe"] for item in items}) > 1
+    sentences = [
+        f"{full_name(item, several_probes=several_probes)}, {printable(sentence)}"
+        for item in items
+        for sentence in variant_results.sentences(item)
+    ]
+    lines = [line for text in sentences[:SHOWN_VARIANTS] for line in paragraph(text, width)]
+    if len(sentences) > SHOWN_VARIANTS:
+        lines.append(Line(cut(f"… and {len(sentences) - SHOWN_VARIANTS} more in the other reports", width)))
+    return [Line("variants compared with the original prompt:", {"bold": True}), *lines, Line("")] if lines else []
+
+
+def suggestions(items: Sequence[Item], width: int) -> list[Line]:
+    """Return the first suggestion for the worst failure of each probe."""
+    lines: list[Line] = []
+    for probe in sorted({item["probe"] for item in items}):
+        own = [item for item in items if item["probe"] == probe and item["details"].get("suggestions")]
+        if not own:
+            continue
+        found = own[0]["details"]["suggestions"]
+        first = found["try"][0]
+        lines.append(Line(cut(f"suggested next step ({printable(file_of(own[0]))}):", width), {"bold": True}))
+        lines += paragraph(printable(f"{found['found']} {first['text']}"), width)
+        lines += [Line(escaped(line)) for line in narrowed(first["paste"], width).split("\n")]
+        if len(own) > 1 or len(found["try"]) > 1:
+            lines += paragraph("The HTML and JSON reports have all suggestions (--fairness-report).", width)
+        lines.append(Line(""))
+    return lines
+
+
+def accepted_baselines(items: Sequence[Item], width: int) -> list[Line]:
+    """Return lines with the acceptances of the baselines."""
+    found = acceptances(items)
+    lines = [Line("baselines accepted:", {"bold": True})] if found else []
+    for each in found[:SHOWN_ACCEPTANCES]:
+        lines += paragraph(
+            printable(f"{each.date} by {each.by}, {counted(len(each.ids), 'item')}: {each.reason}"), width
+        )
+    if len(found) > SHOWN_ACCEPTANCES:
+        lines.append(Line(f"… and {len(found) - SHOWN_ACCEPTANCES} more in the JSON report"))
+    return [*lines, Line("")] if lines else []
