@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from pytest_fairness.languages.swaps.swapping import LeftOut, Swap, swap
+from pytest_fairness.languages.swaps.terms import SwapTerms, SwapTermsError
+
+ORIGIN = SwapTerms.of_rows(["british", "nigerian"], [["oliver", "chidi"], ["from Leeds", "from Lagos"]])
+
+
+@pytest.mark.parametrize(
+    ("rows", "row", "message"),
+    [
+        ([["a", "b"], ["c"]], 2, "Row 2 has 1 terms. Give one term for each group: x, y."),
+        ([["a", " "]], 1, "Row 1 has no term for y."),
+        ([["a", "b"], ["c", "B"]], 2, "'B' of y in row 2 is also a term of y in row 1."),
+        ([["a", "b"], ["b", "c"]], 2, "'b' of x in row 2 is also a term of y in row 1."),
+        ([["a", "A"]], 1, "'A' of y in row 1 is also a term of x in row 1."),
+        ([], None, "The list of terms has no rows."),
+    ],
+)
+def test_terms_that_are_not_paired_one_to_one(rows: Sequence[Sequence[str]], row: int | None, message: str) -> None:
+    with pytest.raises(SwapTermsError) as raised:
+        SwapTerms.of_rows(["x", "y"], rows)
+    assert message in str(raised.value)
+    assert raised.value.row == row
+
+
+@pytest.mark.parametrize("groups", [[], ["x"], ["x", "x"]])
+def test_a_swap_needs_two_groups(groups: Sequence[str]) -> None:
+    with pytest.raises(SwapTermsError, match="two or more different groups"):
+        SwapTerms.of_rows(groups, [])
+
+
+def test_there_is_no_other_built_in_list() -> None:
+    with pytest.raises(LookupError, match="no built-in list 'age' for the language 'en'"):
+        SwapTerms.built_in("age", "en")
+
+
+def test_own_terms_are_replaced_in_their_capitalisation() -> None:
+    found = swap("Oliver from Leeds calls. OLIVER’S card is lost.", ORIGIN, ["nigerian", "british"])
+    assert isinstance(found, Swap)
+    assert found.group == "british"
+    assert found.versions == {
+        "nigerian": "Chidi from Lagos calls. CHIDI’S card is lost.",
+        "british": "Oliver from Leeds calls. OLIVER’S card is lost.",
+    }
+    assert found.replaced == (("Oliver", 0), ("from Leeds", 7), ("OLIVER", 25))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("The card is lost.", "no term found"), ("Oliver met Chidi.", "names several groups: british, nigerian")],
+)
+def test_a_prompt_without_versions(text: str, reason: str) -> None:
+    assert swap(text, ORIGIN, ["british", "nigerian"]) == LeftOut(reason)
