@@ -6,6 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from pydantic import Field
+
+from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.field_types import Text
 from pytest_fairness.records import Answer, Message, Status
 
 TURN = "turn"
@@ -14,6 +18,13 @@ MeasuredTurn = Literal["last", "all"] | int
 
 Turns = dict[int, Answer]
 """The answers of one conversation, by turn; the first turn is 1."""
+
+
+class ConversationMessage(ProbeModel):
+    """Message of a conversation."""
+
+    role: Literal["user", "assistant"] = Field(description="Who says it.")
+    content: Text = Field(description="Text of the message, with placeholders as in `prompt`.")
 
 
 def turns_of(answers: Sequence[Answer]) -> list[Turns]:

@@ -7,37 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, field_serializer, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import ConfigDict, Field, model_validator
 
 from pytest_fairness.probes import checks, template
 from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.diagnostics import Diagnostic, file_errors, raise_diagnostics
-from pytest_fairness.probes.field_types import Identifier, Line, Text, Texts, block_text, texts
-from pytest_fairness.probes.generation import conversations, first_names, validation
+from pytest_fairness.probes.field_types import Identifier, Text, Texts, block_text, texts
+from pytest_fairness.probes.generation import conversations, validation
+from pytest_fairness.probes.generation.anonymize import Anonymize, Removed, removal_fingerprint, terms_of
+from pytest_fairness.probes.generation.axes import Axis, Intersection
+from pytest_fairness.probes.generation.conversations import ConversationMessage
 from pytest_fairness.probes.generation.prompts_file import PromptsFile
 from pytest_fairness.probes.interim_stages import Trials, max_trials
-from pytest_fairness.records import Answer, AnswerFormat, Json, Message, Prompt
-
-Terms = Annotated[tuple[Text, ...], Field(min_length=1)]
-
-
-class Axis(ProbeModel):
-    """Axis: one attribute by which groups differ."""
-
-    unmarked: Line = Field(description="The value with which the marked values are compared.")
-    marked: tuple[Line, ...] = Field(min_length=1, description="The values that are compared with the unmarked value.")
-
-    @property
-    def values(self) -> tuple[str, ...]:
-        """The unmarked value, then the marked values."""
-        return (self.unmarked, *self.marked)
-
-
-Intersection = Annotated[tuple[Line, ...], Field(json_schema_extra={"minItems": 2, "uniqueItems": True})]
-"""Type of an intersection: the names of two or more axes whose marked values are compared jointly."""
+from pytest_fairness.records import Answer, AnswerFormat, Message, Prompt
 
 
 class AnswerSettings(ProbeModel):
@@ -47,52 +31,6 @@ class AnswerSettings(ProbeModel):
         default="text",
         description="text: unchanged. json: the joined keys and values of an object or array. list: a list of texts.",
     )
-
-
-def _packaged(names_given: bool) -> bool:
-    if not first_names.available():
-        raise PydanticCustomError(
-            "names", 'the list of first names needs the package faker: pip install "pytest-fairness[names]"'
-        )
-    return names_given
-
-
-def _one_name(name: str) -> str:
-    if not first_names.name_forms([name]):
-        raise PydanticCustomError("names", "is not a name: a name has at least two letters")
-    return name
-
-
-class Anonymize(ProbeModel):
-    """Terms and names that are removed from answers, in addition to built-in identity terms and the axes' values."""
-
-    terms: Terms = Field(default=(), description="Terms that are removed from the answers.")
-    names: (
-        Annotated[tuple[Annotated[Line, AfterValidator(_one_name)], ...], Field(min_length=1)]
-        | Annotated[Literal[True], AfterValidator(_packaged)]
-        | None
-    ) = Field(
-        default=None,
-        description="First names that are removed if they have a capital letter: true for a packaged list, or your "
-        "own list.",
-    )
-
-    @property
-    def first_names(self) -> frozenset[str]:
-        """First names that are removed, in the form that `first_names.name_forms` returns."""
-        return frozenset(first_names.packaged()) if self.names is True else first_names.name_forms(self.names or ())
-
-    @field_serializer("names")
-    def _digest_of_list(self, given: tuple[str, ...] | bool | None) -> Json:
-        """Serialize a packaged list as its digest, because stored measurements depend on the list's content."""
-        return first_names.digest() if given is True else given
-
-
-class ConversationMessage(ProbeModel):
-    """Message of a conversation."""
-
-    role: Literal["user", "assistant"] = Field(description="Who says it.")
-    content: Text = Field(description="Text of the message, with placeholders as in `prompt`.")
 
 
 class GenerationProbe(Probe):
@@ -145,7 +83,7 @@ class GenerationProbe(Probe):
         "more than 8 only while a verdict is inconclusive. Default with `prompts`: 1.",
     )
     answer: AnswerSettings = Field(default_factory=AnswerSettings, description="How answers are parsed.")
-    anonymize: Terms | Literal[False] | Anonymize = Field(
+    anonymize: Removed = Field(
         default=(),
         description="Terms that are removed from the answers in addition to the built-in identity terms and the axes' "
         "values. false removes nothing; {names: true} removes first names as well.",
@@ -261,31 +199,18 @@ class GenerationProbe(Probe):
             marked = [labels[name]] if name in labels else sorted(axis.marked)
             parts[f"axis {name}"] = canonical({"unmarked": axis.unmarked, "marked": marked})
         parts["answer"] = self.answer.format
-        parts["anonymize"] = canonical(self._anonymized())
+        parts["anonymize"] = canonical(removal_fingerprint(self.anonymize))
         return parts
 
     @property
     def removed_terms(self) -> tuple[str, ...] | None:
         """Terms that are removed from answers in addition to the built-in terms; `None` if no terms are removed."""
-        if self.anonymize is False:
-            return None
-        return self.anonymize.terms if isinstance(self.anonymize, Anonymize) else self.anonymize
+        return terms_of(self.anonymize)
 
     @property
     def removed_names(self) -> frozenset[str]:
         """First names that are removed from answers, in the form that `first_names.name_forms` returns."""
         return self.anonymize.first_names if isinstance(self.anonymize, Anonymize) else frozenset()
-
-    def _anonymized(self) -> Json:
-        """Return the removed terms and names, sorted; a packaged list of names is represented by its digest."""
-        terms = False if self.removed_terms is None else sorted(set(self.removed_terms))
-        if not isinstance(self.anonymize, Anonymize) or self.anonymize.names is None:
-            return terms
-        given = self.anonymize.names
-        return {
-            "terms": terms,
-            "names": first_names.digest() if given is True else sorted(first_names.name_forms(given)),
-        }
 
     @classmethod
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
