@@ -9,7 +9,9 @@ from pytest_fairness.version import __version__
 
 if TYPE_CHECKING:
     from pytest_fairness.errors import FairnessError, NotMeasurable, ProbeError, RequestFailed, TargetError
-    from pytest_fairness.pytest_integration.items.fixtures import Corpus, CorpusGenerator, FairnessCheck, LlmClient
+    from pytest_fairness.pytest_integration.fixtures.corpora import Corpus, CorpusGenerator
+    from pytest_fairness.pytest_integration.fixtures.fairness_check import FairnessCheck
+    from pytest_fairness.pytest_integration.fixtures.llm_client import LlmClient
     from pytest_fairness.records import Request, Response, Verdict
     from pytest_fairness.reports.charts.plot import Plot
     from pytest_fairness.reports.tables.data_table import DataTable
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "errors": ("FairnessError", "NotMeasurable", "ProbeError", "RequestFailed", "TargetError"),
-    "pytest_integration.items.fixtures": ("Corpus", "CorpusGenerator", "FairnessCheck", "LlmClient"),
+    "pytest_integration.fixtures.corpora": ("Corpus", "CorpusGenerator"),
+    "pytest_integration.fixtures.fairness_check": ("FairnessCheck",),
+    "pytest_integration.fixtures.llm_client": ("LlmClient",),
     "records": ("Request", "Response", "Verdict"),
     "reports.charts.plot": ("Plot",),
     "reports.tables.data_table": ("DataTable",),

@@ -53,7 +53,7 @@ def test_a_missing_answer_is_an_error_that_says_why(project: Project) -> None:
     result.assert_outcomes(failed=1)
     assert says(result, "no such thing")
     assert "Traceback" not in result.stdout.str()
-    assert "fixtures.py" not in result.stdout.str()
+    assert "pytest_integration" not in result.stdout.str()
 
 
 def test_a_corpus_is_measured_by_every_audit_of_texts(project: Project) -> None:
@@ -120,7 +120,7 @@ def test_checks_have_baselines_and_rebaseline_like_items(project: Project) -> No
     result = project.run("--fairness", "--fairness-report", "report.json", target="python:app:biased")
     result.assert_outcomes(failed=1)
     assert says(result, "Kim vs Alex: +1 (allowed 0.3)")
-    assert "fixtures.py" not in result.stdout.str()
+    assert "pytest_integration" not in result.stdout.str()
     item, other = project.read("report.json")["items"]
     assert (item["probe"], item["id"], item["verdict"]) == ("letters", IDS[0], "regression")
     # A failed check does not hide the checks that follow.
