@@ -1,0 +1,97 @@
+"""Examples of an item in the HTML report: answers side by side, with the words that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_fairness.records import Json
+from pytest_fairness.reports.html import text_diff
+from pytest_fairness.reports.report_items import (
+    Item,
+    mappings_in,
+)
+
+MAX_EXAMPLES = 6
+
+
+Words = Mapping[str, frozenset[str]]
+"""Words that contribute to a value, by group; see `text_diff.contributing_words`."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One group's answer in an example.
+
+    Attributes:
+        group: name of the group.
+        question: text of the prompt; empty if the prompt is unknown.
+        answer: the answer in pieces; empty if there is no response.
+        status: status of the answer.
+        before: the baseline's answer in pieces; `None` if the baseline has no answer to the prompt.
+    """
+
+    group: str
+    question: str
+    answer: Sequence[text_diff.Piece]
+    status: str
+    before: Sequence[text_diff.Piece] | None
+
+
+@dataclass(frozen=True)
+class Example:
+    """Answers that are shown side by side; `about` is a text with their common labels: `entity: baking; trial 1`."""
+
+    about: str
+    sides: Sequence[Side]
+
+
+def examples_of(item: Item, words: Words | None) -> list[Example]:
+    """Return the examples of an item; each example has the answers with the same `set`, to be shown side by side."""
+    sets: dict[Any, list[Mapping[str, Json]]] = {}
+    for place, example in enumerate(mappings_in(item["details"].get("examples"))):
+        sets.setdefault(str(example.get("set", f"-{place}")), []).append(example)
+    return [_example(own, words) for own in list(sets.values())[:MAX_EXAMPLES]]
+
+
+def _example(own: Sequence[Mapping[str, Json]], words: Words | None) -> Example:
+    labels = [part if isinstance(part := one.get("labels"), Mapping) else {} for one in own]
+    common = {name: value for name, value in labels[0].items() if all(other.get(name) == value for other in labels)}
+    about = [f"{name}: {value}" for name, value in common.items()]
+    trial = own[0].get("trial")
+    about += [f"trial {trial + 1}"] if isinstance(trial, int) else []
+    return Example("; ".join(about), [_side(own, place, words) for place in range(len(own))])
+
+
+def _side(own: Sequence[Mapping[str, Json]], place: int, words: Words | None) -> Side:
+    """Return one answer of an example, with contributing words or differences highlighted.
+
+    Args:
+        own: the answers of the example.
+        place: index of the answer in `own`.
+        words: words to highlight, by group. `None`: highlight nothing, for an item without a significant change. Empty
+            mapping: highlight differences between the answer and another answer. The first answer is compared with the
+            second, another answer with the first, and the baseline's answer with the current one.
+    """
+    one, other = own[place], own[1 if place == 0 and len(own) > 1 else 0]
+    group, current = str(one.get("group", "example")), _text(one, "text")
+
+    def pieces(text: str, against: str) -> list[text_diff.Piece]:
+        if words == {}:
+            return text_diff.side_by_side(text, against)[0]
+        own = words or {}
+        return text_diff.highlight(text, own.get(group, frozenset()) | own.get("", frozenset()))
+
+    return Side(
+        group,
+        _text(one, "prompt"),
+        pieces(current, _text(other, "text")),
+        str(one.get("status", "ok")),
+        pieces(_text(one, "before"), current) if "before" in one else None,
+    )
+
+
+def _text(example: Mapping[str, Json], name: str) -> str:
+    value = example.get(name)
+    return value if isinstance(value, str) else ""
