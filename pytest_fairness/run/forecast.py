@@ -16,7 +16,8 @@ from pytest_fairness.asking.engine import BATCH
 from pytest_fairness.asking.store.freshness import ANY_ANSWER, Freshness
 from pytest_fairness.asking.store.store import response_key
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.records import Json, Prompt, Request, Response
+from pytest_fairness.probes import Probe
+from pytest_fairness.records import Answer, Json, Prompt, Request, Response
 from pytest_fairness.run.answering.item_answers import read_all
 from pytest_fairness.run.items.probe_items import RECENT, ProbeItem
 from pytest_fairness.run.measuring import variants
@@ -27,6 +28,8 @@ from pytest_fairness.targets.batch_client import has_batches
 
 CHARACTERS_PER_TOKEN = 4.0
 """Average number of characters per token in English text; used if no recorded answer allows an estimate."""
+STAND_IN = Response("…")
+"""Response that takes the place of unrecorded answers in conversations, so that later turns are counted."""
 
 Short: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 """First 64 bits of the keys of several requests."""
@@ -49,9 +52,11 @@ class Forecast:
         known: number of recorded responses, of any age, from which the tokens are estimated. If it is 0, the tokens are
             estimated from the length of the prompts and from `max_tokens`; `completion_tokens` is then an upper limit.
         cost: cost of all tokens; `None` if a number of tokens or the target's price is unknown.
-        batch_cost: cost of all tokens in batches of the provider; `None` if the requests are not sent in batches, or if
+        batch_cost: cost of all tokens in batches of the provider; `None` if not all requests are sent in batches, or if
             `cost` is `None`.
-        may_ask_more: whether answers can lead to follow-up requests; only follow-ups to recorded answers are counted.
+        has_turns: whether the requests of later turns of conversations are counted; a conversation whose answer is
+            missing ends earlier.
+        may_ask_more: whether answers can lead to other follow-up requests; only those to recorded answers are counted.
         judge_requests: maximum number of requests to the judge model; equal answers are judged once.
         embedded: maximum number of texts sent to each embedding model, by the model's name in the probe; equal texts
             are sent once. Texts of baselines are not counted; their embeddings are usually recorded.
@@ -69,6 +74,7 @@ class Forecast:
     known: int
     cost: float | None
     batch_cost: float | None
+    has_turns: bool
     may_ask_more: bool
     judge_requests: int
     embedded: Mapping[str, int]
@@ -98,6 +104,7 @@ class Forecaster:
         self._run = run
         self._first = -1 if last_only else 0
         self._seen: set[str] = set()
+        self._stand_ins: dict[int, Response] = {}
 
     def forecast(self, file: str, items: Sequence[ProbeItem], target: Target | None) -> Forecast:
         """Return the forecast for the selected items of one probe.
@@ -110,15 +117,16 @@ class Forecaster:
         probe = items[0].probe
         requests: dict[str, Request] = {}
         later: set[str] = set()
+        begun: set[str] = set()
         embedded: defaultdict[str, set[str]] = defaultdict(set)
         worded = [each for item in items for each in (item, *variants.variants_of(item).values())]
         for item in worded if items[0].asks else ():
-            own = self._requests_of(item.analyses[self._first], target)
-            most = self._by_key(list(item.analyses[-1].prompts()), target).keys()
-            requests |= own
-            later |= most
+            requests |= self._requests_of(item.analyses[self._first], target)
+            later |= self._requests_of(item.analyses[-1], target).keys()
+            measured = set(self._keys(item.analyses[-1].prompts(), target))
+            begun |= measured
             if (embedder := item.models.embedder) is not None:
-                embedded[embedder] |= own.keys() | most
+                embedded[embedder] |= measured
         recorded = self._recorded(target, requests)
         left = {key: request for key, request in requests.items() if key not in recorded}
         new = [request for key, request in left.items() if key not in self._seen]
@@ -140,25 +148,42 @@ class Forecaster:
             completion_tokens=completion_tokens,
             known=known,
             cost=cost,
-            batch_cost=cost * BATCH_PRICE if cost is not None and in_batches else None,
-            may_ask_more=bool(requests) and probe.has_follow_ups,
-            judge_requests=len(requests.keys() | later) * probe.judging.votes if probe.judging else 0,
+            batch_cost=cost * BATCH_PRICE if cost is not None and in_batches and not probe.has_turns else None,
+            has_turns=bool(requests) and probe.has_turns,
+            may_ask_more=bool(requests) and probe.has_follow_ups and not probe.has_turns,
+            judge_requests=len(begun) * probe.judging.votes if probe.judging else 0,
             embedded={name: len(keys) for name, keys in embedded.items()},
             unknown_target=target is None and bool(requests),
         )
 
     def _requests_of(self, item: ProbeItem, target: Target | None) -> dict[str, Request]:
-        """Return the requests of an item by key, including follow-ups to recorded answers."""
-        prompts: list[Prompt] = list(item.prompts())
+        """Return the requests of an item by key, with all turns of conversations and follow-ups to recorded answers."""
+        probe, prompts = item.probe, list(item.prompts())
         requests = self._by_key(prompts, target)
-        while target is not None and len(recorded := self._recorded(target, requests)) == len(requests):
-            responses = [recorded[key] for key in self._keys(prompts, target)]
-            more = item.probe.follow_ups(read_all(prompts, responses, item.probe.language))
+        while probe.has_follow_ups:
+            recorded = self._recorded(target, requests)
+            if len(recorded) < len(requests) and not probe.has_turns:
+                break
+            stand_in = self._stand_in(probe, recorded)
+            responses = [recorded.get(key, stand_in) for key in self._keys(prompts, target)]
+            more = probe.follow_ups(read_all(prompts, responses, probe.language))
             if not more:
                 break
             prompts += more
             requests |= self._by_key(more, target)
         return requests
+
+    def _stand_in(self, probe: Probe, recorded: Mapping[str, Response]) -> Response:
+        """Return the response that takes the place of unrecorded answers in conversations, of a likely length.
+
+        It is the same for all items of a probe, so that a conversation that they share is counted once.
+        """
+        if id(probe) not in self._stand_ins:
+            limit = (probe.sampling.max_tokens or 0) * CHARACTERS_PER_TOKEN
+            lengths = [len(response.text) for response in recorded.values()]
+            length = sum(lengths) / len(lengths) if lengths else limit
+            self._stand_ins[id(probe)] = Response("…" * max(1, round(length)))
+        return self._stand_ins[id(probe)]
 
     def _by_key(self, prompts: Iterable[Prompt], target: Target | None) -> dict[str, Request]:
         return dict(zip(self._keys(prompts, target), (prompt.request for prompt in prompts), strict=True))
@@ -214,9 +239,9 @@ class RequestCount:
 
 
 def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem]) -> RequestCount:
-    """Return the numbers of requests of these items to a target, without follow-up requests.
+    """Return the numbers of requests of these items to a target, with all turns of conversations.
 
-    The requests are not kept in memory, because there may be millions.
+    Other follow-up requests are not counted. The requests are not kept in memory, because there may be millions.
 
     Args:
         run: the run; no request is sent.
@@ -227,20 +252,32 @@ def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem
         StoreError: the recorded answers cannot be read.
     """
     identity = target.identity if target else ""
-    keys_of_all = (
-        response_key(identity, request)
-        for request in _requests(analyses)
-        if target is None or likelihood_support.can_answer(target, request)
-    )
     shard = None if target is None else run.settings.shard
-    rest = (key for key in keys_of_all if shard is None or shard.holds(key))
     none = np.empty(0, np.uint64)
     needed, recorded, oldest = [none], [none], []
-    while keys := list(islice(rest, BATCH)):
+
+    def add(prompts: Sequence[Prompt], keys: Sequence[str]) -> list[Response]:
+        """Count the requests, and return a response to each: the recorded one, or a stand-in in conversations."""
         needed.append(_short(keys))
         if target is not None and (found := list(run.engines.recorded(target, keys))):
             recorded.append(_short(found))
             oldest.append(run.engines.oldest_of(found))
+            responses = run.store.get(found, run.engines.freshness(target)) if prompts else {}
+            return [responses.get(key, STAND_IN) for key in keys]
+        return [STAND_IN] * len(keys)
+
+    for probe, prompts in _prompts(analyses):
+        asked = (each for each in prompts if target is None or likelihood_support.can_answer(target, each.request))
+        keyed = ((response_key(identity, prompt.request), prompt) for prompt in asked)
+        rest = (each for each in keyed if shard is None or shard.holds(each[0]))
+        while some := list(islice(rest, BATCH)):
+            own = [prompt for _, prompt in some] if probe.has_turns else []
+            responses = add(own, [key for key, _ in some])
+            answers: list[Answer] = []
+            while own:
+                answers += read_all(own, responses, probe.language)
+                own = probe.follow_ups(answers)
+                responses = add(own, [response_key(identity, prompt.request) for prompt in own])
     total, reused = _distinct(needed), _distinct(recorded)
     return RequestCount(
         total - reused, reused, min((created for created in oldest if created is not None), default=None)
@@ -258,20 +295,25 @@ def _short(keys: Sequence[str]) -> Short:
     return np.fromiter((int(key[:16], 16) for key in keys), np.uint64, len(keys))
 
 
-def _requests(analyses: Iterable[ProbeItem]) -> Iterator[Request]:
-    """Yield the requests of items and their variants.
+def _prompts(analyses: Iterable[ProbeItem]) -> Iterator[tuple[Probe, Iterator[Prompt]]]:
+    """Yield the probes of items and of their variants, each with the prompts of its items.
 
-    A request that several items of a probe share is usually yielded once.
+    A prompt that several items of a probe share is usually yielded once.
     """
     alike: defaultdict[object, list[ProbeItem]] = defaultdict(list)
     for analysis in analyses:
         for item in (analysis, *variants.variants_of(analysis).values()):
             alike[id(item.probe), item.trial_count, item.stage].append(item)
     for items in alike.values():
-        with suppress(FairnessError):  # the set-up of the item reports the error in its prompts
-            for prompt in RECENT.prompts_of(items[0].probe, items[0].trial_count):
-                if any(item.uses(prompt.labels) for item in items):
-                    yield prompt.request
+        yield items[0].probe, _prompts_of(items)
+
+
+def _prompts_of(items: Sequence[ProbeItem]) -> Iterator[Prompt]:
+    """Yield the prompts that at least one of a probe's items uses."""
+    with suppress(FairnessError):  # the set-up of the item reports the error in its prompts
+        for prompt in RECENT.prompts_of(items[0].probe, items[0].trial_count):
+            if any(item.uses(prompt.labels) for item in items):
+                yield prompt
 
 
 def _length(request: Request) -> int:

@@ -11,7 +11,7 @@ from pytest_fairness.__main__ import main
 from tests.support.asking import wait_until
 from tests.support.processes import send
 from tests.support.projects import Project, says
-from tests.support.servers import Body, ChatServer, Messages
+from tests.support.servers import Body, ChatServer, Messages, Reply, fair_answer
 
 PROBE = """
 kind: generation
@@ -64,9 +64,9 @@ def test_the_last_answer_of_a_conversation_with_an_application_is_measured(proje
     project.write("app.py", APP)
     project.probe(text=PROBE)
     result = project.run("--fairness", "--fairness-dry-run", target=f"python:app:{function}")
-    assert says(result, "not counted: retries, follow-up requests that depend on answers")
+    assert says(result, "at most 60 requests, 0 recorded, 60 to send")
     result = project.run("--fairness", "--fairness-report", "report.json", target=f"python:app:{function}")
-    assert says(result, "20 requests to send, 0 recorded, plus the later turns of conversations")
+    assert says(result, "at most 60 requests to send with all turns of conversations, 0 recorded")
     (item,) = project.read("report.json")["items"]
     assert (item["value"], item["verdict"]) == (1.0, "over-limit")
     assert item["n"] == {"Kim": 10, "Alex": 10}
@@ -90,6 +90,40 @@ def test_a_service_gets_the_messages(project: Project) -> None:
         project.run("--fairness", target=f"{server.url}/chat/completions")
         lengths = sorted(len(body["messages"]) for body in server.bodies)
     assert lengths == [1] * 20 + [3] * 20 + [5] * 20
+
+
+def test_the_turns_that_are_left_are_counted_before_they_are_sent(project: Project) -> None:
+    project.probe(text=PROBE.replace("refusals:", "jsd: {limit: 0.9, gate: point}\n  refusals:"))
+    with ChatServer(Varied()) as server:
+        arguments = ("--fairness", "--fairness-base-url", server.url)
+        dry = project.run(*arguments, "--fairness-dry-run", "--fairness-max-requests", "50", target="openai:m")
+        assert says(dry, "gifts (probes/gifts.yaml): at most 60 requests, 0 recorded, 60 to send")
+        assert says(dry, "a conversation ends early if an answer is missing")
+        assert says(dry, "more than --fairness-max-requests allows (50)")
+        assert not says(dry, "follow-up requests that depend on answers")
+        project.run(*arguments, "--fairness-max-requests", "33", target="openai:m")
+        dry = project.run(*arguments, "--fairness-dry-run", target="openai:m")
+        assert says(dry, "gifts (probes/gifts.yaml): at most 60 requests, 33 recorded, 27 to send")
+        result = project.run(*arguments, target="openai:m")
+        assert says(result, "at most 27 requests to send with all turns of conversations, 33 recorded")
+        assert server.count == 60
+
+
+def test_an_answer_without_text_ends_its_conversation_below_the_count(project: Project) -> None:
+    project.probe(text=PROBE)
+
+    def answer(messages: Messages, body: Body) -> Reply:
+        ends = len(messages) == 3 and body["seed"] % 2
+        return Reply(None, finish_reason="content_filter") if ends else Reply(fair_answer(messages, body))
+
+    project.probe(text=PROBE.replace("trials: 10", "trials: 10\nsampling: {seed: 1}"))
+    with ChatServer(answer) as server:
+        project.run("--fairness", "--fairness-base-url", server.url, target="openai:m")
+        assert 40 < server.count < 60
+        sent = server.count
+        result = project.run("--fairness", "--fairness-base-url", server.url, target="openai:m")
+        assert says(result, f"0 requests to send with all turns of conversations, {sent} recorded")
+        assert server.count == sent
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "two workers"])

@@ -120,8 +120,7 @@ def _line(
     parts = [printable(name), ", ".join(selected)]
     if sends and own:
         analyses = list(analyses_of(own, last_only=without_interim_analyses(config) or run.settings.in_batches))
-        turns = ", plus the later turns of conversations" if any(item.probe.has_turns for item in analyses) else ""
-        parts.append(_requests(run, target, analyses) + turns + (", plus those of the Python tests" if tests else ""))
+        parts.append(_requests(run, target, analyses) + (", plus those of the Python tests" if tests else ""))
     return " · ".join(parts)
 
 
@@ -131,20 +130,24 @@ def _requests(run: Run, target: Target | None, analyses: Sequence[ProbeItem]) ->
     except StoreError:  # the items that need the store report the error
         target, count = None, count_requests(run, None, analyses)
     by_batch = run.settings.in_batches and target is not None and has_batches(target)
-    return _counts(run, count, known=target is not None, by_batch=by_batch)
+    turns = any(item.probe.has_turns for item in analyses)
+    return _counts(run, count, known=target is not None, by_batch=by_batch, turns=turns)
 
 
-def _counts(run: Run, count: RequestCount, *, known: bool, by_batch: bool) -> str:
+def _counts(run: Run, count: RequestCount, *, known: bool, by_batch: bool, turns: bool) -> str:
     oldest = "" if count.oldest is None else f" (oldest {age(run.started - count.oldest)})"
     part = f" (shard {run.settings.shard})" if run.settings.shard else ""
     part += " by batch" if by_batch else ""
+    if turns:
+        part += " (later turns of conversations one by one)" if by_batch else " with all turns of conversations"
     if run.settings.replay:
         missing = f", {count.to_send:,} not recorded" if known and count.to_send else ""
         return f"no request is sent, {count.recorded:,} recorded{oldest}{missing}"
     if not known:
         return f"at most {counted(count.to_send, 'request')} to send{part}"
     action = "collect" if by_batch and run.settings.batch_collect else "send"
-    return f"{counted(count.to_send, 'request')} to {action}{part}, {count.recorded:,} recorded{oldest}"
+    most = "at most " if turns and count.to_send else ""
+    return f"{most}{counted(count.to_send, 'request')} to {action}{part}, {count.recorded:,} recorded{oldest}"
 
 
 def _judge(run: Run, items: Sequence[pytest.Item]) -> list[str]:

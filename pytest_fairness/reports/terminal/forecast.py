@@ -53,10 +53,13 @@ def _block(forecast: Forecast) -> Iterator[str]:
         yield f"{title}: no requests, because its answers are in a file"
         return
     shared = f"{forecast['shared']:,} shared with the probes above, " if forecast["shared"] else ""
+    most = "at most " if forecast["has_turns"] and forecast["to_send"] else ""
     yield (
-        f"{title}: {counted(forecast['requests'], 'request')}, {forecast['recorded']:,} recorded, {shared}"
+        f"{title}: {most}{counted(forecast['requests'], 'request')}, {forecast['recorded']:,} recorded, {shared}"
         f"{forecast['to_send']:,} to send"
     )
+    if forecast["has_turns"]:
+        yield "  with all turns of conversations: a conversation ends early if an answer is missing"
     if forecast["later"]:
         yield f"  up to {counted(forecast['later'], 'further request')} while verdicts are inconclusive"
     if forecast["judge_requests"]:
