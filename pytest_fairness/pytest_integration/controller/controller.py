@@ -18,13 +18,14 @@ from pytest_fairness.baselines.git import commit_description
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.pytest_integration.configuration import folder_in_repository, root_from_here
 from pytest_fairness.pytest_integration.controller.baseline_writer import by_baseline, write_baseline
+from pytest_fairness.pytest_integration.controller.collected_records import CollectedRecords
 from pytest_fairness.pytest_integration.controller.header import DEFAULT, Header
 from pytest_fairness.pytest_integration.controller.identical_errors import IdenticalErrors
 from pytest_fairness.pytest_integration.controller.request_totals import RequestTotals
 from pytest_fairness.pytest_integration.controller.workers import Workers
 from pytest_fairness.pytest_integration.guarded_terminal import GuardedFile
 from pytest_fairness.pytest_integration.items import junit
-from pytest_fairness.pytest_integration.items.item_results import Record, inconclusive_findings, records_on
+from pytest_fairness.pytest_integration.items.item_results import Record, inconclusive_findings
 from pytest_fairness.pytest_integration.node_names import keep_name_in_junit, keep_names_in_summary
 from pytest_fairness.pytest_integration.progress import ProgressLine, WorkersProgress
 from pytest_fairness.pytest_integration.relative_paths import relative_path
@@ -36,9 +37,8 @@ from pytest_fairness.reports.ci import github_comment, step_summary
 from pytest_fairness.reports.ci.annotations import github_commands
 from pytest_fairness.reports.document import report_document
 from pytest_fairness.reports.formatting import without_commands
-from pytest_fairness.reports.report_items import target_name
 from pytest_fairness.reports.run_notes import RunNote
-from pytest_fairness.reports.shell_commands import ACCEPTABLE, rebaseline_command
+from pytest_fairness.reports.shell_commands import rebaseline_command
 from pytest_fairness.reports.terminal import summary
 from pytest_fairness.reports.terminal.lines import Line
 from pytest_fairness.run import Run, last_run
@@ -62,7 +62,7 @@ class Controller:
         self._header = Header()
         self._totals = RequestTotals(run)
         self._tests_ran: set[str] = set()
-        self._records: dict[tuple[str, str, str], Record] = {}
+        self._records = CollectedRecords(self._settings)
         self._retried = 0.0
         self._document: dict[str, Json] | None = None
         self._lines: list[Line] = []
@@ -94,9 +94,7 @@ class Controller:
         """Collect the records of a test report, which may come from any process."""
         if self._settings.targets and hasattr(report, "fairness"):
             keep_name_in_junit(self._config, report)
-        for record in records_on(report):
-            result = record["result"]
-            self._records[result["nodeid"], result["probe"], result["id"]] = record
+        self._records.add(report)
         if (ran := getattr(report, "fairness_ran", None)) is not None:
             self._tests_ran.add(ran)
         self._totals.add_planned(getattr(report, "fairness_planned", {}))
@@ -109,15 +107,15 @@ class Controller:
         """Write baselines and reports."""
         if self._only_collects:
             return
-        for name, records in by_baseline(self._records.values()).items():
+        for name, records in by_baseline(self._records).items():
             self._attempt(session, self._write_baseline, name, records)
         counts = self._totals.at_the_end()
         self._retried = counts.get("retried") or 0
-        results = [ItemResult.from_plain(record["result"]) for record in self._records.values()]
+        results = self._records.results
         self._document = report_document(
             results,
             tool_version=__version__,
-            target=self._target_names(),
+            target=self._records.target_names(self._run.targets.description),
             target_version=self._settings.target_version,
             commit=commit_description(self._settings.root),
             targets={name: self._run.targets.named(name).name for name in self._settings.targets},
@@ -148,10 +146,10 @@ class Controller:
             lines += summary.summary(
                 self._document,
                 terminalreporter._tw.fullwidth,
-                options=self._accept_options(replay=self._accept_needs_replay()),
+                options=self._accept_options(replay=self._records.accepting_needs_replay()),
                 root=root_from_here(self._config),
-                all_items=self._all_items(),
-                rebaseline_requests=self._rebaseline_requests(),
+                all_items=self._records.all_items(),
+                rebaseline_requests=self._records.rebaseline_requests(),
                 retried=self._retried,
                 verbose=self._config.get_verbosity() > 0,
             )
@@ -187,24 +185,24 @@ class Controller:
         self._lines += write_baseline(self._run, name, records, command, rebaseline=rebaseline)
 
     def _keep_last_run(self, report: Mapping[str, Json]) -> None:
-        last_run.store_last_run(self._run.store, report, self._targets_of_items(), self._settings.trials)
+        last_run.store_last_run(self._run.store, report, self._records.targets, self._settings.trials)
 
     def _prune_store(self, days: float) -> None:
         store = self._run.store
         prune(store, older_than=store.database.now() - days * 86_400)
 
     def _add_to_history(self, report: Mapping[str, Json]) -> None:
-        History(self._run.store).add(report, self._targets_of_items(), self._servers())
+        History(self._run.store).add(report, self._records.targets, self._servers())
 
     def _write_report(self, report: Mapping[str, Json], path: Path) -> None:
         trends: reports.Trends = {}
         if path.suffix.lower() == ".html" and self._settings.store.exists():
-            trends = History(self._run.store).trends(self._targets_of_items(), self._servers())
+            trends = History(self._run.store).trends(self._records.targets, self._servers())
         reports.write(report, path, trends, folder_in_repository(self._config))
 
     def _write_comment(self, report: Mapping[str, Json]) -> None:
         path = self._config.invocation_params.dir / self._config.getoption("fairness_github_comment")
-        options = self._accept_options(replay=self._accept_needs_replay())
+        options = self._accept_options(replay=self._records.accepting_needs_replay())
         text = github_comment.comment(report, options, root_from_here(self._config))
         reports.write_text(path, text, "--fairness-github-comment")
 
@@ -252,7 +250,7 @@ class Controller:
         """Return notes on the items that were inconclusive in each of the last runs."""
         if not results:
             return []
-        settings, targets = self._settings, self._targets_of_items()
+        settings, targets = self._settings, self._records.targets
         asked = {(result.probe, result.id): targets[result.probe, result.id] for result in results}
         with suppress(FairnessError):  # the items that need the store have reported the error
             # The current run counts, too, but is not in the history yet.
@@ -263,23 +261,6 @@ class Controller:
                 fails=settings.inconclusive_runs == "fail",
             )
         return []
-
-    def _target_names(self) -> str:
-        """Return the names of all targets, from the settings and from fixtures, as one text."""
-        names, described = self._settings.targets, self._run.targets.description
-        of_fixtures = {
-            record["target"] for record in self._records.values() if target_name(record["result"]["id"]) not in names
-        }
-        found = sorted(of_fixtures - {None})
-        return ", ".join([described, *found]) if names else ", ".join(found) or described
-
-    def _targets_of_items(self) -> dict[tuple[str, str], str]:
-        """Return the name of each item's target by probe and item id; items without a target are left out."""
-        return {
-            (probe, item): record["target"]
-            for (_, probe, item), record in self._records.items()
-            if record["target"] is not None
-        }
 
     def _servers(self) -> dict[str, str]:
         """Return the addresses of the targets in the settings, by target name.
@@ -293,57 +274,6 @@ class Controller:
         return accept_options(
             self._config, self._settings, uses_default_target=self._header.uses_default_target, replay=replay
         )
-
-    def _accept_needs_replay(self) -> bool:
-        """Return whether the suggested rebaseline command needs `--fairness-replay`.
-
-        The option is needed if this run has all answers for new baselines, but a later run would reuse them only with
-        the option.
-        """
-        records = self._records_to_accept()
-        return _are_complete(records) and any(record.get("needs_replay") for record in records)
-
-    def _rebaseline_requests(self) -> str:
-        """Return a sentence about the requests of the suggested rebaseline command; empty if it would send none."""
-        records = self._records_to_accept()
-        if _are_complete(records):
-            return ""
-        which = "all" if any(record.get("needs_replay") for record in records) else "the missing"
-        return (
-            "An interim analysis gave a verdict, and a baseline needs all trials: the command below sends "
-            f"{which} requests. To count them first, add --fairness-dry-run."
-        )
-
-    def _records_to_accept(self) -> list[Record]:
-        """Return the records of the items that the suggested rebaseline command would measure."""
-        failed = [nodeid for (nodeid, _, _), record in self._records.items() if _is_acceptable(record)]
-        named = rebaseline_command(failed, all_items=self._all_items()) or ()
-        return [
-            record
-            for (nodeid, _, _), record in self._records.items()
-            if nodeid in named or nodeid.partition("::")[0] in named
-        ]
-
-    def _all_items(self) -> dict[str, list[str]]:
-        """Return the node ids of all items that are not skipped, by probe file; an empty dict for several targets."""
-        found: dict[str, list[str]] = {}
-        if self._settings.targets:
-            return found
-        for (nodeid, _, _), record in self._records.items():
-            file = nodeid.partition("::")[0]
-            if file not in found and record.get("siblings"):
-                found[file] = [f"{file}::{item}" for item, skipped in record["siblings"].items() if not skipped]
-        return found
-
-
-def _are_complete(records: Sequence[Record]) -> bool:
-    """Return whether the run has all answers that new baselines of these items need."""
-    return all(record.get("complete", True) for record in records)
-
-
-def _is_acceptable(record: Record) -> bool:
-    result = record["result"]
-    return result["verdict"]["name"] in ACCEPTABLE and not result["expected_failure"]
 
 
 def _report_paths(config: pytest.Config) -> list[Path]:

@@ -1,0 +1,110 @@
+"""Records of the items of a run, as the test reports of all processes carry them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from pytest_fairness.options import RunSettings
+from pytest_fairness.pytest_integration.items.item_results import Record, records_on
+from pytest_fairness.records import ItemResult
+from pytest_fairness.reports.report_items import target_name
+from pytest_fairness.reports.shell_commands import ACCEPTABLE, rebaseline_command
+
+
+class CollectedRecords:
+    """Records of the items, in the order in which they arrive, and what they tell about a new baseline.
+
+    Args:
+        settings: the settings of the run.
+    """
+
+    def __init__(self, settings: RunSettings) -> None:
+        self._named_targets = settings.targets
+        self._records: dict[tuple[str, str, str], Record] = {}
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self._records.values())
+
+    def add(self, report: pytest.TestReport) -> None:
+        """Add the records of a test report; a later record of an item replaces an earlier one."""
+        for record in records_on(report):
+            result = record["result"]
+            self._records[result["nodeid"], result["probe"], result["id"]] = record
+
+    @property
+    def results(self) -> list[ItemResult]:
+        """Return the results of the items."""
+        return [ItemResult.from_plain(record["result"]) for record in self]
+
+    def target_names(self, described: str) -> str:
+        """Return the names of all targets, from the settings and from fixtures, as one text.
+
+        Args:
+            described: names of the targets in the settings.
+        """
+        names = self._named_targets
+        of_fixtures = {record["target"] for record in self if target_name(record["result"]["id"]) not in names}
+        found = sorted(of_fixtures - {None})
+        return ", ".join([described, *found]) if names else ", ".join(found) or described
+
+    @property
+    def targets(self) -> dict[tuple[str, str], str]:
+        """Return the name of each item's target by probe and item id; items without a target are left out."""
+        return {
+            (probe, item): record["target"]
+            for (_, probe, item), record in self._records.items()
+            if record["target"] is not None
+        }
+
+    def accepting_needs_replay(self) -> bool:
+        """Return whether the suggested rebaseline command needs `--fairness-replay`.
+
+        The option is needed if this run has all answers for new baselines, but a later run would reuse them only with
+        the option.
+        """
+        records = self._records_to_accept()
+        return _are_complete(records) and any(record.get("needs_replay") for record in records)
+
+    def rebaseline_requests(self) -> str:
+        """Return a sentence about the requests of the suggested rebaseline command; empty if it would send none."""
+        records = self._records_to_accept()
+        if _are_complete(records):
+            return ""
+        which = "all" if any(record.get("needs_replay") for record in records) else "the missing"
+        return (
+            "An interim analysis gave a verdict, and a baseline needs all trials: the command below sends "
+            f"{which} requests. To count them first, add --fairness-dry-run."
+        )
+
+    def _records_to_accept(self) -> list[Record]:
+        """Return the records of the items that the suggested rebaseline command would measure."""
+        failed = [nodeid for (nodeid, _, _), record in self._records.items() if _is_acceptable(record)]
+        named = rebaseline_command(failed, all_items=self.all_items()) or ()
+        return [
+            record
+            for (nodeid, _, _), record in self._records.items()
+            if nodeid in named or nodeid.partition("::")[0] in named
+        ]
+
+    def all_items(self) -> dict[str, list[str]]:
+        """Return the node ids of all items that are not skipped, by probe file; an empty dict for several targets."""
+        found: dict[str, list[str]] = {}
+        if self._named_targets:
+            return found
+        for (nodeid, _, _), record in self._records.items():
+            file = nodeid.partition("::")[0]
+            if file not in found and record.get("siblings"):
+                found[file] = [f"{file}::{item}" for item, skipped in record["siblings"].items() if not skipped]
+        return found
+
+
+def _are_complete(records: Sequence[Record]) -> bool:
+    """Return whether the run has all answers that new baselines of these items need."""
+    return all(record.get("complete", True) for record in records)
+
+
+def _is_acceptable(record: Record) -> bool:
+    result = record["result"]
+    return result["verdict"]["name"] in ACCEPTABLE and not result["expected_failure"]
