@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
 from pytest_fairness.probes import checks, template
 from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
-from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
+from pytest_fairness.probes.conversations import ConversationProbe
 from pytest_fairness.probes.diagnostics import Diagnostic, file_errors, raise_diagnostics
-from pytest_fairness.probes.field_types import Identifier, Text, Texts, block_text, texts
-from pytest_fairness.probes.generation import conversations, validation
+from pytest_fairness.probes.field_types import Identifier, Texts, block_text, texts
+from pytest_fairness.probes.generation import validation
 from pytest_fairness.probes.generation.anonymize import Anonymize, Removed, removal_fingerprint, terms_of
 from pytest_fairness.probes.generation.axes import Axis, Intersection
-from pytest_fairness.probes.generation.conversations import ConversationMessage
 from pytest_fairness.probes.generation.prompts_file import PromptsFile
 from pytest_fairness.probes.interim_stages import Trials, max_trials
-from pytest_fairness.records import Answer, AnswerFormat, Message, Prompt
+from pytest_fairness.records import AnswerFormat, Message, Prompt
 
 
 class AnswerSettings(ProbeModel):
@@ -33,7 +32,7 @@ class AnswerSettings(ProbeModel):
     )
 
 
-class GenerationProbe(Probe):
+class GenerationProbe(ConversationProbe):
     """Probe of texts about groups; each prompt gets `trials` answers for every combination of the axes' values."""
 
     model_config = ConfigDict(
@@ -51,22 +50,6 @@ class GenerationProbe(Probe):
         default=None,
         alias="prompts",
         description="A file with prompts in place of `prompt`, each with a placeholder for every axis.",
-    )
-    messages: tuple[ConversationMessage, ...] | None = Field(
-        default=None,
-        min_length=1,
-        description="A conversation in place of `prompt`; the last message is the user's, and is answered.",
-    )
-    turns: tuple[Text, ...] = Field(
-        default=(),
-        min_length=1,
-        description="User messages after the first answer. Each is sent with the conversation so far, after the model "
-        "has answered the message before.",
-    )
-    measure: Literal["last", "all"] | Annotated[int, Field(ge=1)] = Field(
-        default="last",
-        description="The answer of a conversation that is measured: the last one, all joined, or the one of this turn "
-        "(1 is the answer before `turns`).",
     )
     axes: dict[Identifier, Axis] = Field(
         min_length=1, description="The attributes by which groups differ, by name. Their values are combined."
@@ -117,12 +100,14 @@ class GenerationProbe(Probe):
         found = texts(self.prompt) if self.messages is None else (block_text(self.messages[-1].content),)
         return {"": found[0]} if len(found) == 1 else {str(number): text for number, text in enumerate(found, start=1)}
 
-    def _opening(self, cell: Mapping[str, str]) -> tuple[Message, ...]:
-        """Return the messages before the first prompt."""
-        return tuple(
-            Message(message.role, template.fill(block_text(message.content), cell))
-            for message in (self.messages or ())[:-1]
-        )
+    def _first_template(self, labels: Mapping[str, str]) -> str:
+        return self.templates[labels.get("prompt", "")]
+
+    def _filled(self, text: str, labels: Mapping[str, str]) -> str:
+        return template.fill(block_text(text), labels)
+
+    def _prompt(self, text: str, labels: Mapping[str, str], trial: int, past: tuple[Message, ...]) -> Prompt:
+        return Prompt(self._request(text, trial, self.answer.format, past), labels, trial)
 
     def cells(self) -> Iterator[dict[str, str]]:
         """Yield every combination of the axes' values, with the unmarked value of each axis first."""
@@ -138,43 +123,9 @@ class GenerationProbe(Probe):
             for cell in self.cells():
                 text, opening = template.fill(prompt, cell), self._opening(cell)
                 labels = {**cell, "prompt": name} if name else cell
-                asked += [
-                    Prompt(self._request(text, trial, self.answer.format, opening), labels, trial)
-                    for trial in range(max_trials(self.trials, trials))
-                ]
+                count = max_trials(self.trials, trials)
+                asked += [self._prompt(text, labels, trial, opening) for trial in range(count)]
         return asked
-
-    @property
-    def has_turns(self) -> bool:
-        """Return whether further user messages follow each answer; see `Probe.has_turns`."""
-        return bool(self.turns)
-
-    @property
-    def has_follow_ups(self) -> bool:
-        """Return whether the probe has turns; see `Probe.has_follow_ups`."""
-        return self.has_turns
-
-    def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
-        """Return the next turn of each conversation whose last answer has a text; see `Probe.follow_ups`."""
-        if not self.turns or self.responses is not None:
-            return []
-        found = []
-        for answered in conversations.unfinished(answers, 1 + len(self.turns)):
-            last = answered[max(answered)]
-            cell = {axis: last.labels[axis] for axis in self.axes}
-            first = self.templates[last.labels.get("prompt", "")]
-            said = [template.fill(block_text(text), cell) for text in (first, *self.turns)]
-            history = conversations.history(self._opening(cell), said, answered)
-            labels = {**last.labels, conversations.TURN: str(len(answered) + 1)}
-            request = self._request(said[len(answered)], last.trial, self.answer.format, history)
-            found.append(Prompt(request, labels, last.trial))
-        return found
-
-    def measured_answers(self, answers: Sequence[Answer]) -> list[Answer]:
-        """Return one answer for each conversation; see `Probe.measured_answers`."""
-        if not self.turns or self.responses is not None:
-            return list(answers)
-        return conversations.measured(answers, 1 + len(self.turns), self.measure)
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Return the inputs of the item; see `Probe.fingerprint`.
@@ -188,10 +139,7 @@ class GenerationProbe(Probe):
             written = [] if self.prompts_file is not None else [*self.templates.values()]
             parts["prompt"] = written[0] if len(written) == 1 else canonical(written)
             parts["system"] = block_text(self.system)
-            if self.messages is not None:
-                parts["messages"] = canonical([[each.role, block_text(each.content)] for each in self.messages])
-            if self.turns:
-                parts["turns"] = canonical([[*map(block_text, self.turns)], self.measure])
+            parts |= self._conversation_fingerprint()
         else:
             parts["columns"] = canonical(self.responses.columns)
             parts["strata"] = canonical(sorted(self.responses.strata))

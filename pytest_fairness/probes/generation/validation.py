@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pytest_fairness.probes import checks, template
+from pytest_fairness.probes import checks, conversations, template
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, suggestion
-from pytest_fairness.probes.generation.conversations import TURN
 from pytest_fairness.records import Json
 
 OTHER_COLUMNS = ("text", "trial", "prompt")
@@ -20,7 +19,8 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
     if data.keys().isdisjoint(("messages", "prompts")):
         cure = "the question, `prompts` with a file, `messages`, or `responses:` with recorded answers"
         yield from checks.missing_keys(data, {"prompt": cure})
-    yield from _conversation(data)
+    joined = checks.mapping(data.get("answer")).get("format", "text") == "text"
+    yield from conversations.diagnostics(data, sources=("prompt", "prompts", "messages"), labels="axes", texts=joined)
     axes = checks.mapping(data.get("axes"))
     if not axes:
         return
@@ -88,52 +88,10 @@ def _intersections(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]
             seen.add(names)
 
 
-def _conversation(data: Content) -> Iterator[Diagnostic]:
-    """Yield diagnostics for keys of a conversation that contradict each other."""
-    written = [key for key in ("prompt", "prompts", "messages") if key in data]
-    for key in written[1:]:
-        message = f"a probe has either `{written[0]}` or `{key}`: remove one of them"
-        yield Diagnostic((key,), message, at_key=True)
-    messages = [message for _, message in checks.items(data.get("messages")) if isinstance(message, dict)]
-    if messages and messages[-1].get("role") == "assistant":
-        message = "the last message is the one that is answered: end with a message of the role user"
-        yield Diagnostic(("messages", len(messages) - 1, "role"), message)
-    for key in ("messages", "prompts", "turns"):
-        if key in data and checks.is_recorded(data):
-            message = f"a probe with `responses` sends no requests: remove `{key}` or `responses`"
-            yield Diagnostic((key,), message, at_key=True)
-    for name, variant in checks.mappings(data.get("variants")):
-        elsewhere = next((key for key in ("messages", "prompts") if key in data), None)
-        if elsewhere is not None and "prompt" in variant:
-            message = f"the prompts are under `{elsewhere}`: a variant can change only `system`"
-            yield Diagnostic(("variants", name, "prompt"), message, at_key=True)
-    turns, measure = data.get("turns"), data.get("measure")
-    if "turns" in data and TURN in checks.mapping(data.get("axes")):
-        message = f"an axis of a conversation cannot be called {quoted(TURN)}: answers have a label of this name"
-        yield Diagnostic(("axes", TURN), message, at_key=True)
-    if measure is None:
-        return
-    if not isinstance(turns, list):
-        yield Diagnostic(
-            ("measure",), "only a conversation with `turns` has several answers: remove `measure`", at_key=True
-        )
-    elif isinstance(measure, int) and measure > 1 + len(turns):
-        yield Diagnostic(("measure",), f"there is no turn {measure}: the conversation has {1 + len(turns)} turns")
-    elif measure == "all" and checks.mapping(data.get("answer")).get("format", "text") != "text":
-        yield Diagnostic(("measure",), "only answers of the format text can be joined: write `measure: last`")
-
-
 def _prompts(data: Content, axes: list[str]) -> Iterator[Diagnostic]:
     """Yield diagnostics for the placeholders in all prompts, including the prompts of variants."""
     prompts = list(_texts_at(("prompt",), data.get("prompt")))
-    around = [
-        *_texts_at(("turns",), data.get("turns")),
-        *(
-            (("messages", i, "content"), message["content"])
-            for i, message in checks.items(data.get("messages"))
-            if isinstance(message, dict) and isinstance(message.get("content"), str)
-        ),
-    ]
+    around = list(conversations.templates(data))
     for location, text in around:
         yield from (each.below(*location) for each in template.diagnostics(text, axes))
     # An axis that another message names need not be in the prompt.

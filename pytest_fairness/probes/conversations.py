@@ -1,0 +1,228 @@
+"""Conversations: prompts of several messages, and turns in which the next user message follows the model's answer.
+
+`ConversationProbe` is the base model of the kinds of probe that have conversations.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from pytest_fairness.probes import checks
+from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.base import Probe
+from pytest_fairness.probes.checks import Content, canonical
+from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted
+from pytest_fairness.probes.field_types import Text, block_text
+from pytest_fairness.records import Answer, Message, Prompt, Status
+
+TURN = "turn"
+"""Name of the label that numbers the answers of a conversation, from the second turn on."""
+MeasuredTurn = Literal["last", "all"] | int
+
+Turns = dict[int, Answer]
+"""The answers of one conversation, by turn; the first turn is 1."""
+
+
+class ConversationMessage(ProbeModel):
+    """Message of a conversation."""
+
+    role: Literal["user", "assistant"] = Field(description="Who says it.")
+    content: Text = Field(description="Text of the message, with placeholders as in `prompt`.")
+
+
+class ConversationProbe(Probe):
+    """Base model of probes whose prompts can be conversations."""
+
+    messages: tuple[ConversationMessage, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="A conversation in place of `prompt`; the last message is the user's, and is answered.",
+    )
+    turns: tuple[Text, ...] = Field(
+        default=(),
+        min_length=1,
+        description="User messages after the first answer. Each is sent with the conversation so far, after the model "
+        "has answered the message before.",
+    )
+    measure: Literal["last", "all"] | Annotated[int, Field(ge=1)] = Field(
+        default="last",
+        description="The answer of a conversation that is measured: the last one, all joined, or the one of this turn "
+        "(1 is the answer before `turns`).",
+    )
+
+    @property
+    def has_turns(self) -> bool:
+        """Return whether further user messages follow each answer; see `Probe.has_turns`."""
+        return bool(self.turns) and self.responses is None
+
+    @property
+    def has_follow_ups(self) -> bool:
+        """Return whether the probe has turns; see `Probe.has_follow_ups`."""
+        return self.has_turns
+
+    def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
+        """Return the next turn of each conversation whose last answer has a text; see `Probe.follow_ups`."""
+        if not self.has_turns:
+            return []
+        found = []
+        for answered in unfinished(answers, 1 + len(self.turns)):
+            last = answered[max(answered)]
+            first = without_turn(last.labels)
+            said = [self._filled(text, first) for text in (self._first_template(first), *self.turns)]
+            past = history(self._opening(first), said, answered)
+            labels = {**first, TURN: str(len(answered) + 1)}
+            found.append(self._prompt(said[len(answered)], labels, last.trial, past))
+        return found
+
+    def measured_answers(self, answers: Sequence[Answer]) -> list[Answer]:
+        """Return one answer for each conversation; see `Probe.measured_answers`."""
+        return measured(answers, 1 + len(self.turns), self.measure) if self.has_turns else list(answers)
+
+    @abstractmethod
+    def _first_template(self, labels: Mapping[str, str]) -> str:
+        """Return the template of the first prompt with these labels."""
+
+    @abstractmethod
+    def _filled(self, text: str, labels: Mapping[str, str]) -> str:
+        """Return a template filled with the values of the prompt with these labels."""
+
+    @abstractmethod
+    def _prompt(self, text: str, labels: Mapping[str, str], trial: int, past: tuple[Message, ...]) -> Prompt:
+        """Return the prompt with this text and these labels; `past` holds the messages before it."""
+
+    def _opening(self, labels: Mapping[str, str]) -> tuple[Message, ...]:
+        """Return the messages before the first prompt with these labels."""
+        opening = (self.messages or ())[:-1]
+        return tuple(Message(message.role, self._filled(message.content, labels)) for message in opening)
+
+    def _conversation_fingerprint(self) -> dict[str, str]:
+        """Return the keys of the conversation that determine an item's prompts; see `Probe.fingerprint`."""
+        parts = {}
+        if self.messages is not None:
+            parts["messages"] = canonical([[each.role, block_text(each.content)] for each in self.messages])
+        if self.turns:
+            parts["turns"] = canonical([[*map(block_text, self.turns)], self.measure])
+        return parts
+
+
+def templates(data: Content) -> Iterator[tuple[Location, str]]:
+    """Yield the location and text of each message and turn in a probe file's plain content."""
+    for i, message in checks.items(data.get("messages")):
+        if isinstance(message, dict) and isinstance(message.get("content"), str):
+            yield ("messages", i, "content"), message["content"]
+    yield from ((("turns", i), text) for i, text in checks.items(data.get("turns")) if isinstance(text, str))
+
+
+def diagnostics(data: Content, *, sources: Sequence[str], labels: str, texts: bool) -> Iterator[Diagnostic]:
+    """Yield diagnostics for keys of a conversation that contradict each other.
+
+    Args:
+        data: the file's plain content.
+        sources: the keys of which only one may hold the prompts.
+        labels: the key whose entries are labels of answers, such as `axes`.
+        texts: whether answers are texts, which can be joined.
+    """
+    written = [key for key in sources if key in data]
+    for key in written[1:]:
+        message = f"a probe has either `{written[0]}` or `{key}`: remove one of them"
+        yield Diagnostic((key,), message, at_key=True)
+    messages = [message for _, message in checks.items(data.get("messages")) if isinstance(message, dict)]
+    if messages and messages[-1].get("role") == "assistant":
+        message = "the last message is the one that is answered: end with a message of the role user"
+        yield Diagnostic(("messages", len(messages) - 1, "role"), message)
+    for key in (*sources[1:], "turns"):
+        if key in data and checks.is_recorded(data):
+            message = f"a probe with `responses` sends no requests: remove `{key}` or `responses`"
+            yield Diagnostic((key,), message, at_key=True)
+    for name, variant in checks.mappings(data.get("variants")):
+        elsewhere = next((key for key in sources[1:] if key in data), None)
+        if elsewhere is not None and "prompt" in variant:
+            message = f"the prompts are under `{elsewhere}`: a variant can change only `system`"
+            yield Diagnostic(("variants", name, "prompt"), message, at_key=True)
+    turns, measure = data.get("turns"), data.get("measure")
+    if "turns" in data and TURN in checks.mapping(data.get(labels)):
+        message = f"a conversation cannot have {quoted(TURN)} under `{labels}`: answers have a label of this name"
+        yield Diagnostic((labels, TURN), message, at_key=True)
+    if measure is None:
+        return
+    if not isinstance(turns, list):
+        message = "only a conversation with `turns` has several answers: remove `measure`"
+        yield Diagnostic(("measure",), message, at_key=True)
+    elif isinstance(measure, int) and measure > 1 + len(turns):
+        yield Diagnostic(("measure",), f"there is no turn {measure}: the conversation has {1 + len(turns)} turns")
+    elif measure == "all" and not texts:
+        yield Diagnostic(("measure",), "only answers that are texts can be joined: write `measure: last`")
+
+
+def turns_of(answers: Sequence[Answer]) -> list[Turns]:
+    """Return the answers of each conversation, in the order of the conversations' first answers."""
+    found: dict[tuple[tuple[tuple[str, str], ...], int], Turns] = {}
+    for answer in answers:
+        key = tuple(sorted(without_turn(answer.labels).items())), answer.trial
+        found.setdefault(key, {})[int(answer.labels.get(TURN, "1"))] = answer
+    return list(found.values())
+
+
+def without_turn(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels of a conversation's first prompt."""
+    return {name: value for name, value in labels.items() if name != TURN}
+
+
+def history(opening: Sequence[Message], said: Sequence[str], answers: Turns) -> tuple[Message, ...]:
+    """Return the messages before the next turn of a conversation.
+
+    Args:
+        opening: messages before the first prompt.
+        said: the first prompt and the user messages of all turns.
+        answers: the answers so far.
+    """
+    found = [*opening]
+    for turn in sorted(answers):
+        found += [Message("user", said[turn - 1]), Message("assistant", answers[turn].text or "")]
+    return tuple(found)
+
+
+def unfinished(answers: Sequence[Answer], number: int) -> Iterator[Turns]:
+    """Yield the conversations in which the last answer has a text and further turns are to be asked.
+
+    Args:
+        answers: all answers so far.
+        number: number of turns of a complete conversation.
+    """
+    for turns in turns_of(answers):
+        if max(turns) < number and (turns[max(turns)].text or "").strip():
+            yield turns
+
+
+def measured(answers: Sequence[Answer], number: int, turn: MeasuredTurn) -> list[Answer]:
+    """Return one answer for each conversation, with the labels of its first prompt.
+
+    Answers of one conversation depend on each other, so that they cannot count as several answers.
+
+    Args:
+        answers: the answers to all turns.
+        number: number of turns of a complete conversation.
+        turn: the turn whose answer is returned; `all` joins the texts of all answers. If an answer is missing, its
+            status stands for the conversation.
+    """
+    last = number if isinstance(turn, str) else turn
+    return [_of_conversation(turns, last, join=turn == "all") for turns in turns_of(answers)]
+
+
+def _of_conversation(turns: Turns, last: int, *, join: bool) -> Answer:
+    labels = without_turn(turns[min(turns)].labels)
+    if last not in turns:
+        ended = turns[max(turns)]
+        status = Status.FAILED if (ended.text or "").strip() else ended.status
+        return replace(ended, labels=labels, status=status, content=None)
+    own = [turns[turn] for turn in (range(1, last + 1) if join else [last])]
+    missing = next((answer for answer in own if not answer.usable), None)
+    if missing is not None or not join:
+        return replace(missing or own[0], labels=labels)
+    text = "\n".join(str(answer.content) for answer in own)
+    return replace(own[-1], labels=labels, text=text, content=text, truncated=any(answer.truncated for answer in own))
