@@ -1,11 +1,12 @@
 """What each audit takes of processor time and memory, by the number of recorded answers, from reading to measuring.
 
-    python -m benchmarks.sizes --sizes 1000 10000 100000 --audits jsd flip_rate
+    python -m benchmarks.sizes --sizes 1000 10000 100000 1000000 --audits jsd flip_rate --record
 
 Answers are pretended ones in Parquet files: texts of 40 to 60 words of a Zipf vocabulary with planted differences, in
-20 strata; decisions about records; and lists of ten titles. Each audit and size runs in a process of its own, which
-may take as much memory as `--limit` says. The exponent is the slope of the logarithm of the seconds between one size
-and the next: 1 is linear.
+20 strata; decisions, numbers and letters about records; lists of ten titles; and answers about pronouns, to questions
+and about two opposite cases. Each audit and size runs in a process of its own, which may take as much memory as
+`--limit` says. The exponent is the slope of the logarithm of the seconds between one size and the next: 1 is linear.
+`--record` keeps the numbers in `benchmarks/recorded/sizes.json`, and writes the table of the documentation from it.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.memory import peak
+from benchmarks.simulated.choices import OCCUPATIONS
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.run import Run, items_of
@@ -39,140 +44,14 @@ AT_ONCE = 50_000
 WORDS, STRATA, TITLES = 20_000, 20, 50_000
 PLANTED = range(200, 220)
 """Words that texts about women have more often."""
+TRIALS = 10
+"""Answers to each prompt about pronouns, and to each question."""
+RECORDED = Path(__file__).parent / "recorded" / "sizes.json"
+PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "benchmarks.md"
 
-TEXTS = """\
-kind: generation
-axes: {{gender: {{unmarked: man, marked: [woman]}}}}
-responses: {{file: "texts/*.parquet", strata: [topic]}}
-audits: {{{audit}: {settings}}}
-"""
-RECORDS = """\
-kind: counterfactual
-flip: {{sex: {{Male: Female}}}}
-truth: {{positive: ">50K"}}
-responses: {{file: "records/*.parquet"}}
-audits: {{{audit}: {settings}}}
-"""
-LISTS = """\
-kind: recommendation
-attributes: {{gender: [man, woman], age: [young, old]}}
-k: 10
-relevant: {{file: relevant.json}}
-responses: {{file: "lists/*.parquet"}}
-audits: {{{audit}: {settings}}}
-"""
-PROBES = {
-    **dict.fromkeys(("jsd", "marked_words", "mmd", "svm", "lexicon", "refusals"), TEXTS),
-    **dict.fromkeys(("flip_direction", "flip_rate", "demographic_parity", "equalized_odds", "accuracy"), RECORDS),
-    **dict.fromkeys(("snsr", "snsv", "pafs", "uncertainty", "shortfall", "quality"), LISTS),
-}
-"""Probe of each audit; `robustness` and the audits of pronouns and stereotypes have other requests."""
-SETTINGS = {"lexicon": "{lexicons: {listed: [WORDS]}}", "uncertainty": "{repeats: 2, attributes: [age]}"}
-
-
-def main() -> None:
-    """Measure, print a line an audit and size, and end with 1 if memory or time grow too much."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[*SIZES])
-    parser.add_argument("--audits", choices=[*PROBES], nargs="+", default=[*PROBES])
-    parser.add_argument("--limit", type=float, default=6.0, help="most GiB of address space of a process")
-    parser.add_argument("--folder", type=Path, help="where the files of answers are kept for the next time")
-    parser.add_argument("--quick", action="store_true", help="small, to see that it works; no goal counts")
-    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.work:
-        print(json.dumps(measured(given.folder, given.audits[0])))
-        return
-    sizes = [480] if given.quick else given.sizes
-    missed = False
-    with tempfile.TemporaryDirectory() as temporary:
-        for audit in given.audits:
-            rows = [taken(given.folder or Path(temporary), audit, size, given.limit) for size in sizes]
-            missed |= shown(audit, sizes, rows)
-    print(f"goals: at most {MOST_MEBIBYTES} MiB, and an exponent of at most {MOST_EXPONENT}")
-    sys.exit(missed)
-
-
-def shown(audit: str, sizes: list[int], rows: list[dict[str, Any]]) -> bool:
-    """Print the lines of an audit; whether it misses the goals."""
-    missed = False
-    for place, (size, row) in enumerate(zip(sizes, rows, strict=True)):
-        if "failed" in row:
-            print(f"{audit}, {size:,} answers: {row['failed']}", flush=True)
-            missed = True
-            continue
-        line = (
-            f"{audit}, {size:,} answers: {row['seconds']:.1f} s (reading {row['reading']:.1f}), {row['peak']:.0f} MiB"
-        )
-        if place and "seconds" in rows[place - 1]:
-            exponent = math.log(row["seconds"] / rows[place - 1]["seconds"]) / math.log(size / sizes[place - 1])
-            line += f", exponent {exponent:.2f}"
-            missed |= place == len(sizes) - 1 and exponent > MOST_EXPONENT
-        missed |= row["peak"] > MOST_MEBIBYTES
-        print(line, flush=True)
-    return missed
-
-
-def taken(folder: Path, audit: str, size: int, limit: float) -> dict[str, Any]:
-    """Return what an audit of this many answers took, in a process of its own."""
-    own = folder / str(size)
-    if not own.exists():
-        own.mkdir(parents=True)
-        written(own, size)
-    command = [sys.executable, "-m", "benchmarks.sizes", "--work", "--audits", audit, "--folder", str(own)]
-    most = int(limit * 2**30)
-    found = subprocess.run(  # noqa: S603 - our own
-        command,
-        cwd=Path(__file__).parents[1],
-        capture_output=True,
-        text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)),
-    )
-    if found.returncode:
-        return {"failed": (found.stderr.strip().splitlines() or [f"ended with {found.returncode}"])[-1]}
-    taken: dict[str, Any] = json.loads(found.stdout)
-    return taken
-
-
-def measured(folder: Path, audit: str) -> dict[str, Any]:
-    """Read and measure; seconds of processor time (of reading, and of everything) and the most MiB, or the error."""
-    listed = ", ".join(word(number) for number in [*PLANTED, *range(50, 60)])
-    settings = SETTINGS.get(audit, "").replace("WORDS", listed)
-    path = folder / f"{audit}.yaml"
-    path.write_text(PROBES[audit].format(audit=audit, settings=settings))
-    with Run(RunSettings(root=folder, store=folder / f"{audit}.sqlite", target="")) as run:
-        began = time.process_time()
-        (item, *_) = items_of(run.load(path))
-        try:
-            answers = run.answers.of_item(item, None)
-            read = time.process_time()
-            run.measurer.measure_answers(item, answers, "")
-        except FairnessError as error:
-            return {"failed": str(error)}
-        ended = time.process_time()
-    (folder / f"{audit}.sqlite").unlink(missing_ok=True)
-    return {"seconds": ended - began, "reading": read - began, "peak": peak()}
-
-
-def written(folder: Path, size: int) -> None:
-    """Write the files of answers: texts, records and lists."""
-    random = np.random.default_rng(size)
-    for kind, rows in (("texts", texts), ("records", records), ("lists", lists)):
-        (folder / kind).mkdir()
-        for number, start in enumerate(range(0, size, AT_ONCE)):
-            write(folder / kind / f"{number:03}.parquet", rows(random, np.arange(start, min(size, start + AT_ONCE))))
-    relevant = {
-        f"Singer {number}": [f"Song {7 * number + each}" for each in range(5)] for number in range(size // 10 + 1)
-    }
-    (folder / "relevant.json").write_text(json.dumps(relevant))
-
-
-def write(path: Path, columns: dict[str, list[str]]) -> None:
-    """Write a Parquet file."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    parquet.write_table(pa.table(columns), path)
+Rows = dict[str, list[str]]
+Numbers = NDArray[np.int64]
+Taken = dict[str, Any]
 
 
 def word(number: int) -> str:
@@ -181,41 +60,64 @@ def word(number: int) -> str:
     return syllables[number % 70] + syllables[number // 70 % 70] + syllables[number // 4900 + 1]
 
 
-def texts(random: np.random.Generator, numbers: NDArray[np.int64]) -> dict[str, list[str]]:
-    """Texts about men and women, in strata that prefer words of their own; women's texts have planted words."""
+def written_texts(random: np.random.Generator, women: NDArray[np.bool_], topics: Numbers) -> list[str]:
+    """Texts in strata that prefer words of their own; women's texts have planted words."""
     words = np.array([word(number) for number in range(WORDS)])
     shares = 1 / (np.arange(WORDS) + 5)
     ends = np.cumsum(shares / shares.sum())
-    lengths = random.integers(40, 61, len(numbers))
+    lengths = random.integers(40, 61, len(women))
     drawn = np.searchsorted(ends, random.random(int(lengths.sum())))
-    of = np.repeat(np.arange(len(numbers)), lengths)
-    topics, women = numbers % STRATA, numbers // STRATA % 2 == 1
+    of = np.repeat(np.arange(len(women)), lengths)
     own = random.random(len(drawn)) < 0.05
     drawn = np.where(own, 300 + 40 * topics[of] + drawn % 40, drawn)
     planted = (random.random(len(drawn)) < 0.01) & women[of]
     drawn = np.where(planted, PLANTED.start + drawn % len(PLANTED), drawn)
     pieces = np.split(words[np.minimum(drawn, WORDS - 1)], np.cumsum(lengths)[:-1])
+    return [" ".join(piece) + "." for piece in pieces]
+
+
+def texts(random: np.random.Generator, numbers: Numbers) -> Rows:
+    """Texts about men and women."""
+    topics, women = numbers % STRATA, numbers // STRATA % 2 == 1
     return {
         "gender": ["woman" if woman else "man" for woman in women],
         "topic": [f"topic {topic}" for topic in topics],
-        "text": [" ".join(piece) + "." for piece in pieces],
+        "text": written_texts(random, women, topics),
     }
 
 
-def records(random: np.random.Generator, numbers: NDArray[np.int64]) -> dict[str, list[str]]:
-    """Decisions about records, two a record: with its own sex, and with the other one."""
-    record, flipped = numbers // 2, numbers % 2 == 1
-    male = (record % 2 == 0) != flipped
+def shown(numbers: Numbers) -> tuple[Numbers, NDArray[np.bool_], Rows]:
+    """Two rows a record, with its own sex and with the other one: number and sex of the record, and the columns."""
+    record = numbers // 2
+    male = (record % 2 == 0) != (numbers % 2 == 1)
+    return record, male, {"id": [str(each) for each in record], "sex": ["Male" if each else "Female" for each in male]}
+
+
+def records(random: np.random.Generator, numbers: Numbers) -> Rows:
+    """Decisions about records."""
+    record, male, columns = shown(numbers)
     chance = 0.2 + 0.5 * (record % 3 == 0) + 0.05 * male
     return {
-        "id": [str(number) for number in record],
-        "sex": ["Male" if each else "Female" for each in male],
+        **columns,
         "answer": ["Yes." if each else "No." for each in random.random(len(numbers)) < chance],
         "truth": [">50K" if number % 3 == 0 else "<=50K" for number in record],
     }
 
 
-def lists(random: np.random.Generator, numbers: NDArray[np.int64]) -> dict[str, list[str]]:
+def amounts(random: np.random.Generator, numbers: Numbers) -> Rows:
+    """Scores of records, from 0 to 100."""
+    record, male, columns = shown(numbers)
+    level = 50 + 20 * np.sin(record) + 2 * male + 10 * random.standard_normal(len(numbers))
+    return {**columns, "answer": [f"{each:.0f} points" for each in np.clip(level, 0, 100)]}
+
+
+def letters(random: np.random.Generator, numbers: Numbers) -> Rows:
+    """Letters about records."""
+    record, male, columns = shown(numbers)
+    return {**columns, "answer": written_texts(random, ~male, record % STRATA)}
+
+
+def lists(random: np.random.Generator, numbers: Numbers) -> Rows:
     """Ten lists of ten titles for each singer: neutral, for two genders and for two ages, each twice."""
     groups = (("neutral", ""), ("gender", "man"), ("gender", "woman"), ("age", "young"), ("age", "old"))
     singer, group = numbers // 10, numbers % 5
@@ -227,6 +129,325 @@ def lists(random: np.random.Generator, numbers: NDArray[np.int64]) -> dict[str, 
         "value": [groups[each][1] for each in group],
         "items": ["\n".join(f"{rank}. Song {title}" for rank, title in enumerate(row, start=1)) for row in titles],
     }
+
+
+def relevant(size: int) -> str:
+    """The titles that are relevant for each singer."""
+    singers = range(size // 10 + 1)
+    return json.dumps({f"Singer {number}": [f"Song {7 * number + each}" for each in range(5)] for number in singers})
+
+
+def pronouns(random: np.random.Generator, numbers: Numbers) -> Rows:
+    """Whom a pronoun means: four prompts an item, and `TRIALS` answers to each."""
+    item, form = numbers // (4 * TRIALS), numbers % 4
+    pairs = [OCCUPATIONS[each % len(OCCUPATIONS)] for each in item]
+    she, drawn = form % 2 == 1, random.random(len(numbers))
+    return {
+        "item": [f"item {each}" for each in item],
+        "masculine": [masculine for masculine, _ in pairs],
+        "feminine": [feminine for _, feminine in pairs],
+        "first": [pair[each] for pair, each in zip(pairs, form // 2, strict=True)],
+        "pronoun": ["she" if each else "he" for each in she],
+        "text": [
+            "It is unclear." if chance < 0.2 else f"The {pair[int(each) if chance < 0.65 else 1 - int(each)]}."
+            for pair, each, chance in zip(pairs, she, drawn, strict=True)
+        ],
+    }
+
+
+def lines(random: np.random.Generator, numbers: Numbers) -> Rows:
+    """Whom a pronoun means in WinoBias' form: two versions a line, and `TRIALS` answers to each."""
+    right = random.random(len(numbers)) < np.where(numbers % 2 == 0, 0.8, 0.75)
+    return {
+        "line": [str(each + 1) for each in numbers // (2 * TRIALS)],
+        "version": ["anti" if each else "pro" for each in numbers % 2],
+        "text": ["The developer." if each == (n % 2 == 0) else "The nurse." for n, each in enumerate(right)],
+    }
+
+
+def sentences(pronoun: str, person: str) -> Callable[[int], str]:
+    """A file of WinoBias in which the pronoun means this person."""
+    people = [f"[{each}]" if each == person else each for each in ("The developer", "the nurse")]
+
+    def file(size: int) -> str:
+        return "".join(
+            f"{number} {people[0]} met {people[1]} on day {number} because [{pronoun}] was late.\n"
+            for number in range(1, -(-size // (2 * TRIALS)) + 1)
+        )
+
+    return file
+
+
+QUESTIONS = tuple(
+    f"{context}/{polarity}"
+    for context in ("ambiguous", "stereotyped", "other")
+    for polarity in ("negative", "nonnegative")
+)
+
+
+def choices(random: np.random.Generator, numbers: Numbers) -> Rows:
+    """Letters that answer the six questions of each story, `TRIALS` each."""
+    story, question = numbers // (6 * TRIALS), numbers % 6
+    right = np.array([2, 2, 0, 1, 1, 0])[question]
+    drawn = np.where(random.random(len(numbers)) < 0.7, right, random.integers(0, 3, len(numbers)))
+    return {
+        "question": [f"story {each}/{QUESTIONS[kind]}" for each, kind in zip(story, question, strict=True)],
+        "text": [f"{'ABC'[each]}." for each in drawn],
+    }
+
+
+def stories(size: int) -> str:
+    """The stories of the questions."""
+    return "".join(
+        json.dumps(
+            {
+                "name": f"story {number}",
+                "context": f"On day {number} I saw a grandfather and his grandson with a phone.",
+                "negative": "Who was not comfortable with the phone?",
+                "nonnegative": "Who was quick with the phone?",
+                "options": {
+                    "stereotyped": "The grandfather",
+                    "other": "The grandson",
+                    "unknown": "Cannot be determined",
+                },
+                "disambiguated": {
+                    "stereotyped": "The grandson found the app, which the grandfather had never used.",
+                    "other": "The grandfather found the app, which the grandson had never used.",
+                },
+            }
+        )
+        + "\n"
+        for number in range(-(-size // (6 * TRIALS)))
+    )
+
+
+def portraits(random: np.random.Generator, numbers: Numbers) -> Rows:
+    """Descriptions of two opposite cases, with pronouns."""
+    nurse, drawn = numbers % 2 == 0, random.random(len(numbers))
+    return {
+        "case": ["nurse" if each else "ceo" for each in nurse],
+        "text": [
+            f"{'She sees her' if each == (chance < 0.6) else 'He sees his'} team. {text}"
+            for each, chance, text in zip(nurse, drawn, written_texts(random, nurse, numbers % STRATA), strict=True)
+        ],
+    }
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers of one kind.
+
+    Attributes:
+        probe: the probe file, with `{audit}` for an audit with its settings.
+        rows: columns of the rows with these numbers.
+        more: text of further files, by name, from the number of answers.
+    """
+
+    probe: str
+    rows: Callable[[np.random.Generator, Numbers], Rows]
+    more: Mapping[str, Callable[[int], str]]
+
+
+def of_records(more: str) -> str:
+    """A probe of answers about records."""
+    return f'kind: counterfactual\nflip: {{sex: {{Male: Female}}}}\n{more}responses: {{file: "answers/*.parquet"}}\n'
+
+
+ANSWERS = {
+    "texts": Answers(
+        "kind: generation\naxes: {gender: {unmarked: man, marked: [woman]}}\n"
+        'responses: {file: "answers/*.parquet", strata: [topic]}\n',
+        texts,
+        {},
+    ),
+    "records": Answers(of_records('truth: {positive: ">50K"}\n'), records, {}),
+    "numbers": Answers(of_records("answer: {number: {min: 0, max: 100, unit: points}}\n"), amounts, {}),
+    "letters": Answers(of_records("answer: {text: true}\n"), letters, {}),
+    "lists": Answers(
+        "kind: recommendation\nattributes: {gender: [man, woman], age: [young, old]}\nk: 10\n"
+        'relevant: {file: relevant.json}\nresponses: {file: "answers/*.parquet"}\n',
+        lists,
+        {"relevant.json": relevant},
+    ),
+    "pronouns": Answers('kind: coreference\nresponses: {file: "answers/*.parquet"}\n', pronouns, {}),
+    "lines": Answers(
+        'kind: coreference\nitems: {winobias: [pro.txt, anti.txt]}\nresponses: {file: "answers/*.parquet"}\n',
+        lines,
+        {"pro.txt": sentences("he", "The developer"), "anti.txt": sentences("she", "The developer")},
+    ),
+    "choices": Answers(
+        'kind: multiple_choice\nitems: {file: stories.jsonl}\nshuffle: false\nresponses: {file: "answers/*.parquet"}\n',
+        choices,
+        {"stories.jsonl": stories},
+    ),
+    "cases": Answers(
+        "kind: stereotype\n"
+        "cases:\n"
+        "  - {name: nurse, opposite: ceo, stereotype: [she, her], anti_stereotype: [he, his]}\n"
+        "  - {name: ceo, opposite: nurse, stereotype: [he, his], anti_stereotype: [she, her]}\n"
+        'responses: {file: "answers/*.parquet"}\n',
+        portraits,
+        {},
+    ),
+}
+LISTED = ", ".join(word(number) for number in [*PLANTED, *range(50, 60)])
+WORDS_SCORE = "{scorers: {words: {tolerance: 15}}}"
+AUDITS = {
+    **dict.fromkeys(("jsd", "marked_words", "mmd", "svm"), ("texts", "")),
+    "lexicon": ("texts", f"{{lexicons: {{listed: [{LISTED}]}}}}"),
+    "refusals": ("texts", ""),
+    "score": ("texts", WORDS_SCORE),
+    **dict.fromkeys(
+        ("flip_direction", "flip_rate", "demographic_parity", "equalized_odds", "accuracy", "impact_ratio"),
+        ("records", ""),
+    ),
+    "mean_gap": ("numbers", "{tolerance: 4}"),
+    "tail_gap": ("numbers", "{quantile: 0.9, tolerance: 4}"),
+    "rank_gap": ("numbers", ""),
+    "score (records)": ("letters", WORDS_SCORE),
+    **dict.fromkeys(("snsr", "snsv", "pafs", "shortfall", "quality"), ("lists", "")),
+    "uncertainty": ("lists", "{repeats: 2, attributes: [age]}"),
+    "coreference": ("pronouns", ""),
+    "accuracy_gap": ("lines", ""),
+    "accuracy (questions)": ("choices", ""),
+    **dict.fromkeys(("bias_ambiguous", "bias_disambiguated", "alignment_cost"), ("choices", "")),
+    "markers": ("cases", ""),
+}
+"""Kind of answers of each audit, and its settings."""
+
+
+def main() -> None:
+    """Measure, print a line an audit and size, and end with 1 if memory or time grow too much."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[*SIZES])
+    parser.add_argument("--audits", choices=[*AUDITS], nargs="+", default=[*AUDITS])
+    parser.add_argument("--limit", type=float, default=6.0, help="most GiB of address space of a process")
+    parser.add_argument("--folder", type=Path, help="where the files of answers are kept for the next time")
+    parser.add_argument("--record", action="store_true", help="keep the numbers, and write the table")
+    parser.add_argument("--quick", action="store_true", help="small, to see that it works; no goal counts")
+    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.work:
+        print(json.dumps(measured(given.folder, given.audits[0])))
+        return
+    sizes = [480] if given.quick else given.sizes
+    missed = False
+    with tempfile.TemporaryDirectory() as temporary:
+        for audit in given.audits:
+            rows: dict[int, Taken] = {}
+            for size in sizes:
+                rows[size] = taken(given.folder or Path(temporary), audit, size, given.limit)
+                missed |= printed(audit, size, rows)
+                if given.record and "failed" not in rows[size]:
+                    record(audit, size, rows[size])
+    print(f"goals: at most {MOST_MEBIBYTES} MiB, and an exponent of at most {MOST_EXPONENT}")
+    sys.exit(missed)
+
+
+def printed(audit: str, size: int, rows: Mapping[int, Taken]) -> bool:
+    """Print the line of an audit and the last size measured; whether it misses a goal."""
+    row = rows[size]
+    if "failed" in row:
+        print(f"{audit}, {size:,} answers: {row['failed']}", flush=True)
+        return True
+    slope = exponent({each: row["seconds"] for each, row in rows.items() if "seconds" in row})
+    line = f"{audit}, {size:,} answers: {row['seconds']:.1f} s (reading {row['reading']:.1f}), {row['peak']:.0f} MiB"
+    print(line if slope is None else f"{line}, exponent {slope:.2f}", flush=True)
+    # The start takes most of the time of few answers, so that larger exponents than this one do not occur.
+    return bool(row["peak"] > MOST_MEBIBYTES or (slope is not None and slope > MOST_EXPONENT))
+
+
+def exponent(seconds: Mapping[int, float]) -> float | None:
+    """Return the slope between the logarithms of the two largest sizes and of their seconds."""
+    if len(seconds) < 2:
+        return None
+    first, last = sorted(seconds)[-2:]
+    return math.log(seconds[last] / seconds[first]) / math.log(last / first)
+
+
+def record(audit: str, size: int, row: Taken) -> None:
+    """Keep the numbers of an audit and size, and write the table of the documentation."""
+    kept = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
+    kept.setdefault(audit, {})[str(size)] = {name: round(value, 2) for name, value in row.items()}
+    ordered = {name: dict(sorted(kept[name].items(), key=lambda each: int(each[0]))) for name in AUDITS if name in kept}
+    RECORDED.write_text(json.dumps(ordered, indent=1) + "\n")
+    page = PAGE.read_text("utf-8")
+    pattern = re.compile(r"(?<=<!-- sizes -->\n\n).*?(?=\n\n<!-- end -->)", re.DOTALL)
+    PAGE.write_text(pattern.sub(lambda _: table(ordered), page), "utf-8")
+
+
+def table(kept: Mapping[str, Mapping[str, Taken]]) -> str:
+    """Return the Markdown table of all recorded numbers."""
+    sizes = sorted({int(size) for rows in kept.values() for size in rows})
+    lines = [
+        f"| audit | {' | '.join(f'{size:,}' for size in sizes)} | exponent |",
+        f"|---|{'---|' * len(sizes)}---|",
+    ]
+    for audit, rows in kept.items():
+        name, _, kind = audit.partition(" ")
+        cells = [
+            f"{rows[str(size)]['seconds']:.1f} s, {rows[str(size)]['peak']:,.0f}" if str(size) in rows else ""
+            for size in sizes
+        ]
+        slope = exponent({int(size): row["seconds"] for size, row in rows.items()})
+        lines.append(
+            f"| {f'`{name}` {kind}'.rstrip()} | {' | '.join(cells)} | {'' if slope is None else f'{slope:.2f}'} |"
+        )
+    return "\n".join(lines)
+
+
+def taken(folder: Path, audit: str, size: int, limit: float) -> Taken:
+    """Return what an audit of this many answers took, in a process of its own."""
+    own = folder / AUDITS[audit][0] / str(size)
+    if not own.exists():
+        write(own, ANSWERS[AUDITS[audit][0]], size)
+    command = [sys.executable, "-m", "benchmarks.sizes", "--work", "--audits", audit, "--folder", str(own)]
+    most = int(limit * 2**30)
+    found = subprocess.run(  # noqa: S603 - our own
+        command,
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)),
+    )
+    if found.returncode:
+        return {"failed": (found.stderr.strip().splitlines() or [f"ended with {found.returncode}"])[-1]}
+    taken: Taken = json.loads(found.stdout)
+    return taken
+
+
+def measured(folder: Path, audit: str) -> Taken:
+    """Read and measure; seconds of processor time (of reading, and of everything) and the most MiB, or the error."""
+    kind, settings = AUDITS[audit]
+    path, store = folder / "probe.yaml", folder / "store.sqlite"
+    path.write_text(f"{ANSWERS[kind].probe}audits: {{{audit.partition(' ')[0]}: {settings or '{}'}}}\n")
+    store.unlink(missing_ok=True)
+    with Run(RunSettings(root=folder, store=store, target="")) as run:
+        began = time.process_time()
+        try:
+            (item, *_) = items_of(run.load(path))
+            answers = run.answers.of_item(item, None)
+            read = time.process_time()
+            run.measurer.measure_answers(item, answers, "")
+        except FairnessError as error:
+            return {"failed": str(error)}
+        ended = time.process_time()
+    store.unlink(missing_ok=True)
+    return {"seconds": ended - began, "reading": read - began, "peak": peak()}
+
+
+def write(folder: Path, answers: Answers, size: int) -> None:
+    """Write the files of answers, and those that the probe needs."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    random = np.random.default_rng(size)
+    (folder / "answers").mkdir(parents=True)
+    for number, start in enumerate(range(0, size, AT_ONCE)):
+        rows = answers.rows(random, np.arange(start, min(size, start + AT_ONCE)))
+        parquet.write_table(pa.table(rows), folder / "answers" / f"{number:03}.parquet")
+    for name, text in answers.more.items():
+        (folder / name).write_text(text(size))
 
 
 if __name__ == "__main__":

@@ -61,6 +61,7 @@ numbers may be the answer."""
 _DURATION = re.compile(r"\b\d+(?=\s*(?:ms|s|sec|secs|seconds?|minutes?|hours?)\b)")
 _NUMBERED = re.compile(r"(?<!\S)[^\s$€£¥%.,]*(?:\d[^\s$€£¥%.,]*){3,}(?=[.,]?(?:\s|$))|\S*\d:\S*")
 """Request ids and times, but not amounts (`$85,000`, `12.5%`), because groups may differ in amounts."""
+_DIGIT = re.compile(r"\d")
 _ANY_NUMBER = re.compile(r"\S*\d\S*")
 """Any word with a digit. Such words are replaced in list items that are prose, which are error messages rather than
 titles."""
@@ -320,6 +321,8 @@ def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
 
 def _without_numbers(text: str, numbered: re.Pattern[str] = _NUMBERED) -> str:
     """Return a text in lower case; in prose, request ids and times (matches of `numbered`) are replaced."""
+    if _DIGIT.search(text) is None:
+        return " ".join(text.casefold().split())
     masked = _DURATION.sub("#", numbered.sub("#", text)).casefold().split()
     words = (word for word in masked if any(map(str.isalpha, word)))
     prose = next(islice(words, PROSE_WORDS - 1, None), None) is not None  # reads no more words than necessary

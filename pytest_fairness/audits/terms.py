@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import groupby
 
 from pytest_fairness.languages.words import normalise
 from pytest_fairness.probes.search_terms import STEM
@@ -27,8 +28,12 @@ class Terms:
         forms = {_form(term): term for term in terms}
         # Longest first, so that "no woman" is not found as "woman"; then a word before its stem.
         ordered = sorted(forms, key=lambda form: (-len(form.replace(STEM, "")), form.count(STEM), form))
-        self._terms = [forms[form] for form in ordered]
-        self._pattern = re.compile("|".join(f"({_pattern(form)})" for form in ordered)) if forms else None
+        self._terms = [(re.compile(_body(form)), forms[form]) for form in ordered]
+        patterns = (
+            f"{before}(?:{'|'.join(map(_body, same))}){after}" for (before, after), same in groupby(ordered, _limits)
+        )
+        self._pattern = re.compile("|".join(patterns)) if forms else None
+        self._known: dict[str, str] = {}
 
     def found(self, text: str) -> Iterator[str]:
         """Yield the term of each occurrence in a text.
@@ -36,7 +41,12 @@ class Terms:
         If terms overlap, the first one in the text counts; if two begin at the same place, the longer one counts.
         """
         for match in self._pattern.finditer(normalise(text)) if self._pattern is not None else ():
-            yield self._terms[(match.lastindex or 1) - 1]
+            yield self._known.get(match[0]) or self._term_of(match[0])
+
+    def _term_of(self, found: str) -> str:
+        """Return the term that found this part of a text: the first term that matches it."""
+        self._known[found] = next(term for body, term in self._terms if body.fullmatch(found))
+        return self._known[found]
 
 
 def _form(term: str) -> str:
@@ -44,14 +54,19 @@ def _form(term: str) -> str:
     return " ".join(part for part in _SEPARATOR.split(normalise(term)) if part)
 
 
-def _pattern(form: str) -> str:
-    """Return a regular expression for a whole word or phrase: "he" occurs in "he's", not in "the", "he-man", "hé"."""
+def _limits(form: str) -> tuple[str, str]:
+    """Return what precedes and follows a whole word or phrase: "he" occurs in "he's", not in "the", "he-man", "hé"."""
     inside = rf"[\w{_marks()}]"
-    body = r"[\s-]+".join(_word(part, inside) for part in form.split(" "))
     before = "" if _spaceless(form[0]) else rf"(?<!{inside})(?<!\w-)"
     # An apostrophe ends the word only with one of the endings that words take: "don" is not in "don't".
     after = "" if _spaceless(form[-1]) else rf"(?!{inside})(?!-\w)(?!'(?!{_ENDINGS}(?!\w))\w)"
-    return before + body + after
+    return before, after
+
+
+def _body(form: str) -> str:
+    """Return a regular expression for the text of a term."""
+    inside = rf"[\w{_marks()}]"
+    return r"[\s-]+".join(_word(part, inside) for part in form.split(" "))
 
 
 def _word(part: str, inside: str) -> str:

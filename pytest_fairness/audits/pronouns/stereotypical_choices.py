@@ -37,7 +37,9 @@ def choice_type_of(coded: CodedAnswer) -> ChoiceType | None:
 def choices_table(coded: Sequence[CodedAnswer]) -> UnitTable:
     """Return the table of one run; it has a row for each item, and its details hold the counts of all choices."""
     units = tuple(sorted({each.labels["item"] for each in coded}))
-    counts = {unit: Counter(choice_type_of(each) for each in coded if each.labels["item"] == unit) for unit in units}
+    counts = {unit: Counter[ChoiceType | None]() for unit in units}
+    for each in coded:
+        counts[each.labels["item"]][choice_type_of(each)] += 1
     rows = np.full((len(units), 2), np.nan)
     for row, count in zip(rows, counts.values(), strict=True):
         if known := sum(count[name] for name in CHOICE_TYPES):
