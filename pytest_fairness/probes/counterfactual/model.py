@@ -10,12 +10,13 @@ from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_vali
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.options import MAX_TRIALS
-from pytest_fairness.probes import checks, clauses, template
+from pytest_fairness.probes import checks, clauses, conversations, template
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
+from pytest_fairness.probes.conversations import ConversationProbe
 from pytest_fairness.probes.counterfactual import record_checks
 from pytest_fairness.probes.counterfactual.flips import Flip, WrittenFlip, check_flips, columns_of, flips_of
+from pytest_fairness.probes.counterfactual.record_checks import Located
 from pytest_fairness.probes.counterfactual.records import (
     Fields,
     OpenmlRecords,
@@ -28,13 +29,13 @@ from pytest_fairness.probes.counterfactual.settings import RecordAnswerSettings,
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, raise_diagnostics
 from pytest_fairness.probes.field_types import Line, Text, block_text
 from pytest_fairness.probes.interim_stages import max_trials
-from pytest_fairness.records import Answer, AnswerFormat, Judging, NumberFormat, Prompt
+from pytest_fairness.records import Answer, AnswerFormat, Judging, Message, NumberFormat, Prompt
 
 OWN, AGAIN, FLIPPED = "own", "again", "flipped"
 """Values of the label `form`: the unchanged record, a repetition of its prompt, and the record with a flip."""
 
 
-class CounterfactualProbe(Probe):
+class CounterfactualProbe(ConversationProbe):
     """Probe of decisions about records.
 
     For each record, there are requests about the unchanged record, repetitions of them, and requests about the record
@@ -42,7 +43,13 @@ class CounterfactualProbe(Probe):
     """
 
     model_config = ConfigDict(
-        json_schema_extra={"anyOf": [{"required": ["prompt", "records"]}, {"required": ["responses"]}]}
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["prompt", "records"]},
+                {"required": ["messages", "records"]},
+                {"required": ["responses"]},
+            ]
+        }
     )
 
     kind: Literal["counterfactual"] = Field(
@@ -118,9 +125,11 @@ class CounterfactualProbe(Probe):
         """The judge model's task; `None` without a judge. Its question has field names (`[age]`) in place of values."""
         if not self.answer.judge:
             return None
-        prompt = block_text(self.prompt)
-        blank = {name: f"[{name}]" for name in template.placeholders(prompt)}
-        return Judging(template.fill(prompt, blank), self.answer.choices, self.answer.votes)
+        last = len(self.turns) if isinstance(self.measure, str) else self.measure - 1
+        opening = [message.content for message in self.messages or ()] or [self._question]
+        asked = "\n".join(map(block_text, (*opening, *self.turns[:last])))
+        blank = {name: f"[{name}]" for name in template.placeholders(asked)}
+        return Judging(template.fill(asked, blank), self.answer.choices, self.answer.votes)
 
     @cached_property
     def flips(self) -> dict[str, Flip]:
@@ -153,30 +162,52 @@ class CounterfactualProbe(Probe):
         return self._rows or []
 
     def _record_diagnostics(self) -> Iterator[Diagnostic]:
-        rows = self._all_rows()
-        variants = [(("variants", name, "prompt"), wording.prompt) for name, wording in self.variants.items()]
-        written: list[tuple[Location, object]] = [(("prompt",), self.prompt), *variants]
-        prompts = [(location, block_text(text)) for location, text in written if isinstance(text, str)]
-        found = [*record_checks.diagnostics(rows, prompts=prompts, flips=self.flips, truth=self.truth)]
+        rows, written = self._all_rows(), self._conversations()
+        found = [*record_checks.diagnostics(rows, conversations=written, flips=self.flips, truth=self.truth)]
         yield from found
         if found:
             return
         records = sampled_records(self.written_records, rows) if self.written_records is not None else []
-        for location, text in prompts:
-            yield from self._flips_without_effect(location, text, records)
+        for texts in written:
+            yield from self._empty_messages(texts, records)
+            yield from self._flips_without_effect(texts, records)
 
-    def _flips_without_effect(self, location: Location, prompt: str, records: list[Record]) -> Iterator[Diagnostic]:
-        """Yield a diagnostic for the first record whose prompt a flip does not change."""
+    def _conversations(self) -> list[Located]:
+        """Return the templates of the probe's conversation and of those of its variants, each with its location."""
+        turns: Located = [(("turns", i), text) for i, text in enumerate(self.turns)]
+        messages: Located = [(("messages", i, "content"), each.content) for i, each in enumerate(self.messages or ())]
+        variants = [(("variants", name, "prompt"), wording.prompt) for name, wording in self.variants.items()]
+        prompts: list[tuple[Location, object]] = [(("prompt",), self.prompt), *variants]
+        found = [messages] if messages else [[(place, text)] for place, text in prompts if isinstance(text, str)]
+        return [[(place, block_text(text)) for place, text in (*first, *turns)] for first in found]
+
+    def _empty_messages(self, texts: Located, records: list[Record]) -> Iterator[Diagnostic]:
+        """Yield a diagnostic for the first record for which a message has no text."""
+        for location, text in texts:
+            for record in records:
+                if not _filled(text, record.fields).strip():
+                    missing = ", ".join(name for name in template.placeholders(text) if name not in record.fields)
+                    message = f"this text is empty for record {record.id}, which has no {missing}: write a clause"
+                    yield Diagnostic(location, f"{message} without these fields")
+                    return
+
+    def _flips_without_effect(self, texts: Located, records: list[Record]) -> Iterator[Diagnostic]:
+        """Yield a diagnostic for the first record whose conversation a flip does not change."""
+
+        def said(fields: Fields) -> list[str]:
+            return [_filled(text, fields) for _, text in texts]
+
         for record in records:
             for flip in self.flips.values():
                 value = flip.value_of(record.fields)
-                own = _filled(prompt, record.fields)
                 others = flip.others(value) if value is not None else ()
-                if any(own == _filled(prompt, flip.apply(record.fields, other)) for other in others):
-                    missing = [name for name in template.placeholders(prompt) if name not in record.fields]
+                own = said(record.fields)
+                if any(own == said(flip.apply(record.fields, other)) for other in others):
+                    names = [name for _, text in texts for name in template.placeholders(text)]
+                    missing = [name for name in names if name not in record.fields]
                     named = " or ".join(f"{{{part.attribute}}}" for part in flip.columns)
                     yield Diagnostic(
-                        location,
+                        texts[0][0],
                         f"flipping {flip.attribute!r} changes nothing in the prompt of record {record.id}: the record "
                         f"has no {', '.join(missing)}, so the clause with {named} is left out. Move {named} to a "
                         "separate clause",
@@ -187,13 +218,31 @@ class CounterfactualProbe(Probe):
         """Return the prompts record by record: the original prompt, its repetition, and the flipped prompts."""
         if self.responses is not None:
             return []
-        count = max_trials(self.trials, trials)
-        return [
-            self._question(record, labels, fields, trial)
-            for record in self.records
-            for labels, fields in self._forms(record)
-            for trial in range(count)
-        ]
+        found = []
+        for labels, fields in (form for record in self.records for form in self._forms(record)):
+            text, opening = _filled(self._question, fields), self._opening(labels)
+            count = max_trials(self.trials, trials)
+            found += [self._prompt(text, labels, trial, opening) for trial in range(count)]
+        return found
+
+    @property
+    def _question(self) -> str:
+        """The template of the first prompt about each record."""
+        return block_text(self.messages[-1].content if self.messages else self.prompt)
+
+    @cached_property
+    def _fields(self) -> dict[str, Fields]:
+        """The fields of the records by id."""
+        return {record.id: record.fields for record in self.records}
+
+    def _first_template(self, labels: Mapping[str, str]) -> str:
+        return self._question
+
+    def _filled(self, text: str, labels: Mapping[str, str]) -> str:
+        fields = self._fields[labels["record"]]
+        if labels["form"] == FLIPPED:
+            fields = self.flips[labels["attribute"]].apply(fields, labels["to"])
+        return _filled(block_text(text), fields)
 
     def _forms(self, record: Record) -> Iterator[tuple[dict[str, str], Fields]]:
         """Yield the labels and the record's fields for each prompt about a record."""
@@ -209,12 +258,11 @@ class CounterfactualProbe(Probe):
                 flipped = {**labels, "form": FLIPPED, "attribute": name, "to": other}
                 yield flipped, self.flips[name].apply(record.fields, other)
 
-    def _question(self, record: Record, labels: Mapping[str, str], fields: Fields, trial: int) -> Prompt:
+    def _prompt(self, text: str, labels: Mapping[str, str], trial: int, past: tuple[Message, ...]) -> Prompt:
         # The repeated prompt of a record has a trial number above all others, so that it is a separate request.
         request_trial = trial + MAX_TRIALS * (labels["form"] == AGAIN)
-        text = _filled(block_text(self.prompt), fields)
-        format_ = self.format_of(labels)
-        return Prompt(self._request(text, request_trial, format_), labels, trial, self.choices, self.number)
+        request = self._request(text, request_trial, self.format_of(labels), past)
+        return Prompt(request, labels, trial, self.choices, self.number)
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Return the parts of the probe that determine the item's prompts, and the flip of the item's attribute.
@@ -234,7 +282,8 @@ class CounterfactualProbe(Probe):
         if self.answer.judge:
             parts["judge"] = str(self.answer.votes)
         if self.responses is None:
-            parts |= {"prompt": block_text(self.prompt), "system": block_text(self.system)}
+            parts |= {"prompt": self._question, "system": block_text(self.system)}
+            parts |= self._conversation_fingerprint()
         else:
             parts["columns"] = canonical(self.responses.columns)
         if (name := labels.get("attribute")) in self.flips:
@@ -263,13 +312,12 @@ class CounterfactualProbe(Probe):
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
         """Yield diagnostics for keys, audits and columns that contradict each other."""
         yield from super().diagnostics(data, audits)
-        yield from checks.missing_keys(
-            data,
-            {
-                "prompt": "the question about each record, or `responses:` with recorded answers",
-                "records": "the records: a list of mappings, `{file: …}` or `{openml: …}`",
-            },
-        )
+        needed = {"records": "the records: a list of mappings, `{file: …}` or `{openml: …}`"}
+        if "messages" not in data:
+            needed["prompt"] = "the question about each record, `messages`, or `responses:` with recorded answers"
+        yield from checks.missing_keys(data, needed)
+        texts = _form_of(data) == "texts"
+        yield from conversations.diagnostics(data, sources=("prompt", "messages"), labels="flip", texts=texts)
         if "truth" in data and (form := _form_of(data)) != "choices":
             message = f"answers that are {form} are not compared with a truth: remove `truth`"
             yield Diagnostic(("truth",), message, at_key=True)

@@ -15,11 +15,14 @@ MAX_SUGGESTED = 20
 Values = Mapping[str, Collection[str]]
 """For each column of the records, its values."""
 
+Located = list[tuple[Location, str]]
+"""Templates of a conversation, each with its location in the probe file; a single prompt is one template."""
+
 
 def diagnostics(
     rows: Sequence[Mapping[str, str]],
     *,
-    prompts: Iterable[tuple[Location, str]],
+    conversations: Iterable[Located],
     flips: Mapping[str, Flip],
     truth: TruthSettings | None,
 ) -> Iterator[Diagnostic]:
@@ -27,7 +30,7 @@ def diagnostics(
 
     Args:
         rows: the fields of all records.
-        prompts: location and template of the probe's prompt and of its variants' prompts.
+        conversations: templates of the probe's conversation and of those of its variants.
         flips: the probe's flips by attribute.
         truth: the probe's `truth`.
     """
@@ -36,8 +39,10 @@ def diagnostics(
         for column, value in row.items():
             values.setdefault(column, set()).add(value)
     columns = {part.attribute for flip in flips.values() for part in flip.columns}
-    for location, text in prompts:
-        yield from _prompt(location, text, values, sorted(columns))
+    checked: set[Location] = set()
+    for texts in conversations:
+        yield from _texts(texts, checked, values, sorted(columns))
+        checked.update(location for location, _ in texts)
     for name, part in ((name, part) for name, flip in flips.items() for part in flip.columns):
         attribute = part.attribute
         place: Location = ("flip", name) if name == attribute else ("flip", name, attribute)
@@ -55,13 +60,19 @@ def diagnostics(
         yield from _unknown_values(("truth", "positive"), [truth.positive], truth.column, values)
 
 
-def _prompt(location: Location, text: str, values: Values, columns: Iterable[str]) -> Iterator[Diagnostic]:
-    yield from (each.below(*location) for each in template.diagnostics(text, values))
-    used = template.intended(text, values)
+def _texts(
+    texts: Located, checked: Collection[Location], values: Values, columns: Iterable[str]
+) -> Iterator[Diagnostic]:
+    """Yield diagnostics for the templates of a conversation that are not `checked` yet, and for unused columns."""
+    for location, text in texts:
+        if location not in checked:
+            yield from (each.below(*location) for each in template.diagnostics(text, values))
+    used = {name for _, text in texts for name in template.intended(text, values)}
     for name in columns:
         if name in values and name not in used:
-            message = f"this prompt does not use {{{name}}}, which is flipped: write {{{name}}} where its values belong"
-            yield Diagnostic(location, message)
+            which = "this prompt does not use" if len(texts) == 1 else "no message of this conversation uses"
+            message = f"{which} {{{name}}}, which is flipped: write {{{name}}} where its values belong"
+            yield Diagnostic(texts[0][0], message)
 
 
 def _dependent_column_diagnostics(flip: Flip, values: Values) -> Iterator[Diagnostic]:

@@ -8,16 +8,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from pytest_fairness.probes import checks, template
+from pytest_fairness.probes import checks, conversations, template
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
+from pytest_fairness.probes.conversations import ConversationProbe
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, raise_diagnostics
 from pytest_fairness.probes.field_types import Line, Text, block_text
 from pytest_fairness.probes.interim_stages import max_trials
 from pytest_fairness.probes.multiple_choice.question import Question
 from pytest_fairness.probes.multiple_choice.questions import Items, QuestionsFile
-from pytest_fairness.records import Prompt
+from pytest_fairness.records import Message, Prompt
 
 PROMPT = """\
 {context}
@@ -33,7 +33,7 @@ COLUMNS = ("question", "category", "example_id", "text", "trial")
 """Column names of an answer file."""
 
 
-class MultipleChoiceProbe(Probe):
+class MultipleChoiceProbe(ConversationProbe):
     """Probe of questions about two people; each question has three options in a random order."""
 
     kind: Literal["multiple_choice"] = Field(
@@ -99,11 +99,24 @@ class MultipleChoiceProbe(Probe):
         if self.responses is not None:
             return
         count = max_trials(self.trials, trials)
-        prompt = block_text(self.prompt)
         for question in self.questions.values():
-            labels, text = self.labels(question), template.fill(prompt, self._values(question))
+            labels = self.labels(question)
+            text, opening = self._filled(self._question_template, labels), self._opening(labels)
             for draw in range(count):
-                yield Prompt(self._request(text, draw), labels, draw)
+                yield self._prompt(text, labels, draw, opening)
+
+    @property
+    def _question_template(self) -> str:
+        return block_text(self.messages[-1].content if self.messages else self.prompt)
+
+    def _first_template(self, labels: Mapping[str, str]) -> str:
+        return self._question_template
+
+    def _filled(self, text: str, labels: Mapping[str, str]) -> str:
+        return template.fill(block_text(text), self._values(self.questions[labels["question"]]))
+
+    def _prompt(self, text: str, labels: Mapping[str, str], trial: int, past: tuple[Message, ...]) -> Prompt:
+        return Prompt(self._request(text, trial, history=past), labels, trial)
 
     def _values(self, question: Question) -> dict[str, str]:
         """Return the texts of a prompt's placeholders."""
@@ -119,27 +132,36 @@ class MultipleChoiceProbe(Probe):
         parts = {"letters": canonical(self.letters), "order of options": canonical(self.shuffle)}
         if self.responses is not None:
             return parts | {"columns": canonical(self.responses.columns)}
-        return parts | {"prompt": block_text(self.prompt), "system": block_text(self.system)}
+        parts |= {"prompt": self._question_template, "system": block_text(self.system)}
+        return parts | self._conversation_fingerprint()
 
     @classmethod
     def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
         """Yield diagnostics for prompts and columns that cannot be used."""
         yield from super().diagnostics(data, audits)
+        yield from conversations.diagnostics(data, sources=("prompt", "messages"), labels="", texts=False)
+        around = list(conversations.templates(data))
+        for location, text in around:
+            yield from (each.below(*location) for each in template.diagnostics(text, PLACEHOLDERS))
+        elsewhere = {name for _, text in around for name in template.intended(text, PLACEHOLDERS)}
+        if "messages" in data and (unused := PLACEHOLDERS.keys() - elsewhere):
+            names = " and ".join(f"{{{name}}}" for name in PLACEHOLDERS if name in unused)
+            yield Diagnostic(("messages",), f"no message of this conversation uses {names}", at_key=True)
         variants = [
             (("variants", name, "prompt"), each.get("prompt")) for name, each in checks.mappings(data.get("variants"))
         ]
         written: list[tuple[Location, object]] = [(("prompt",), data.get("prompt")), *variants]
-        for location, text in written:
-            if isinstance(text, str):
-                yield from (each.below(*location) for each in _prompt_diagnostics(text))
+        for location, prompt in written:
+            if isinstance(prompt, str):
+                yield from (each.below(*location) for each in _prompt_diagnostics(prompt, elsewhere))
         yield from checks.unknown_columns(data, COLUMNS)
         yield from checks.forbid_strata(data, "answers are compared only with answers to the same question")
 
 
-def _prompt_diagnostics(prompt: str) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each invalid or missing placeholder of a prompt."""
+def _prompt_diagnostics(prompt: str, elsewhere: set[str]) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each invalid placeholder, and for each that neither the prompt nor a turn uses."""
     yield from template.diagnostics(prompt, PLACEHOLDERS)
     used = template.intended(prompt, PLACEHOLDERS)
     for name, content in PLACEHOLDERS.items():
-        if name not in used:
+        if name not in used | elsewhere:
             yield Diagnostic((), f"this prompt does not use {{{name}}}: write it in place of {content}")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from pytest_fairness.asking.store.store import decode_request, encode_request, response_key
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes import GenerationProbe
+from pytest_fairness.kinds import schemas
+from pytest_fairness.probes import CounterfactualProbe, GenerationProbe, parse
 from pytest_fairness.records import Answer, Message, Prompt, Request, Sampling, Status
-from tests.support.probe_files import read
+from tests.support import choices
+from tests.support.probe_files import KINDS, read
 
 CHAT = """\
 kind: generation
@@ -135,8 +138,8 @@ def test_the_history_is_part_of_a_request() -> None:
         (CHAT + "variants: {v: {prompt: 'A {group}'}}\n", "a variant can change only `system`"),
         (TURNS + "measure: 4\n", "there is no turn 4"),
         (TURNS + "measure: first\n", "measure"),
-        (TURNS + "measure: all\nanswer: {format: json}\n", "only answers of the format text can be joined"),
-        (TURNS.replace("group", "turn"), "cannot be called 'turn'"),
+        (TURNS + "measure: all\nanswer: {format: json}\n", "only answers that are texts can be joined"),
+        (TURNS.replace("group", "turn"), "cannot have 'turn' under `axes`"),
         (TURNS.replace("Why for a {group}?", "Why for a {person}?"), "unknown placeholder"),
         (
             "kind: generation\nturns: [Why?]\naxes: {g: {unmarked: a, marked: [b]}}\naudits: {jsd: }\n",
@@ -147,4 +150,146 @@ def test_the_history_is_part_of_a_request() -> None:
 def test_mistakes_are_named(text: str, message: str) -> None:
     with pytest.raises(ProbeError) as error:
         read(text)
+    assert message in str(error.value)
+
+
+DECISIONS = """\
+kind: counterfactual
+messages:
+  - {role: user, content: "My name is {name}, and I am {age}."}
+  - {role: assistant, content: "Hello {name}."}
+  - {role: user, content: "I would like a refund."}
+turns: ["Do I get it, yes or no?"]
+records:
+  - {id: a, name: Ann, age: 30, title: Ms}
+  - {id: b, name: Bob, title: Mr}
+flip: {name: {Ann: Bob}, with: {title: {Ms: Mr}}}
+audits: {flip_rate: }
+"""
+
+
+def decided(text: str) -> CounterfactualProbe:
+    probe = parse(text.encode(), Path("/project/probes/small.yaml"), KINDS)
+    assert isinstance(probe, CounterfactualProbe)
+    return probe
+
+
+def test_a_decision_about_a_record_follows_a_conversation() -> None:
+    probe = decided(DECISIONS)
+    asked = {(prompt.labels["record"], prompt.labels["form"]): prompt for prompt in probe.prompts()}
+    flipped = asked["b", "flipped"]
+    assert [message.content for message in flipped.request.messages] == [
+        "My name is Ann.",
+        "Hello Ann.",
+        "I would like a refund.",
+    ]
+    # The repeated conversation is a conversation of its own in all turns.
+    answers = [answered(prompt, "Of course.") for prompt in probe.prompts()]
+    more = {(prompt.labels["record"], prompt.labels["form"]): prompt for prompt in probe.follow_ups(answers)}
+    assert more["b", "flipped"].request.messages[-2:] == (
+        Message("assistant", "Of course."),
+        Message("user", "Do I get it, yes or no?"),
+    )
+    assert more["a", "own"].request.messages == more["a", "again"].request.messages
+    assert more["a", "own"].request.trial != more["a", "again"].request.trial
+    assert more["a", "own"].choices == ("yes", "no")
+    last = [replace(answered(prompt, "Yes."), content="yes") for prompt in more.values()]
+    measured = probe.measured_answers([*answers, *last])
+    assert {answer.content for answer in measured} == {"yes"}
+    assert [(answer.labels, answer.trial) for answer in measured] == [(p.labels, p.trial) for p in probe.prompts()]
+    assert probe.follow_ups([*answers, *last]) == []
+
+
+def test_the_conversation_of_decisions_is_part_of_the_fingerprint() -> None:
+    prints = [
+        decided(text).fingerprint({"attribute": "name"})
+        for text in (
+            DECISIONS,
+            DECISIONS.replace("Hello", "Hi"),
+            DECISIONS.replace("Do I get", "Will I get"),
+            DECISIONS + "measure: 1\n",
+        )
+    ]
+    assert len({str(parts) for parts in prints}) == 4
+
+
+def test_a_judge_reads_the_conversation_without_the_person() -> None:
+    probe = decided(DECISIONS + "answer: {judge: true}\n")
+    assert probe.judging is not None
+    assert probe.judging.question.splitlines() == [
+        "My name is [name], and I am [age].",
+        "Hello [name].",
+        "I would like a refund.",
+        "Do I get it, yes or no?",
+    ]
+    first = decided(DECISIONS + "answer: {judge: true}\nmeasure: 1\n").judging
+    assert first is not None
+    assert first.question.endswith("refund.")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (DECISIONS + "prompt: Is {name} right?\n", "either `prompt` or `messages`"),
+        (DECISIONS.replace("{name}", "you"), "no message of this conversation uses {name}, which is flipped"),
+        (DECISIONS.replace("Do I", "Do {I}"), "unknown placeholder '{I}'"),
+        (DECISIONS.replace("Hello {name}.", "{age}"), "this text is empty for record b, which has no age"),
+        (DECISIONS + "measure: 3\n", "there is no turn 3"),
+        (DECISIONS + "measure: all\n", "only answers that are texts can be joined"),
+        (DECISIONS + "variants: {v: {prompt: 'Is {name} right?'}}\n", "a variant can change only `system`"),
+        (
+            DECISIONS.replace("name", "turn"),
+            "cannot have 'turn' under `flip`",
+        ),
+    ],
+)
+def test_mistakes_in_conversations_about_records_are_named(text: str, message: str) -> None:
+    with pytest.raises(ProbeError) as error:
+        read(text)
+    assert message in str(error.value)
+
+
+QUIZ = """
+messages:
+  - {role: user, content: "{context}"}
+  - {role: assistant, content: I see.}
+  - {role: user, content: "{question} {options}"}
+turns: [Are you sure? Answer with the letter only.]
+"""
+
+
+def test_a_question_with_options_follows_a_conversation() -> None:
+    probe = choices.probe(1, more=QUIZ)
+    prompts = list(probe.prompts())
+    assert prompts[0].request.history[1] == Message("assistant", "I see.")
+    assert prompts[0].request.history[0].content.startswith("A grandfather and a grandson met")
+    assert "A. " in prompts[0].request.prompt
+    answers = [answered(prompt, "A") for prompt in prompts]
+    (last,) = probe.follow_ups(answers[:1])
+    assert last.request.messages[-3:] == (
+        prompts[0].request.messages[-1],
+        Message("assistant", "A"),
+        Message("user", "Are you sure? Answer with the letter only."),
+    )
+    measured = probe.measured_answers([answers[0], answered(last, "B")])
+    assert [(answer.text, answer.labels) for answer in measured] == [("B", prompts[0].labels)]
+    plain = choices.probe(1, more=QUIZ.replace("Are you", "Really"))
+    assert plain.fingerprint({}) != probe.fingerprint({})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            choices.probe_text(1, more=QUIZ.replace("{context}", "Hello")),
+            "no message of this conversation uses {context}",
+        ),
+        (choices.probe_text(1, more=QUIZ.replace("I see.", '"{i}"')), "unknown placeholder '{i}'"),
+        (choices.probe_text(1, more=QUIZ + "measure: all"), "only answers that are texts can be joined"),
+        ("kind: stereotype\nturns: [Why?]\naudits: {}\n", "only probes of the kinds counterfactual, generation and"),
+    ],
+)
+def test_mistakes_in_conversations_about_questions_are_named(text: str, message: str) -> None:
+    with pytest.raises(ProbeError) as error:
+        parse(text.encode(), Path("/project/probes/small.yaml"), schemas())
     assert message in str(error.value)
