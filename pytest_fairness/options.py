@@ -282,7 +282,10 @@ class RunSettings:
         secret=True,
     )
     judge: str | None = _setting(
-        None, "Target of the judge model that reads the answers of probes with `answer: {judge: true}`", default="none"
+        None,
+        "Target of the judge model that reads the answers of probes with `answer: {judge: true}` or "
+        "`refusals: {by: judge}`",
+        default="none",
     )
     judge_base_url: str | None = _setting(
         None, "Endpoint of an openai: judge model", default="the target's endpoint", secret=True

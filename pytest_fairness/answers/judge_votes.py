@@ -1,4 +1,4 @@
-"""Requests to a judge model, which classifies a free-text answer, and the judge's votes."""
+"""Requests to a judge model, which classifies a free-text answer, and the votes of a judge model or a scorer."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from dataclasses import replace
 from pytest_fairness.answers import choices, reading
 from pytest_fairness.answers.refusals import is_refusal
 from pytest_fairness.languages.language import ENGLISH, Language
-from pytest_fairness.probes.counterfactual import judge_prompt
-from pytest_fairness.probes.counterfactual.judge_prompt import NONE
-from pytest_fairness.records import Answer, Judged, Judging, Request, Response, Status
+from pytest_fairness.probes import judge_prompt
+from pytest_fairness.probes.judge_prompt import NONE
+from pytest_fairness.records import REFUSAL_CLASSES, Answer, Judged, Judging, Request, Response, Status
+
+REFUSED = REFUSAL_CLASSES[0]
 
 
 def request(judging: Judging, text: str, vote: int) -> Request:
@@ -30,8 +32,13 @@ def vote(judging: Judging, response: Response | None) -> str | None:
 
 
 def needs_votes(answer: Answer) -> bool:
-    """Return whether an answer needs the judge model, because it has a text that can be classified."""
+    """Return whether an answer has a text that can be classified."""
     return answer.text is not None and bool(answer.text.strip())
+
+
+def needs_refusal_class(answer: Answer) -> bool:
+    """Return whether an answer has a text that may be a refusal; the target itself has not reported a refusal."""
+    return needs_votes(answer) and answer.status is not Status.REFUSED
 
 
 def with_majority_choice(answer: Answer, judged: Judged, language: Language) -> Answer:
@@ -46,9 +53,22 @@ def with_majority_choice(answer: Answer, judged: Judged, language: Language) -> 
     return replace(answer, status=Status.REFUSED if refused else Status.UNREADABLE, content=None, judged=judged)
 
 
-def requests(judging: Judging, answers: Sequence[Answer]) -> list[list[Request]]:
-    """Return, for each answer, the requests for the judge model's votes; none if the answer has no text."""
-    return [
-        [request(judging, answer.text or "", number) for number in range(judging.votes)] if needs_votes(answer) else []
-        for answer in answers
-    ]
+def with_refusal_class(answer: Answer, judged: Judged, error: str | None = None) -> Answer:
+    """Return the answer with the status that follows from its class; an answer without class is missing.
+
+    Args:
+        answer: the answer, read without patterns of refusals.
+        judged: the votes, each one of `REFUSAL_CLASSES` or `None`.
+        error: why there is no class, if it is known.
+    """
+    if judged.majority == REFUSED:
+        return replace(answer, status=Status.REFUSED, content=None, judged=judged)
+    if judged.majority is not None:
+        return replace(answer, judged=judged)
+    error = error or f"{judged.by} named no class, or different classes"
+    return replace(answer, status=Status.FAILED, content=None, judged=judged, error=error)
+
+
+def requests(judging: Judging, texts: Sequence[str]) -> list[list[Request]]:
+    """Return, for each text, the requests for the judge model's votes."""
+    return [[request(judging, text, number) for number in range(judging.votes)] for text in texts]

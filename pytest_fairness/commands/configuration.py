@@ -66,12 +66,26 @@ def configured_scorers() -> dict[str, str]:
     # Imported here, because few commands score answers.
     from pytest_fairness.scorers.registry import known
 
+    return known(dict(declared_scorers()))
+
+
+def declared_scorers() -> tuple[tuple[str, str], ...]:
+    """Return the scorers in the ini file, each with its definition.
+
+    Raises:
+        FairnessError: the ini setting is invalid, or names a scorer twice.
+    """
     _, settings = _configuration()
     written = settings.get("fairness_scorers", ())
     try:
-        return known(dict(SCORERS.parse(written.splitlines() if isinstance(written, str) else written)))
+        return tuple(SCORERS.parse(written.splitlines() if isinstance(written, str) else written))
     except ValueError as error:
         raise FairnessError(f"fairness_scorers {error}") from error
+
+
+def configured_text(name: str) -> str | None:
+    """Return an ini setting as text; `None` if it is absent or empty."""
+    return str(_configuration()[1].get(name, "")).strip() or None
 
 
 def project_root() -> Path:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_fairness.commands.configuration import configured_store
+from pytest_fairness.commands.configuration import configured_store, configured_text, declared_scorers
 from pytest_fairness.option_types import STORE, StoreAddress, in_folder
 from pytest_fairness.options import DEFAULT_TARGET, RunSettings
 
@@ -62,6 +62,9 @@ def replay_settings(arguments: argparse.Namespace) -> RunSettings:
         target=arguments.target or DEFAULT_TARGET,
         base_url=arguments.base_url,
         target_version=arguments.target_version,
+        judge=configured_text("fairness_judge"),
+        judge_base_url=configured_text("fairness_judge_base_url"),
+        scorers=declared_scorers(),
         replay=True,
     )
 

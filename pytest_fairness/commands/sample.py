@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> None:
             raise FairnessError(
                 f"Answers of several targets are recorded. Choose one with --target: {'; '.join(targets)}"
             )
-        sample = balanced(probe, [(prompt, response) for _, prompt, response in found])
+        sample = balanced(run, probe, [(prompt, response) for _, prompt, response in found])
     write([json.dumps(line) + "\n" for line in sample.lines], arguments.output)
     print(
         f"wrote {len(sample.lines)} of {sample.answers} answers; left out: {sample.unusable} refused or unreadable "

@@ -40,6 +40,7 @@ from pytest_fairness.probes.field_types import (
 from pytest_fairness.probes.file_names import name_problem
 from pytest_fairness.probes.interim_stages import GrowingTrials, Stage, Trials, growing
 from pytest_fairness.probes.language_settings import Languages, to_language
+from pytest_fairness.probes.refusal_settings import RefusalSettings
 from pytest_fairness.records import Answer, AnswerFormat, Json, Judging, Message, NumberFormat, Prompt, Request
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet")
@@ -269,6 +270,18 @@ class Probe(ProbeModel):
     def judging(self) -> Judging | None:
         """The instructions for the judge model that classifies the answers; `None` without a judge model."""
         return None
+
+    @property
+    def refusals(self) -> RefusalSettings:
+        """The settings of the recognition of refusals."""
+        return RefusalSettings()
+
+    @property
+    def judge_votes(self) -> int:
+        """The number of votes of the judge model on each answer; 0 without a judge model."""
+        if self.judging is not None:
+            return self.judging.votes
+        return self.refusals.votes if self.refusals.by == "judge" else 0
 
     def stages(self) -> list[Stage]:
         """Return one stage for each interim analysis; a single stage if the number of trials does not grow."""

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.diagnostics import quoted, similar_file
+from pytest_fairness.probes.diagnostics import Diagnostic, quoted, raise_diagnostics, similar_file, suggestion
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
@@ -71,6 +71,20 @@ def display_path(path: Path, root: Path | None) -> str:
 def probe_source(info: ValidationInfo) -> ProbeSource:
     """Return the file that is being loaded."""
     return info.context if isinstance(info.context, ProbeSource) else ProbeSource()
+
+
+def _known_scorer(name: str, info: ValidationInfo) -> str:
+    """Return the name of a scorer; raise an error for a name that the run does not know."""
+    scorers = probe_source(info).scorers
+    if scorers is not None and name not in scorers:
+        cure = suggestion(name, scorers)
+        message = f"there is no scorer {quoted(name)}{cure}; scorers are named in `fairness_scorers` in the ini file"
+        raise_diagnostics([Diagnostic((), message)])
+    return name
+
+
+ScorerName = Annotated[Line, AfterValidator(_known_scorer)]
+"""Name of a scorer that the run knows."""
 
 
 def _inside_folder(path: Path, info: ValidationInfo) -> Path:

@@ -5,7 +5,15 @@ This package does not use pytest, the network or files.
 
 from __future__ import annotations
 
-from pytest_fairness.records.answers import Answer, Answers, Judged, Judging, RowsWithoutGroup, Status
+from pytest_fairness.records.answers import (
+    REFUSAL_CLASSES,
+    Answer,
+    Answers,
+    Judged,
+    Judging,
+    RowsWithoutGroup,
+    Status,
+)
 from pytest_fairness.records.effects import Effect, Size
 from pytest_fairness.records.measurements import Comparison, Concern, Interval, Measurement, Reversal
 from pytest_fairness.records.plain_json import MAX_LINE, Json, without_nonfinite
@@ -23,6 +31,7 @@ from pytest_fairness.records.results import ItemResult, Verdict, VerdictName, ou
 
 __all__ = [
     "MAX_LINE",
+    "REFUSAL_CLASSES",
     "TOO_LONG",
     "Answer",
     "AnswerFormat",

@@ -19,14 +19,18 @@ class Status(StrEnum):
     FAILED = "failed"
 
 
+REFUSAL_CLASSES = ("refused", "partly", "answered")
+"""Classes of answers when a model recognises refusals."""
+
+
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """Instructions for a judge model, which classifies free-text answers by the choice that they state.
+    """Instructions for a judge model, which classifies free-text answers by the choice that they state, or as refusals.
 
     Attributes:
         question: the prompt's question without the description of the person, so that the judge model does not learn
-            the group.
-        choices: the choices that an answer may state.
+            the group. Empty if the judge model recognises refusals, for which it reads the answer alone.
+        choices: the choices that an answer may state; for refusals, `REFUSAL_CLASSES`.
         votes: number of votes on each answer; an odd number.
     """
 
@@ -37,7 +41,7 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Classification of an answer: name of the judge model (`by`), and choice of each vote (`None` for no choice)."""
+    """Classification of an answer: name of the model (`by`), and choice or class of each vote (`None` for none)."""
 
     by: str
     votes: tuple[str | None, ...]
@@ -69,7 +73,8 @@ class Answer:
         content: data parsed from the text. It is a string for the formats `text` and `json` (keys and values joined), a
             list of strings for `list` and `titles`, the known log-probabilities for `likelihood`, one of the prompt's
             choices, or a number (`float`). `None` unless `status` is `OK`.
-        judged: votes of the judge model; `content` is then the majority of the votes. `None` without a judge model.
+        judged: votes of the judge model; `content`, or whether the answer is a refusal, is then the majority of the
+            votes. A scorer that recognises refusals has one vote. `None` without such a model.
         truncated: whether the target cut the text off at `max_tokens` (finish reason `length`).
         error: error message of a failed request; else `None`.
         served: name of the model that answered; see `Response.served`.

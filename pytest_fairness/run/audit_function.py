@@ -143,7 +143,7 @@ def audit(
         http_answer: JSONPath of the answer in the response of an http target.
         http_headers: headers that are sent to an http target, each as `Name: value`.
         api_headers: headers that are sent to the API of an `openai:` or `anthropic:` target and of similar services.
-        judge: target of the judge model, for probes with `answer: {judge: true}`.
+        judge: target of the judge model, for probes with `answer: {judge: true}` or `refusals: {by: judge}`.
         judge_base_url: endpoint of an `openai:` judge.
         embeddings_base_url: endpoint of `openai:` embeddings.
         scorers: scorers for the audit `score`, each as `NAME=SCORER`: `politeness=python:checks.tone:politeness`.

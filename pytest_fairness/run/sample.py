@@ -18,6 +18,7 @@ from pytest_fairness.kinds import KINDS, kind_of
 from pytest_fairness.probes import Probe
 from pytest_fairness.probes.exchange import Position
 from pytest_fairness.records import Answer, Json, Message, Prompt, Request, Response
+from pytest_fairness.run.run import Run
 from pytest_fairness.stats.resampling import randomness
 
 
@@ -40,10 +41,11 @@ class Sample:
     wrong: int
 
 
-def balanced(probe: Probe, found: Sequence[tuple[Prompt, Response]]) -> Sample:
+def balanced(run: Run, probe: Probe, found: Sequence[tuple[Prompt, Response]]) -> Sample:
     """Return a sample in which each group's prompts get equally many answers, as evenly as possible from all groups.
 
     Args:
+        run: run whose settings name the model that recognises refusals, if the probe uses one.
         probe: probe of a kind whose answers can be exchanged.
         found: prompts of the probe with their recorded responses, of one target.
 
@@ -64,14 +66,16 @@ def balanced(probe: Probe, found: Sequence[tuple[Prompt, Response]]) -> Sample:
     requests: dict[Position, Request] = {}
     excluded = {"unusable": 0, "named": 0, "wrong": 0}
     seen = 0
-    for prompt, response in found:
+    answers = run.answers.classified(
+        probe, [reading.answer(prompt, response, probe.language) for prompt, response in found]
+    )
+    for (prompt, response), answer in zip(found, answers, strict=True):
         position = exchange.position(probe, prompt.labels)
         if position is None:
             continue
         seen += 1
         requests.setdefault(position, prompt.request)
         texts = sets[position[0]][position[1]]
-        answer = reading.answer(prompt, response, probe.language)
         if not answer.usable:
             excluded["unusable"] += 1
         elif names is not None and _names_a_group(answer, names):

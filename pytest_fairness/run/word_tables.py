@@ -78,7 +78,7 @@ def _answers(run: Run, probe: Probe, target: str | None, trials: int | None) -> 
             them.
     """
     if probe.responses is not None:
-        return kinds.rows(probe)
+        return run.answers.classified(probe, kinds.rows(probe))
     found = recorded(run, probe, target)
     targets = sorted({asked for asked, _, _ in found})
     if len(targets) > 1:
@@ -90,4 +90,4 @@ def _answers(run: Run, probe: Probe, target: str | None, trials: int | None) -> 
     answers = [
         reading.answer(prompt, response, probe.language) for _, prompt, response in found if prompt.trial < draws
     ]
-    return probe.measured_answers(answers)
+    return run.answers.classified(probe, probe.measured_answers(answers))

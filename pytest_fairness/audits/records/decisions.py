@@ -14,11 +14,10 @@ from pytest_fairness.audits.base import AuditItem, Example
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.intersections import Intersection
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
-from pytest_fairness.errors import BaselineStale
+from pytest_fairness.probes import judge_prompt
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.counterfactual import judge_prompt
 from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, CounterfactualProbe
-from pytest_fairness.records import Answer, Answers, Comparison, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, ItemResult, Json, Measurement
 
 Floats = NDArray[np.float64]
 Trials = dict[int, Answer]
@@ -104,19 +103,6 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         """Return the attributes that the item flips at once; see `UnitAudit.intersection`."""
         flip = probe.flips[item.labels["attribute"]]
         return Intersection(tuple(part.attribute for part in flip.parts), flip.cells) if flip.parts else None
-
-    def compare(
-        self, probe: CounterfactualProbe, item: AuditItem[SettingsT], current: Answers, baseline: Answers
-    ) -> Comparison:
-        """Return the change, after checking that the runs have the same judge model; see `UnitAudit.compare`.
-
-        Raises:
-            BaselineStale: the baseline's answers were read by another judge model.
-        """
-        judges = [{answer.judged.by for answer in run if answer.judged} for run in (current, baseline)]
-        if judges[0] != judges[1]:
-            raise BaselineStale(["judge model"])
-        return super().compare(probe, item, current, baseline)
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
         """Return, for each of two values, how many records get a positive answer more often with this value."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
-from pytest_fairness.probes.diagnostics import Diagnostic, quoted, raise_diagnostics, suggestion
-from pytest_fairness.probes.field_types import Line, probe_source
+from pytest_fairness.probes.diagnostics import Diagnostic, raise_diagnostics
+from pytest_fairness.probes.field_types import ScorerName
 
 Better = Literal["higher", "lower"]
 LABEL = "scorer"
@@ -28,27 +27,17 @@ class OneScorer(ProbeModel):
     )
 
 
-def _is_known(name: str, info: ValidationInfo) -> str:
-    """Return the name of a scorer; raise an error for a name that the run does not know."""
-    scorers = probe_source(info).scorers
-    if scorers is not None and name not in scorers:
-        cure = suggestion(name, scorers)
-        message = f"there is no scorer {quoted(name)}{cure}; scorers are named in `fairness_scorers` in the ini file"
-        raise_diagnostics([Diagnostic((), message)])
-    return name
-
-
 class ScoreSettings(AuditSettings):
     """Settings of `score`: one scorer or several scorers, and what their scores mean."""
 
     item_labels: ClassVar[tuple[str, ...]] = (LABEL,)
 
-    scorer: Line | None = Field(
+    scorer: ScorerName | None = Field(
         default=None,
         description="Name of the scorer: words, sentences, flesch, sentiment, number, a scorer that the ini file names "
         "in `fairness_scorers`, or a scorer of an installed package.",
     )
-    scorers: dict[Line, OneScorer] | None = Field(
+    scorers: dict[ScorerName, OneScorer] | None = Field(
         default=None, min_length=1, description="In place of `scorer`: several scorers, each with its own settings."
     )
     better: Better | None = Field(
@@ -67,20 +56,6 @@ class ScoreSettings(AuditSettings):
         description="Worst acceptable change from the baseline, in the unit of the score. Required, because the scales "
         "of scores differ.",
     )
-
-    @field_validator("scorer")
-    @classmethod
-    def _scorer_is_known(cls, scorer: str | None, info: ValidationInfo) -> str | None:
-        return None if scorer is None else _is_known(scorer, info)
-
-    @field_validator("scorers")
-    @classmethod
-    def _scorers_are_known(
-        cls, scorers: Mapping[str, OneScorer] | None, info: ValidationInfo
-    ) -> Mapping[str, OneScorer] | None:
-        for name in scorers or ():
-            _is_known(name, info)
-        return scorers
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:

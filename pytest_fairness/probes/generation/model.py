@@ -15,6 +15,7 @@ from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.conversations import ConversationProbe
 from pytest_fairness.probes.diagnostics import Diagnostic, file_errors, raise_diagnostics
 from pytest_fairness.probes.field_types import Identifier, Texts, block_text, texts
+from pytest_fairness.probes.free_text import FreeTextProbe
 from pytest_fairness.probes.generation import validation
 from pytest_fairness.probes.generation.anonymize import Anonymize, Removed, removal_fingerprint, terms_of
 from pytest_fairness.probes.generation.axes import Axis, Intersection
@@ -32,7 +33,7 @@ class AnswerSettings(ProbeModel):
     )
 
 
-class GenerationProbe(ConversationProbe):
+class GenerationProbe(ConversationProbe, FreeTextProbe):
     """Probe of texts about groups; each prompt gets `trials` answers for every combination of the axes' values."""
 
     model_config = ConfigDict(

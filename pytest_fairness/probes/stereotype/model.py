@@ -10,17 +10,17 @@ from pydantic import Field, model_validator
 
 from pytest_fairness.probes import checks, template
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.diagnostics import Diagnostic, raise_diagnostics
 from pytest_fairness.probes.field_types import block_text
+from pytest_fairness.probes.free_text import FreeTextProbe
 from pytest_fairness.probes.interim_stages import Trials, max_trials
 from pytest_fairness.probes.stereotype import likelihood_prompts, validation
 from pytest_fairness.probes.stereotype.cases import Case, Cases, CasesFile, cases_of
 from pytest_fairness.records import AnswerFormat, Json, Prompt
 
 
-class StereotypeProbe(Probe):
+class StereotypeProbe(FreeTextProbe):
     """Probe of stereotypes; the `prompt` of a case gets `trials` answers for each of the case's groups."""
 
     prompts_key: ClassVar[str] = "cases"

@@ -17,6 +17,7 @@ from pytest_fairness.run.answering.embedding import embedded
 from pytest_fairness.run.answering.engines import Engines
 from pytest_fairness.run.answering.judging import judged
 from pytest_fairness.run.answering.open_targets import OpenTargets
+from pytest_fairness.run.answering.refusal_classes import classified_by_judge, classified_by_scorer
 from pytest_fairness.run.answering.scoring import scored
 from pytest_fairness.run.items.probe_items import KEPT_PROMPTS, RECENT, ProbeItem
 from pytest_fairness.targets.base import Target
@@ -52,7 +53,7 @@ class ItemAnswers:
         item.models.require()
         self._targets.embedder(item)
         if target is None:
-            return self._judged(item, list(item.select_own(self._read(item.probe)[1])))
+            return self.classified(item.probe, list(item.select_own(self._read(item.probe)[1])))
         if self._last is not None:
             other, asked, answers = self._last
             if asked is target and _have_same_prompts(item, other):
@@ -61,8 +62,25 @@ class ItemAnswers:
             del answers
             self._last = None
         answers = with_follow_ups(self._first_answers(item, target), item.probe, target, self._engines)
-        answers = self._judged(item, item.probe.measured_answers(answers))
+        answers = self.classified(item.probe, item.probe.measured_answers(answers))
         self._last = item, target, answers
+        return answers
+
+    def classified(self, probe: Probe, answers: list[Answer]) -> list[Answer]:
+        """Return the answers with the choices, or the refusals, that the probe's model finds; unchanged without model.
+
+        Raises:
+            ModelError: the scorer cannot be used.
+            FairnessError: no classification is available.
+        """
+        if probe.judge_votes:
+            self._targets.require_judge(probe)
+            judge = cast("Target", self._targets.judge)
+            if probe.judging is not None:
+                return judged(answers, probe.judging, probe.language, judge, self._engines)
+            return classified_by_judge(answers, probe, judge, self._engines)
+        if probe.refusals.by == "scorer":
+            return classified_by_scorer(answers, probe, self._engines.store)
         return answers
 
     def without_group(self, probe: Probe) -> RowsWithoutGroup | None:
@@ -122,14 +140,6 @@ class ItemAnswers:
             only_failed = "the only request got no answer"
             raise AnswersMissing(f"{all_failed if len(failures) > 1 else only_failed}: {failures[0]}")
         return answers
-
-    def _judged(self, item: ProbeItem, answers: list[Answer]) -> list[Answer]:
-        """Return the answers with the choices that the judge model found; unchanged if the probe uses no judge."""
-        judging = item.probe.judging
-        if judging is None:
-            return answers
-        self._targets.require_judge(item.probe)
-        return judged(answers, judging, item.probe.language, cast("Target", self._targets.judge), self._engines)
 
 
 def _have_same_prompts(item: ProbeItem, other: ProbeItem) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pytest_fairness.answers import judge_votes as reading
+from pytest_fairness.answers import judge_votes
 from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, TargetError
 from pytest_fairness.languages.language import Language
 from pytest_fairness.options import RunSettings
@@ -42,19 +42,28 @@ def judged(
     """Return the answers with the choices that the judge model's votes name; votes that are not recorded are requested.
 
     Raises:
+        FairnessError: no vote is available; see `votes_on`.
+    """
+    texts = [answer.text or "" for answer in answers if judge_votes.needs_votes(answer)]
+    found = iter(votes_on(texts, judging, judge, engines))
+    return [
+        judge_votes.with_majority_choice(answer, next(found), language) if judge_votes.needs_votes(answer) else answer
+        for answer in answers
+    ]
+
+
+def votes_on(texts: Sequence[str], judging: Judging, judge: Target, engines: Engines) -> list[Judged]:
+    """Return the votes of the judge model on each text; a request that failed is a vote for nothing.
+
+    Raises:
         FairnessError: no vote is available, because no response is recorded for a replay, the run gave up on the judge
             model, or every request failed.
     """
-    asked = reading.requests(judging, answers)
-    votes = engines.ask(judge, [request for requests in asked for request in requests])
-    errors = [vote for vote in votes if isinstance(vote, FairnessError)]
+    asked = judge_votes.requests(judging, texts)
+    responses = engines.ask(judge, [request for requests in asked for request in requests])
+    errors = [response for response in responses if isinstance(response, FairnessError)]
     for error in errors:
-        if not isinstance(error, RequestFailed) or len(errors) == len(votes):
+        if not isinstance(error, RequestFailed) or len(errors) == len(responses):
             raise AnswersMissing(f"the judge model {judge.name} (fairness_judge) did not answer: {error}") from error
-    named = iter([reading.vote(judging, None if isinstance(vote, FairnessError) else vote) for vote in votes])
-    return [
-        reading.with_majority_choice(answer, Judged(judge.name, tuple(next(named) for _ in requests)), language)
-        if requests
-        else answer
-        for answer, requests in zip(answers, asked, strict=True)
-    ]
+    named = iter([judge_votes.vote(judging, None if isinstance(each, FairnessError) else each) for each in responses])
+    return [Judged(judge.name, tuple(next(named) for _ in requests)) for requests in asked]

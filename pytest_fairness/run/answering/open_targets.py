@@ -67,10 +67,11 @@ class OpenTargets:
 
     def require_judge(self, probe: Probe) -> None:
         """Raise `ProbeError` if the probe needs a judge model, but the settings name no judge model."""
-        if probe.judging is not None and self._settings.judge is None:
+        if probe.judge_votes and self._settings.judge is None:
+            wanted = "`answer: {judge: true}`" if probe.judging else "`refusals: {by: judge}`"
             raise ProbeError(
                 f"{display_path(probe.source.path, probe.source.root)}: a judge model must read the answers "
-                "(`answer: {judge: true}`), but none is set. Set `fairness_judge` in the ini file, such as "
+                f"({wanted}), but none is set. Set `fairness_judge` in the ini file, such as "
                 "`fairness_judge = openai:MODEL`."
             )
 

@@ -35,7 +35,9 @@ def scored(item: ProbeItem, answers: Sequence[Answer], store: Store | None) -> S
     scorer, label = found
     texts = item.models.texts(answers)
     needed = scorer.labels if preparation.gives == "labels" else (label,)
-    scores = _scores(scorer, {text for text in texts if text is not None}, needed, store if scorer.cached else None)
+    scores = scores_by_text(
+        scorer, {text for text in texts if text is not None}, needed, store if scorer.cached else None
+    )
 
     def with_score(answer: Answer, text: str | None) -> Answer:
         if text is None:
@@ -53,7 +55,7 @@ def _numbers(kept: Json) -> dict[str, float]:
     return {str(label): float(number) for label, number in kept.items()}
 
 
-def _scores(
+def scores_by_text(
     scorer: Scorer, texts: Set[str], needed: Sequence[str], store: Store | None
 ) -> dict[str, dict[str, float] | str]:
     """Return the scores of each text by label, or a message for a text without one of the `needed` scores.

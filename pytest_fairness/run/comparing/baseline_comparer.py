@@ -19,7 +19,7 @@ from pytest_fairness.probes.field_types import display_path
 from pytest_fairness.recent import Recent
 from pytest_fairness.records import Answer, Comparison
 from pytest_fairness.run.comparing import stored_values
-from pytest_fairness.run.comparing.baseline_rows import answer_from
+from pytest_fairness.run.comparing.baseline_rows import answer_from, require_same_judge
 from pytest_fairness.run.items.probe_items import ProbeItem
 from pytest_fairness.run.measuring import noise
 from pytest_fairness.run.measuring.measurements import KEPT_ANSWERS, ItemMeasurement, digest
@@ -167,6 +167,7 @@ class BaselineComparer:
             return by_value()
 
         def comparison() -> Comparison:
+            require_same_judge(measured.answers, answers)
             runs = (self._measurer.answers.prepared(item, each) for each in (measured.answers, answers))
             found = item.audit.compare(item.probe, item, *runs)
             return _without_change(found) if digest(answers) == digest(measured.answers) else found

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from pytest_fairness.answers import judge_votes, reading
 from pytest_fairness.baselines.answer_sets import Row
+from pytest_fairness.errors import BaselineStale
 from pytest_fairness.probes import Probe
 from pytest_fairness.records import Answer, Judged, Prompt, Request, Response, Status
 
@@ -19,7 +21,17 @@ def answer_from(row: Row, probe: Probe) -> Answer:
     answer = reading.answer(prompt, response, probe.language)
     if row.judged is None:
         return answer
-    return judge_votes.with_majority_choice(answer, Judged.from_json(row.judged), probe.language)
+    judged = Judged.from_json(row.judged)
+    if probe.judging is None:
+        return judge_votes.with_refusal_class(answer, judged)
+    return judge_votes.with_majority_choice(answer, judged, probe.language)
+
+
+def require_same_judge(current: Iterable[Answer], baseline: Iterable[Answer]) -> None:
+    """Raise `BaselineStale` if the answers of two runs were classified by different models."""
+    first, second = ({answer.judged.by for answer in run if answer.judged} for run in (current, baseline))
+    if first != second:
+        raise BaselineStale(["judge model"])
 
 
 def row_from(answer: Answer, probe: Probe) -> Row:

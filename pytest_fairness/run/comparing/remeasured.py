@@ -11,7 +11,7 @@ from pytest_fairness.baselines.changes import ItemChange
 from pytest_fairness.baselines.fingerprints import stale_parts
 from pytest_fairness.baselines.revisions import Snapshot
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.run.comparing.baseline_rows import answer_from
+from pytest_fairness.run.comparing.baseline_rows import answer_from, require_same_judge
 from pytest_fairness.run.items.probe_items import ProbeItem, items_of
 
 MOST_CHANGES = 50
@@ -82,6 +82,7 @@ def _compared(change: ItemChange, item: ProbeItem, old: Snapshot, new: Snapshot)
     if not all(runs) or (sum(map(len, runs)) > MOST_ANSWERS and not _needs_answers(change)):
         return change
     try:
+        require_same_judge(*runs)
         comparison = item.audit.compare(item.probe, item, *runs)
     except FairnessError:
         return change

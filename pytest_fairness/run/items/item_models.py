@@ -8,23 +8,42 @@ from pathlib import Path
 
 from pytest_fairness.audits.base import Preparation
 from pytest_fairness.errors import ModelError
+from pytest_fairness.probes import Probe
 from pytest_fairness.probes.field_types import ProbeSource
 from pytest_fairness.records import Answers
 from pytest_fairness.scorers import registry as scorers
 from pytest_fairness.scorers.scoring import Scorer
 
 
+def refusal_scorer(probe: Probe) -> tuple[Scorer, str]:
+    """Return the scorer that recognises the refusals among a probe's answers, not loaded yet, and its label.
+
+    Raises:
+        ModelError: the scorer cannot be used.
+    """
+    return _declared(probe.refusals.scorer or "", probe.source)
+
+
+def _declared(name: str, source: ProbeSource) -> tuple[Scorer, str]:
+    """Return a scorer that the ini file or an installed package declares, and its label."""
+    definition = (source.scorers or {}).get(name)
+    if definition is None:
+        raise ModelError(f"there is no scorer {name!r}. Name it in fairness_scorers in the ini file.")
+    return scorers.open_scorer(definition, source.root or Path.cwd())
+
+
 @dataclass(frozen=True)
 class ItemModels:
-    """The scorer or the embedding model that an item's audit needs; an item has at most one of the two.
+    """The scorer or the embedding model that an item's audit needs, and the scorer that recognises refusals.
 
     Attributes:
-        preparation: the model and the texts that the model reads; `None` if the audit needs no model.
-        source: the probe file, to whose folder paths of models are relative.
+        preparation: the model and the texts that the model reads; `None` if the audit needs no model. An audit has at
+            most one model.
+        probe: the probe, to whose folder paths of models are relative.
     """
 
     preparation: Preparation | None
-    source: ProbeSource
+    probe: Probe
 
     @property
     def scorer(self) -> tuple[Scorer, str] | None:
@@ -37,11 +56,8 @@ class ItemModels:
         if found is None or found.gives == "embeddings":
             return None
         if found.gives == "labels":
-            return scorers.open_model(found.model, self.source.path.parent), found.label
-        definition = (self.source.scorers or {}).get(found.model)
-        if definition is None:
-            raise ModelError(f"there is no scorer {found.model!r}. Name it in fairness_scorers in the ini file.")
-        return scorers.open_scorer(definition, self.source.root or Path.cwd())
+            return scorers.open_model(found.model, self.probe.source.path.parent), found.label
+        return _declared(found.model, self.probe.source)
 
     @property
     def embedder(self) -> str | None:
@@ -55,17 +71,25 @@ class ItemModels:
 
     @property
     def fingerprint(self) -> dict[str, str]:
-        """Return the identity of the scorer by a readable name; empty without a scorer."""
+        """Return the identity of the scorers, and who recognises refusals, by readable names; empty without models."""
+        parts, settings = {}, self.probe.refusals
+        if settings.by == "scorer":
+            scorer, label = refusal_scorer(self.probe)
+            parts["refusals"] = f"{scorer.identity}:{label}, at least {settings.threshold:g}"
+        elif settings.by == "judge":
+            parts["refusals"] = f"judge model, votes: {settings.votes}"
         found, preparation = self.scorer, self.preparation
         if found is None or preparation is None:
-            return {}
+            return parts
         scorer, label = found
         if preparation.gives == "labels":
-            return {"model": scorer.identity}
-        return {f"scorer {preparation.model}": f"{scorer.identity}:{label}"}
+            return {**parts, "model": scorer.identity}
+        return {**parts, f"scorer {preparation.model}": f"{scorer.identity}:{label}"}
 
     def require(self) -> None:
-        """Raise `ModelError` if the model that scores answers, or a package that the model needs, is missing."""
+        """Raise `ModelError` if a model that scores answers, or a package that the model needs, is missing."""
+        if self.probe.refusals.by == "scorer":
+            scorers.require(*refusal_scorer(self.probe))
         if self.scorer is not None:
             scorers.require(*self.scorer)
 

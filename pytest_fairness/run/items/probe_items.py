@@ -179,7 +179,7 @@ class ProbeItem(AuditItem[Any]):
     @cached_property
     def models(self) -> ItemModels:
         """Return the models that read the item's answers before the measurement; see `Audit.preparation`."""
-        return ItemModels(self.audit.preparation(self.probe, self), self.probe.source)
+        return ItemModels(self.audit.preparation(self.probe, self), self.probe)
 
     def uses(self, labels: Mapping[str, str]) -> bool:
         """Return whether the item measures answers with these labels at its current stage."""

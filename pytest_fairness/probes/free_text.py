@@ -1,0 +1,33 @@
+"""Probes whose answers are free texts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+from pydantic import Field
+
+from pytest_fairness.languages.language import Language
+from pytest_fairness.probes.base import Probe
+from pytest_fairness.probes.refusal_settings import RefusalSettings
+
+
+class FreeTextProbe(Probe):
+    """Probe whose answers are free texts; a model can recognise the refusals among these texts."""
+
+    refusal_settings: RefusalSettings = Field(
+        default_factory=RefusalSettings,
+        alias="refusals",
+        description="Who recognises refusals: {by: judge} asks a judge model. Default: the patterns of `language`.",
+    )
+
+    @property
+    def refusals(self) -> RefusalSettings:
+        """The settings of the recognition of refusals; see `Probe.refusals`."""
+        return self.refusal_settings
+
+    @cached_property
+    def language(self) -> Language:
+        """The language of the answers; without patterns of refusals if a model recognises refusals."""
+        found = super().language
+        return found if self.refusals.by == "patterns" else replace(found, refusals=(), refusals_missing=())
