@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-import httpx2 as httpx
-
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.targets.one_line import identifier
@@ -18,6 +16,7 @@ from pytest_fairness.targets.web.api_client import (
     token_count,
 )
 from pytest_fairness.targets.web.endpoint import Endpoint
+from pytest_fairness.targets.web.http_library import httpx
 
 PATH = "/v1/messages"
 MAX_TOKENS = 4096

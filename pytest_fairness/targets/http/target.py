@@ -18,10 +18,10 @@ from pytest_fairness.targets.web.api_keys import is_distinct, secret_remover, se
 from pytest_fairness.targets.web.headers import Headers, References
 
 if TYPE_CHECKING:
-    import httpx2 as httpx
     from jsonpath import JSONPath
 
     from pytest_fairness.targets.web.http_errors import HttpErrors
+    from pytest_fairness.targets.web.http_library import httpx
 
 MAX_UNREADABLE = 8
 """If this many answers are unreadable and none is readable, the JSONPath of the answer counts as wrong."""
@@ -79,10 +79,9 @@ class HttpTarget:
     async def open(self) -> None:
         """Prepare the target to answer requests; see `Target.open`."""
         # Imported here, because the import takes time and is not needed if all answers are recorded.
-        import httpx2 as httpx
-
         from pytest_fairness.targets.web.http_client import BoundedClient
         from pytest_fairness.targets.web.http_errors import HttpErrors
+        from pytest_fairness.targets.web.http_library import httpx
 
         url, headers = self._filled()
         self._url = url
@@ -98,9 +97,8 @@ class HttpTarget:
 
     async def ask(self, request: Request) -> Response:
         """Send one request once and return its response; see `Target.ask`."""
-        import httpx2 as httpx
-
         from pytest_fairness.targets.web.http_client import is_too_long, parsed, too_long_response
+        from pytest_fairness.targets.web.http_library import httpx
 
         if self._client is None or self._errors is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")

@@ -6,8 +6,9 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-import httpx2 as httpx
+import openai
 
 from pytest_fairness.errors import FairnessError, RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Json, Request, Response
@@ -23,11 +24,14 @@ from pytest_fairness.targets.web.api_client import (
 )
 from pytest_fairness.targets.web.endpoint import Endpoint
 from pytest_fairness.targets.web.http_client import is_too_long, parsed
+from pytest_fairness.targets.web.http_library import httpx
 
 CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
 """Finish reasons of answers that were cut off by `max_tokens`; the first one is OpenAI's."""
 ACCOUNT_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 """Headers that say which account of OpenAI is charged, and the environment variables that set them."""
+NO_KEY = "none"
+"""Placeholder for the key of a client that has none; the placeholder is not sent."""
 NEW_LIMIT_NAME = "max_completion_tokens"
 """Name of `max_tokens` for newer models of OpenAI, which reject the old name. Other servers know only the old name."""
 
@@ -52,6 +56,20 @@ class Chat(ApiClient):
         self._asked_without_json: set[Request] = set()
         self._no_echo: str | None = None
         self._limit_name = "max_tokens"
+
+        address = urlsplit(endpoint.base_url)
+        if not endpoint.key:
+            self._http_client.event_hooks["request"].append(_remove_placeholder)
+        self._client = openai.AsyncOpenAI(
+            api_key=endpoint.key or NO_KEY,  # the client demands a key
+            # The client would append the paths of its methods to the query.
+            base_url=urlunsplit(address._replace(query="", fragment="")),
+            default_query=dict(parse_qsl(address.query)),
+            default_headers=self._headers,
+            timeout=endpoint.timeout,
+            max_retries=0,
+            http_client=self._http_client,
+        )
 
     async def ask(
         self, request: Request, more: Mapping[str, Json] | None = None, *, json_format: bool = True
@@ -99,8 +117,7 @@ class Chat(ApiClient):
             raise RequestFailed(self._no_echo)
         with self._translated_errors():
             try:
-                body = {"model": self._model, **echoed_likelihoods.body(request)}
-                answer = await self._send("POST", "/completions", body)
+                answer = await self._post("/completions", {"model": self._model, **echoed_likelihoods.body(request)})
             except StatusError as error:
                 said = self._errors.quoted(error.said)
                 if error.status != 404 and not (error.status in (400, 422) and echoed_likelihoods.is_rejected(said)):
@@ -128,7 +145,7 @@ class Chat(ApiClient):
         """
         with self._translated_errors():
             body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
-            response = await self._send("POST", "/embeddings", body)
+            response = await self._post("/embeddings", body)
         if is_too_long(response):
             raise RequestFailed(
                 f"{self._name}: the response of {self._endpoint} is too large. Raise the limit "
@@ -147,7 +164,24 @@ class Chat(ApiClient):
             fields["response_format"] = {"type": "json_object"}
         if "max_tokens" in fields:
             fields[self._limit_name] = fields.pop("max_tokens")
-        return await self._send("POST", "/chat/completions", fields)
+        return await self._post("/chat/completions", fields)
+
+    async def _post(self, path: str, body: Mapping[str, Json]) -> httpx.Response:
+        """Send a body through the `openai` client, and return the raw response.
+
+        The client's typed methods take as much processor time as the rest of the request, and their types fail if
+        compatible servers leave out a field.
+
+        Raises:
+            StatusError: the status is not a success.
+            httpx.HTTPError: no complete response arrived.
+        """
+        try:
+            return await self._client.post(path, cast_to=httpx.Response, body=body)
+        except openai.APIStatusError as error:
+            raise StatusError(error.response) from error
+        except openai.APIConnectionError as error:
+            raise (error.__cause__ or error) from error
 
     def _wants_new_limit_name(self, error: StatusError) -> bool:
         """Return whether the server rejects the name `max_tokens`; if so, use the newer name for later requests."""
@@ -209,6 +243,12 @@ class Chat(ApiClient):
             model=model,
             fingerprint=identifier(completion.get("system_fingerprint")),
         )
+
+
+async def _remove_placeholder(request: httpx.Request) -> None:
+    """Remove the header `Authorization` if it contains no key, because a server may reject the placeholder."""
+    if request.headers.get("Authorization") == f"Bearer {NO_KEY}":
+        del request.headers["Authorization"]
 
 
 def _joined(content: Json) -> str | None:

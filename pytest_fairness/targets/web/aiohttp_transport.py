@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 
 import aiohttp
-import httpx2 as httpx
 from yarl import URL
+
+from pytest_fairness.targets.web.http_library import httpx
 
 MAX_HEADER_BYTES = 65_536
 """Maximum number of bytes of a response's status line, and of each header."""

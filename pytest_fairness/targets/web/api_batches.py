@@ -8,14 +8,13 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
-import httpx2 as httpx
-
 from pytest_fairness.errors import FairnessError, RequestFailed, TargetError
 from pytest_fairness.records import Json, Response
 from pytest_fairness.targets.batch_client import BatchResult
 from pytest_fairness.targets.web.api_client import MALFORMED, ApiClient, StatusError
 from pytest_fairness.targets.web.endpoint import Endpoint
 from pytest_fairness.targets.web.http_client import bounded_lines
+from pytest_fairness.targets.web.http_library import httpx
 
 CLOCK_SKEW = 300.0
 """Seconds by which the clocks of a provider and of this machine may differ."""

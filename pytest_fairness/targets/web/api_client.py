@@ -6,10 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any
-
-import httpx2 as httpx
 
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Json, Response
@@ -18,15 +15,13 @@ from pytest_fairness.targets.web.api_keys import is_distinct, secret_remover, se
 from pytest_fairness.targets.web.endpoint import Endpoint
 from pytest_fairness.targets.web.http_client import BoundedClient, is_too_long, parsed, too_long_response
 from pytest_fairness.targets.web.http_errors import HttpErrors
+from pytest_fairness.targets.web.http_library import httpx
 from pytest_fairness.version import __version__
 
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """Exceptions that the parsing of a malformed response may raise."""
 LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
 """Maximum numbers of connections; these are the limits of OpenAI's and Anthropic's SDKs."""
-
-PATHS = 16
-"""Number of addresses of the API that are kept parsed."""
 
 
 class StatusError(Exception):
@@ -65,7 +60,6 @@ class ApiClient(ABC):
     def __init__(self, endpoint: Endpoint, headers: Mapping[str, str]) -> None:
         self._name, self._model, self._where = endpoint.name, endpoint.model, endpoint.where
         self._base_url = httpx.URL(endpoint.base_url)
-        self._url = lru_cache(PATHS)(self._address)  # parsing an address takes a fifth of the time of a request
         self._endpoint = public_url(endpoint.base_url)
         secrets = [endpoint.key, *endpoint.secrets, *secrets_of(endpoint.base_url)]
         # A login in the address or a header can take the place of the key.
@@ -91,7 +85,7 @@ class ApiClient(ABC):
         """Close the connections."""
         await self._http_client.aclose()
 
-    def _address(self, path: str) -> httpx.URL:
+    def _url(self, path: str) -> httpx.URL:
         """Return the address of a path of the API, with the query of the server's address."""
         own, mark, query = self._base_url.raw_path.partition(b"?")
         return self._base_url.copy_with(raw_path=own.rstrip(b"/") + path.encode() + mark + query)
@@ -115,9 +109,7 @@ class ApiClient(ABC):
         if body is not None:
             more = {**more, "content": json.dumps(body, separators=(",", ":")).encode()}
             more["headers"] = {"Content-Type": "application/json", **more.get("headers", {})}
-        url = self._url(path)
-        if query:
-            url = url.copy_merge_params(query)
+        url = self._url(path).copy_merge_params(query or {})
         response = await self._http_client.send(self._http_client.build_request(method, url, **more))
         if not response.is_success:
             raise StatusError(response)

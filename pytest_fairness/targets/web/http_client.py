@@ -10,12 +10,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-import httpx2 as httpx
-
 from pytest_fairness.errors import TargetError
 from pytest_fairness.records import TOO_LONG, Response
 from pytest_fairness.targets.web.address import public_url
 from pytest_fairness.targets.web.aiohttp_transport import AiohttpTransport
+from pytest_fairness.targets.web.http_library import httpx
 
 T = TypeVar("T")
 
@@ -25,6 +24,8 @@ LARGE = 65_536
 """Size in bytes from which a body is parsed in a thread, so that the event loop can serve other requests."""
 MAX_REDIRECTS = 5
 
+_LOGS = (httpx.__name__, "openai._base_client")
+"""Names of the loggers of the HTTP client and of OpenAI's client, which log the full address of each request."""
 _OF_THE_BODY = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 """Names of headers that no longer describe a body after it is read and decompressed."""
 
@@ -70,7 +71,8 @@ class BoundedClient(httpx.AsyncClient):
 
     def __init__(self, *, max_bytes: int, **settings: Any) -> None:
         super().__init__(**settings)
-        logging.getLogger(httpx.__name__).addFilter(_log_public_addresses)
+        for name in _LOGS:
+            logging.getLogger(name).addFilter(_log_public_addresses)
         self._max_bytes = max_bytes
 
     def _init_transport(self, **settings: Any) -> httpx.AsyncBaseTransport:  # type: ignore[override] # as `__init__` calls it
@@ -167,9 +169,10 @@ async def parsed(parse: Callable[[httpx.Response], T], response: httpx.Response)
 
 
 def _log_public_addresses(record: logging.LogRecord) -> bool:
-    """Filter a log record: remove user, password and query from its addresses."""
+    """Filter a log record: remove user, password and query from its addresses, and remove its traceback."""
     if isinstance(record.args, tuple):
         record.args = tuple(public_url(str(value)) if isinstance(value, httpx.URL) else value for value in record.args)
+    record.exc_info = None  # versions 1 and 2 of OpenAI's client log tracebacks, whose messages contain the address
     return True
 
 

@@ -8,12 +8,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import httpx2 as httpx
-
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.targets.one_line import one_line
 from pytest_fairness.targets.web.aiohttp_transport import UntrustedCertificate
 from pytest_fairness.targets.web.http_client import RedirectedElsewhere
+from pytest_fairness.targets.web.http_library import httpx
 
 OVERLOADED = frozenset({429, 503, 529})
 """HTTP statuses of a server that limits the rate of requests or is overloaded."""

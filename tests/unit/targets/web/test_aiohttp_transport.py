@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from threading import Thread
 
-import httpx2 as httpx
 import pytest
 
 from pytest_fairness.errors import RequestFailed, RetryReason
 from pytest_fairness.targets.web.http_client import BoundedClient
+from pytest_fairness.targets.web.http_library import httpx
 from tests.support.servers import ChatServer, Reply
 from tests.unit.targets.web.test_http_client import TARGETS, ask, server_of
 

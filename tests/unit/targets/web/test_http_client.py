@@ -9,12 +9,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-import httpx2 as httpx
 import pytest
 
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import TOO_LONG, Request, Response
 from pytest_fairness.targets import open_target
+from pytest_fairness.targets.web.http_library import httpx
 from tests.support.asking import ask_once, engine_for, questions, settings_in
 from tests.support.messages_server import MessagesServer
 from tests.support.servers import ChatServer, Reply
