@@ -54,7 +54,7 @@ def test_the_scorer_of_the_guide_scores_answers(
     answer = "'SHE SHOUTS AT ALL OF US.' if 'Kim' in prompt else 'He whispers to us all.'"
     project.write("loud.py", f"def answer(prompt): return {answer}\n")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])]))
-    project.run_apart("--fairness", "--fairness-report", "report.json", target="python:loud:answer")
+    project.run_forked("--fairness", "--fairness-report", "report.json", target="python:loud:answer")
     (item,) = project.read("report.json")["items"]
     assert item["id"] == "score[loud,name=Kim]"
     assert item["value"] == 18 - 1

@@ -62,7 +62,7 @@ def add_to_path(monkeypatch: pytest.MonkeyPatch, site: Path) -> None:
 
 def test_an_audit_a_target_and_a_report_of_a_package(installed: Project) -> None:
     installed.probe(text=PARROT)
-    result = installed.run_apart("--fairness", "--fairness-report", "out.csv", target="parrot:")
+    result = installed.run_forked("--fairness", "--fairness-report", "out.csv", target="parrot:")
     assert result.ret == 0, result.stdout.str()
     assert shows(result, "pass", "longer_answers[name=Kim]")
     assert (installed.path / "out.csv").read_text() == "longer_answers[name=Kim],pass\n"
@@ -70,14 +70,14 @@ def test_an_audit_a_target_and_a_report_of_a_package(installed: Project) -> None
 
 def test_an_audit_of_a_package_is_compared_with_its_baseline(installed: Project) -> None:
     installed.probe(text=PARROT.replace("{limit: 2}", "{}"))
-    assert installed.run_apart("--fairness-rebaseline", target="parrot:").ret == 0
-    assert installed.run_apart("--fairness", target="parrot:").ret == 0
+    assert installed.run_forked("--fairness-rebaseline", target="parrot:").ret == 0
+    assert installed.run_forked("--fairness", target="parrot:").ret == 0
     assert installed.read("baselines/gifts.json")["items"]["longer_answers[name=Kim]"]
 
 
 def test_a_scorer_of_a_package(installed: Project) -> None:
     installed.probe("probes/work.yaml", REGARD)
-    result = installed.run_apart("--fairness", "--fairness-report", "report.json", target="parrot:")
+    result = installed.run_forked("--fairness", "--fairness-report", "report.json", target="parrot:")
     assert result.ret == 0, result.stdout.str()
     (found, *_) = installed.read("report.json")["items"]
     assert found["id"].startswith("regard")
@@ -98,7 +98,7 @@ def test_scorers_of_a_package_for_the_audit_score(installed: Project) -> None:
     installed.write("pytest.ini", ini(fairness_scorers="loud=shouting:loud"))
     several = SCORE.replace("scorer: shouting, ", "scorers: {shouting: {}, loud: {}, length_in_letters: {limit: 9}}, ")
     installed.probe("probes/work.yaml", several)
-    result = installed.run_apart("--fairness", "--fairness-report", "report.json", target="parrot:")
+    result = installed.run_forked("--fairness", "--fairness-report", "report.json", target="parrot:")
     assert result.ret == 0, result.stdout.str()
     found = {item["id"]: item for item in installed.read("report.json")["items"]}
     assert found.keys() == {f"score[{name},nurse]" for name in ("shouting", "loud", "length_in_letters")}
@@ -111,14 +111,14 @@ def test_scorers_of_a_package_for_the_audit_score(installed: Project) -> None:
 def test_a_name_of_the_ini_that_a_package_has(installed: Project) -> None:
     installed.write("pytest.ini", ini(fairness_scorers="shouting=words"))
     installed.probe("probes/work.yaml", SCORE)
-    result = installed.run_apart("--fairness", target="parrot:")
+    result = installed.run_forked("--fairness", target="parrot:")
     assert result.ret not in (0, 1)
     assert says(result, "fairness_scorers: 'shouting' is already the name of a scorer. Choose another name.")
 
 
 def test_a_scorer_without_the_label(installed: Project) -> None:
     installed.probe("probes/work.yaml", REGARD.replace("label: loud", "label: rude"))
-    result = installed.run_apart("--fairness", target="parrot:")
+    result = installed.run_forked("--fairness", target="parrot:")
     assert says(result, "shouting 1.0 has no label 'rude'. Name one of its labels: loud")
 
 
@@ -156,7 +156,7 @@ def test_a_broken_extension_is_an_error_that_names_its_package(
     # Python finds the metadata of a package in a wheel as well.
     add_to_path(monkeypatch, extras.make_wheel(project.path, module, entry_points))
     project.probe()
-    result = project.run_apart("--fairness", target="openai:model")
+    result = project.run_forked("--fairness", target="openai:model")
     assert result.ret != 0
     output = " ".join((result.stdout.str() + result.stderr.str()).split())
     assert message in output
@@ -200,9 +200,8 @@ def test_the_recipe_sends_the_results(project: Project, monkeypatch: pytest.Monk
     monkeypatch.setenv("WANDB_MODE", "offline")
     project.write("conftest.py", recipe)
     project.probe(text=PROBE)
-    result = project.run_apart("--fairness", "-s")
+    result = project.run_forked("--fairness", "-s")
     assert result.ret == 0, result.stdout.str()
-    project.write("output.txt", result.stdout.str())
     assert SENT[package](project.path)
 
 

@@ -6,15 +6,13 @@ import hashlib
 import json
 import math
 import re
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.support.projects import Project, ini, says
+from tests.support.servers import Body, ChatServer, Messages, Reply
 
 PROBE = """
 kind: counterfactual
@@ -49,33 +47,14 @@ def biased(record: str, sex: str) -> int:
     return fair(record, sex) - (8_000 if sex == "female" else 0)
 
 
-@contextmanager
-def service(offer: Offer) -> Iterator[str]:
-    """Run a service that answers `{"offer": {"salary": …}}`; yield its address."""
+def service(offer: Offer) -> ChatServer:
+    """Return a server that answers `{"offer": {"salary": …}}`."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            prompt = json.loads(self.rfile.read(int(self.headers["content-length"])))["prompt"]
-            record, sex = re.findall(r"Applicant (\w+): sex is (\w+)\.", prompt)[0]
-            body = json.dumps({"offer": {"salary": offer(record, sex)}}).encode()
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(messages: Messages, _: Body) -> Reply:
+        record, sex = re.findall(r"Applicant (\w+): sex is (\w+)\.", messages[0]["content"])[0]
+        return Reply(raw=json.dumps({"offer": {"salary": offer(record, sex)}}).encode())
 
-        def log_message(self, *_: object) -> None:
-            """Write no log."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/offer"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    return ChatServer(answer)
 
 
 @pytest.fixture
@@ -83,13 +62,15 @@ def people(project: Project) -> Project:
     lines = [f"p{number:03},{('male', 'female')[number % 2]}" for number in range(RECORDS)]
     project.write("probes/people.csv", "\n".join(["id,sex", *lines]) + "\n")
     project.probe("probes/salaries.yaml", PROBE)
-    project.write("pytest.ini", ini(fairness_http_answer="$.offer.salary", fairness_http_body='{"prompt": "{prompt}"}'))
+    project.write(
+        "pytest.ini", ini(fairness_http_answer="$.offer.salary", fairness_http_body='{"messages": "{messages}"}')
+    )
     return project
 
 
 def asked(project: Project, offer: Offer, *arguments: str) -> dict[str, dict[str, Any]]:
-    with service(offer) as url:
-        report = project.report("--fairness-fresh", *arguments, target=url)
+    with service(offer) as server:
+        report = project.report("--fairness-fresh", *arguments, target=f"{server.url}/chat/completions")
     return {item["id"]: item for item in report["items"]}
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
+from multiprocessing.connection import wait
 
 import pytest
 
 from pytest_fairness.pytest_integration.progress import duration, text_of
-from tests.support.projects import PLUGINS, PROBE, Project
+from tests.support.projects import PROBE, Project
 
 DRAWN = re.compile(r"\n\r\x1b\[2K([^\x1b]*)\x1b\[1A\r(?:\x1b\[\d+C)?")
 """One line down, the text, and back to where pytest was."""
@@ -24,26 +25,19 @@ def answer(prompt):
 """
 
 
-def on_a_terminal(command: list[str], folder: str) -> str:
-    """What a command writes to a terminal of its own."""
-    import pty
-
-    process, terminal = pty.fork()
-    if process == 0:
-        os.chdir(folder)
-        os.environ.update(TERM="xterm", COLUMNS="100")
-        os.execv(command[0], command)  # noqa: S606 - no shell is needed
+def on_a_terminal(project: Project, *arguments: str) -> str:
+    """Return what pytest writes to a terminal of its own."""
+    terminal, end = os.openpty()
+    asked = ("--fairness", "--fairness-concurrency", "2", "--fairness-target", "python:app:answer")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TERM", "xterm")
+        patch.setenv("COLUMNS", "100")
+        process = project.start(*asked, *arguments, output=os.ttyname(end))
     written = b""
-    while True:
-        try:
-            part = os.read(terminal, 1 << 16)
-        except OSError:
-            break
-        if not part:
-            break
-        written += part
-    os.waitpid(process, 0)
-    os.close(terminal)
+    while terminal in wait([terminal, process.sentinel]):
+        written += os.read(terminal, 1 << 16)
+    for number in (terminal, end):
+        os.close(number)
     return written.decode().replace("\r\n", "\n")
 
 
@@ -52,8 +46,7 @@ def on_a_terminal(command: list[str], folder: str) -> str:
 def test_it_shows_rate_and_time_left_and_leaves_pytests_lines_whole(project: Project, options: tuple[str, ...]) -> None:
     project.probe(text=PROBE)
     project.write("app.py", SLOW)
-    command = [sys.executable, "-m", "pytest", *PLUGINS, *options, "--fairness", "--fairness-concurrency", "2"]
-    output = on_a_terminal([*command, "--fairness-target", "python:app:answer"], str(project.path))
+    output = on_a_terminal(project, *options)
     shown = DRAWN.findall(output)
     assert len(shown) >= 3
     assert re.fullmatch(r"\d+ of 30 answers, \d+\.\d a second, \d+ s left", shown[1])
@@ -67,8 +60,7 @@ def test_it_shows_rate_and_time_left_and_leaves_pytests_lines_whole(project: Pro
 def test_workers_are_followed_together(project: Project) -> None:
     project.probe(text=PROBE)
     project.write("app.py", SLOW)
-    command = [sys.executable, "-m", "pytest", *PLUGINS, "-v", "-n", "2", "--fairness", "--fairness-concurrency", "2"]
-    output = on_a_terminal([*command, "--fairness-target", "python:app:answer"], str(project.path))
+    output = on_a_terminal(project, "-v", "-n", "2")
     shown = DRAWN.findall(output)
     assert any(re.fullmatch(r"\d+ of 30 answers, \d+\.\d a second, \d+ s left", text) for text in shown), shown
     assert shown[-1] == "", "it is taken away again"

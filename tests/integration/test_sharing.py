@@ -104,7 +104,7 @@ def test_answers_of_earlier_items_and_probes_are_freed(project: Project, asked: 
     project.probe("probes/gifts.yaml", PROBE)
     for number in range(3):
         project.probe(f"probes/more{number}.yaml", PROBE.replace("would you recommend", f"could {number} give"))
-    project.run_apart("--fairness", "--fairness-trials", "600", target=f"python:app:{asked}")
+    project.run_forked("--fairness", "--fairness-trials", "600", target=f"python:app:{asked}")
     alive = [int(line.split()[-1]) for line in (project.path / "alive.txt").read_text().splitlines()]
     assert len(alive) == 8, "two items of each probe, with 1,200 of its 1,800 answers each"
     # One item's answers, and up to 2,000 others of its probe and of those whose hashes are kept.

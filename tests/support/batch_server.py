@@ -153,6 +153,11 @@ class HttpError(Exception):
         self.status = status
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 512  # a connection that finds the queue full is tried again after a second
+
+
 class BatchServer:
     """Server of OpenAI's Files and Batches API, and of chat completions.
 
@@ -212,8 +217,7 @@ class BatchServer:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self.port = self._server.server_address[1]
 
     def __enter__(self) -> Self:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.forkserver
 import os
 import signal
 import sys
-from collections.abc import Callable
-from contextlib import chdir
+from collections.abc import Callable, Iterator
+from contextlib import chdir, contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from execnet.gateway_base import ExecModel, Popen2IO
 from execnet.gateway_io import Popen2IOMaster
 
@@ -27,6 +29,10 @@ _CONTEXT.set_forkserver_preload(
         "pytest_fairness.targets.anthropic.batches",
         "pytest_fairness.targets.openai.batches",
         "pytest_fairness.targets.openai.chat",
+        "httpcore2",
+        "scipy.stats",
+        "pdb",
+        "unittest",
     ]
 )
 
@@ -43,7 +49,21 @@ def _run(folder: Path, environment: dict[str, str], function: Callable[..., None
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
+    # This process may start further ones: the server that forked it forks them, in place of a server of its own.
+    multiprocessing.current_process().daemon = False
+    if sys.platform != "win32":
+        vars(multiprocessing.forkserver._forkserver)["ensure_running"] = lambda: None
     function(*arguments)
+
+
+@contextmanager
+def forked_workers() -> Iterator[None]:
+    """Have the server fork the workers of pytest-xdist in this context; execnet would start Python anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        if sys.platform != "win32":
+            patch.setattr("execnet.gateway_io.Popen2IOMaster", ForkedWorker)
+        yield
 
 
 def send(process: BaseProcess, number: signal.Signals) -> None:
@@ -59,7 +79,7 @@ def kill(process: BaseProcess) -> None:
 
 
 class ForkedWorker(Popen2IOMaster):
-    """Worker of pytest-xdist that the server forks; execnet would start Python anew."""
+    """Worker of pytest-xdist that the server forks; see `forked_workers`."""
 
     def __init__(self, args: list[str], execmodel: ExecModel) -> None:
         requests, sent = _CONTEXT.Pipe(duplex=False)

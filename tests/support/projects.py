@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from contextlib import chdir
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -76,13 +77,14 @@ documentation run with all installed plugins.
 """
 
 
-def _pytest(arguments: tuple[str, ...]) -> None:
-    """Run pytest as `python -m pytest` would; append its output to `output.txt`."""
+def _pytest(arguments: tuple[str, ...], output: str) -> None:
+    """Run pytest as `python -m pytest` would; append its output to a file."""
     sys.path.insert(0, str(Path.cwd()))
-    with Path("output.txt").open("ab") as output:
-        os.dup2(output.fileno(), 1)
-        os.dup2(output.fileno(), 2)
-    raise SystemExit(pytest.main([*PLUGINS, "-p", "no:cacheprovider", *arguments]))
+    with Path(output).open("ab") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    with processes.forked_workers():
+        raise SystemExit(pytest.main([*PLUGINS, "-p", "no:cacheprovider", *arguments]))
 
 
 class Project:
@@ -113,27 +115,42 @@ class Project:
     def run(self, *arguments: str, target: str | None = "python:app:polite") -> pytest.RunResult:
         """Run pytest in this process, in the order in which items are collected; workers (`-n`) are other processes."""
         named = [] if target is None else ["--fairness-target", target]
-        with pytest.MonkeyPatch.context() as patch:
-            if sys.platform != "win32":
-                patch.setattr("execnet.gateway_io.Popen2IOMaster", processes.ForkedWorker)
+        with processes.forked_workers():
             return self._pytester.runpytest_inprocess(*PLUGINS, *named, *arguments)
 
-    def run_apart(
+    def run_apart(self, *arguments: str, target: str | None = "python:app:polite") -> pytest.RunResult:
+        """Run pytest in a new Python process, which has loaded nothing; see `run_forked`."""
+        named = [] if target is None else ["--fairness-target", target]
+        return self._pytester.runpytest_subprocess(*PLUGINS, *named, *arguments, timeout=100)
+
+    def run_forked(
         self, *arguments: str, target: str | None = "python:app:polite", timeout: float = 100
     ) -> pytest.RunResult:
-        """Run pytest in a separate process, so that its imports and patches do not affect other tests."""
-        named = [] if target is None else ["--fairness-target", target]
-        return self._pytester.runpytest_subprocess(*PLUGINS, *named, *arguments, timeout=timeout)
+        """Run pytest in another process, so that its imports and patches do not affect other tests.
 
-    def start(self, *arguments: str, folder: Path | None = None) -> BaseProcess:
-        """Start pytest in another process, in the project or a copy of it; the process must be joined."""
+        The process begins with the modules of a run, whose import takes a second. The result's lines are those of the
+        standard output and of the standard error.
+        """
+        named = [] if target is None else ["--fairness-target", target]
+        begun, before = time.perf_counter(), len(self.output())
+        process = self.start(*named, *arguments)
+        process.join(timeout)
+        assert process.exitcode is not None, "pytest did not end in time"
+        lines = self.output()[before:].splitlines()
+        return pytest.RunResult(process.exitcode, lines, [], time.perf_counter() - begun)
+
+    def start(self, *arguments: str, folder: Path | None = None, output: str = "output.txt") -> BaseProcess:
+        """Start pytest in another process, in the project or a copy of it; the process must be joined.
+
+        The process appends its output to a file, or writes it to a terminal.
+        """
         with chdir(folder or self.path):
-            Path("output.txt").touch()
-            return processes.start(_pytest, arguments)
+            return processes.start(_pytest, arguments, output)
 
     def output(self) -> str:
-        """Return the output of the processes that `start` started in the project."""
-        return (self.path / "output.txt").read_text("utf-8")
+        """Return the output of the processes that `start` started in the project, so far."""
+        path = self.path / "output.txt"
+        return path.read_text("utf-8") if path.exists() else ""
 
     def report(self, *arguments: str, **options: Any) -> dict[str, Any]:
         """Run the audits and return the JSON report."""

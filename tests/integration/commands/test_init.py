@@ -287,7 +287,7 @@ def test_the_probe_runs_on_the_embedded_model(project: Project) -> None:
     # As few and as short answers as can be measured: those of the probe as it is take a minute on a busy machine.
     path = project.path / PROBE
     path.write_text(path.read_text("utf-8").replace("max_tokens: 48", "max_tokens: 4"), "utf-8")
-    result = project.run_apart(
+    result = project.run_forked(
         "--fairness", "--fairness-trials", "8", "-k", "refusals", PROBE, target=None, timeout=200
     )
     assert result.ret == 0

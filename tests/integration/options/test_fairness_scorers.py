@@ -153,10 +153,10 @@ def test_what_never_passes(mail: Project, scorer: str, target: str, expected: st
 
 
 def test_a_changed_scorer_makes_the_baseline_stale_and_scores_anew(mail: Project) -> None:
-    mail.run_apart("--fairness-rebaseline", target="python:mail:fair")
+    mail.run_forked("--fairness-rebaseline", target="python:mail:fair")
     before = mail.read("baselines/mail.json")["items"][POLITENESS]["value"]
     mail.write("checks/tone.py", CHECKS.replace("/ len(words)", "* 100 / len(words)"))
-    result = mail.run_apart(
+    result = mail.run_forked(
         "--fairness", "--fairness-replay", "--fairness-report", "report.json", target="python:mail:fair"
     )
     assert result.ret == 1

@@ -67,7 +67,7 @@ def test_a_run_without_file_descriptors_ends_with_a_message(project: Project) ->
         "threading.Thread.start = limited\n",
     )
     with ChatServer() as server:
-        result = project.run_apart("--fairness", "--fairness-base-url", server.url, target="openai:tiny", timeout=60)
+        result = project.run_forked("--fairness", "--fairness-base-url", server.url, target="openai:tiny", timeout=60)
     result.assert_outcomes(errors=2)
     assert says(result, "openai:tiny cannot be asked: Too many open files.")
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
