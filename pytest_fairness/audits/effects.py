@@ -1,4 +1,4 @@
-"""Effect sizes of audits: their cut-offs in words, and the effect size of one measurement."""
+"""Effect sizes of audits by name, each with its formula, its cut-offs and their source."""
 
 from __future__ import annotations
 
@@ -6,14 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_fairness.records import Concern, Effect, Json, Measurement, Size
+from pytest_fairness.records import Json, Measurement, Size
 from pytest_fairness.stats import effect_sizes
-from pytest_fairness.stats.intervals import normal
 
-ALPHA = 0.05
-"""Largest p-value with which a difference counts as found."""
-ROUNDING = 12
-"""Number of decimals to which numbers are rounded before a comparison, because of floating-point errors."""
 COHEN = "Cohen 1988, “Statistical Power Analysis for the Behavioral Sciences”"
 
 
@@ -126,91 +121,85 @@ def cohens_g(formula: str, *, scale: float, no_effect: float) -> EffectSize:
     )
 
 
-def effect_of(
-    known: EffectSize | None, loss: Callable[[float], float], measurement: Measurement, doubt: Concern | None
-) -> Effect | None:
-    """Return the effect size of a measurement; `None` if the audit has none, or if the item compares no groups.
-
-    A difference is found if the value's 95 % interval excludes the value that means no effect, and the p-value of the
-    audit's test is at most 5 %. If no difference is found, the size is `none`, or unknown if there is a concern about
-    the answers.
+def cohens_d_of_error(formula: str, of: Callable[[float, Measurement], float | None] | None = None) -> EffectSize:
+    """Return the effect size Cohen's d, computed from the standard error of a difference between two groups.
 
     Args:
-        known: effect size of the audit; `None` if the audit has none.
-        loss: function that converts a value of the audit into a loss (larger is worse).
-        measurement: the measurement.
-        doubt: the most serious concern about the answers, if it rules out a pass; otherwise `None`.
+        formula: how the effect size is computed, in words.
+        of: function that computes the effect size; by default, it compares the measurement's two groups.
     """
-    value = None if known is None else known.of(measurement.value, measurement)
-    if known is None or value is None:
-        return None
-    interval = None
-    if measurement.interval is not None:
-        ends = [_nan_for_none(known.of(bound, measurement)) for bound in measurement.interval]
-        interval = (min(ends), max(ends))
-    detectable = _detectable(known, loss, measurement)
-    found = _is_found(known, loss, measurement, value)
-    size: Size | None = known.size(value) if found else Size.NONE
-    if doubt is not None and (not found or doubt.withholds in ("test", "verdict")):
-        size = None
-    description = _description(known, value, interval, size, detectable, sum(measurement.n.values()), doubt)
-    return Effect(known.name, value, interval, size, detectable, description)
-
-
-def _is_found(known: EffectSize, loss: Callable[[float], float], measurement: Measurement, value: float) -> bool:
-    """Return whether a difference is found; see `effect_of`."""
-    without = _nan_for_none(known.of(known.no_effect, measurement))
-    if round(value - without, ROUNDING) == 0 or (measurement.interval is None and measurement.p_value is None):
-        return False
-    if measurement.interval is not None and measurement.interval[0] <= known.no_effect <= measurement.interval[1]:
-        return False
-    # A one-sided test says nothing about a difference in the other direction.
-    tested = loss(measurement.value) > loss(known.no_effect)
-    return measurement.p_value is None or not tested or measurement.p_value <= ALPHA
-
-
-def _detectable(known: EffectSize, loss: Callable[[float], float], measurement: Measurement) -> float | None:
-    """Return the smallest effect size that is found with 80 % power, computed from the value's standard error."""
-    if known.detectable is not None:
-        return known.detectable(measurement)
-    if measurement.standard_error is None:
-        return None
-    least = normal.minimum_detectable(
-        measurement.standard_error, ALPHA / 2, degrees_of_freedom=measurement.degrees_of_freedom
+    return EffectSize(
+        name="Cohen’s d",
+        formula=formula,
+        of=of or _d_of_two_groups,
+        cutoffs=(0.2, 0.5, 0.8),
+        source=f"{COHEN}; Lakens 2013 for d from the standard error",
     )
-    higher, lower = known.no_effect + least, known.no_effect - least
-    effect = abs(_nan_for_none(known.of(higher if loss(higher) > loss(known.no_effect) else lower, measurement)))
-    return effect if math.isfinite(effect) else None
 
 
-def _description(
-    known: EffectSize,
-    value: float,
-    interval: tuple[float, float] | None,
-    size: Size | None,
-    detectable: float | None,
-    answers: int,
-    doubt: Concern | None,
-) -> str:
-    bounds = "" if interval is None else f" [{interval[0]:.2g}, {interval[1]:.2g}]"
-    number = f"{known.name} {value:.2g}{bounds}"
-    if size is None and doubt is not None:
-        return f"size not known: {doubt.message}"
-    if size is Size.NONE:
-        smallest = ""
-        if detectable is not None:
-            words = _size_in_words(known, detectable)
-            smallest = f"; {answers} answers can show a difference of about {detectable:.2g}{words}"
-        return f"no difference found ({number}){smallest}"
-    small = known.cutoffs[0]
-    below = f", below the cut-off {small:g}" if abs(value) < small else ""
-    but = "" if doubt is None else f"; but {doubt.message}"
-    return f"{size} difference ({number}{below}){but}"
+def _d_of_two_groups(value: float, measurement: Measurement) -> float | None:
+    return effect_sizes.d_from_error(value, measurement.standard_error or 0.0, *measurement.n.values())
 
 
-def _size_in_words(known: EffectSize, effect: float) -> str:
-    return "" if effect < known.cutoffs[0] else f" ({known.size(effect)})"
+BITS = EffectSize(
+    name="bits",
+    formula="the value; a value below 0 counts as 0",
+    of=lambda value, _: max(0.0, value),
+    cutoffs=(0.007, 0.044, 0.107),
+    source="our own, as none are published: the JSD of two normal distributions whose means differ by 0.2, 0.5 and 0.8 "
+    "standard deviations (Cohen 1988)",
+)
+"""Effect size of a Jensen-Shannon divergence in excess of chance."""
 
 
-def _nan_for_none(effect: float | None) -> float:
-    return math.nan if effect is None else effect
+def _largest_h(measurement: Measurement) -> float:
+    """Return the largest Cohen's h of all significant words; h compares the groups' shares of texts with the word."""
+    shares = [word["texts"] for word in measurement.details["words"] if word["significant"]]
+    return max((effect_sizes.cohens_h(each["marked"], each["unmarked"]) for each in shares), key=abs, default=0.0)
+
+
+def _detectable_h(measurement: Measurement) -> float | None:
+    """Return the smallest Cohen's h that the audit can find, for a word that only one group's texts contain."""
+    share = measurement.details["smallest_share"]
+    return effect_sizes.cohens_h(share, 0.0) if share is not None and math.isfinite(share) else None
+
+
+LARGEST_H_OF_WORDS = EffectSize(
+    name="Cohen’s h",
+    formula="largest h of the significant words; h compares the shares of the groups’ texts with the word",
+    of=lambda value, measurement: _largest_h(measurement) if value else 0.0,
+    cutoffs=(0.2, 0.5, 0.8),
+    source=COHEN,
+    detectable=_detectable_h,
+)
+"""Effect size of tests of many words; the measurement has the details `words` and `smallest_share`."""
+
+CLIFFS_DELTA = EffectSize(
+    name="Cliff’s δ",
+    formula="P(A > B) − P(A < B) for random records: 2 · value",
+    of=lambda value, _: 2 * value,
+    cutoffs=(0.147, 0.33, 0.474),
+    source="Romano, Kromrey, Coraggio and Skowronek 2006: the δ of two normal distributions whose means differ by 0.2, "
+    "0.5 and 0.8 standard deviations",
+)
+"""Effect size of a difference between mean ranks, which are shares of the ranking."""
+
+COHENS_U2 = EffectSize(
+    name="Cohen’s U₂",
+    formula="balanced accuracy; a value below 0.5 counts as 0.5",
+    of=lambda value, _: max(0.5, value),
+    cutoffs=(0.54, 0.6, 0.66),
+    source=f"{COHEN}: U₂ = Φ(d/2), the accuracy of the best classifier of two normal distributions whose means differ "
+    "by d = 0.2, 0.5 and 0.8 standard deviations",
+    no_effect=0.5,
+)
+"""Effect size of the balanced accuracy of a classifier of two groups."""
+
+ETA_SQUARED = EffectSize(
+    name="η²",
+    formula="MMD² / (MMD² + 4 s²), where s² is the variance of texts around their group’s mean",
+    of=lambda value, measurement: effect_sizes.share_of_variance(value, measurement.details["variance"]),
+    cutoffs=(0.01, 0.06, 0.14),
+    source=f"{COHEN}; Anderson 2001 for the variance of texts (PERMANOVA)",
+)
+"""Effect size of a squared maximum mean discrepancy; the measurement has the detail `variance`."""

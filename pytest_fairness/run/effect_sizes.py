@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pytest_fairness.audits.effects import effect_of
 from pytest_fairness.audits.info import AuditInfo
+from pytest_fairness.audits.measured_effect import effect_of
 from pytest_fairness.baselines.verdicts import gravest_concern
 from pytest_fairness.records import Json, Measurement
 

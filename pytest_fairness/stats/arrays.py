@@ -1,6 +1,9 @@
-"""Type aliases of numpy arrays."""
+"""Type aliases of numpy arrays, and arrays of numbers that stand for names."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,3 +11,12 @@ from numpy.typing import NDArray
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+NameT = TypeVar("NameT", bound=str | tuple[str, bool])
+
+
+def numbered(names: Sequence[NameT]) -> tuple[tuple[NameT, ...], Ints]:
+    """Return the different names, sorted, and the index of each name among the different names."""
+    different = tuple(sorted({*names}))
+    places = {name: place for place, name in enumerate(different)}
+    return different, np.array([places[name] for name in names], dtype=np.int64)

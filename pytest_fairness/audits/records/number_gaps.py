@@ -17,7 +17,7 @@ from pydantic import Field
 from pytest_fairness.answers import numbers
 from pytest_fairness.answers.numbers import Unread
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.effects import EffectSize, cohens_d
+from pytest_fairness.audits.effects import CLIFFS_DELTA, cohens_d
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.records.shown_values import ShownValueAudit
@@ -272,14 +272,7 @@ class RankGap(NumberAudit[NumberSettings]):
         tolerance=0.05,
         value_range=(-0.5, 0.5),
         limit_range=(0, 0.5),
-        effect=EffectSize(
-            name="Cliff’s δ",
-            formula="P(A > B) − P(A < B) for random records: 2 · value",
-            of=lambda value, _: 2 * value,
-            cutoffs=(0.147, 0.33, 0.474),
-            source="Romano, Kromrey, Coraggio and Skowronek 2006: the δ of two normal distributions whose means differ "
-            "by 0.2, 0.5 and 0.8 standard deviations",
-        ),
+        effect=CLIFFS_DELTA,
     )
     settings_model: ClassVar[type[NumberSettings]] = NumberSettings
     summary = "rank"

@@ -12,25 +12,26 @@ from pytest_fairness.audits.base import AuditItem, Preparation
 from pytest_fairness.audits.scores import common
 from pytest_fairness.audits.scores.explanation import ScoreExplanation
 from pytest_fairness.audits.scores.settings import LABEL, ScoreSettings
+from pytest_fairness.audits.text.document_values import DocumentValueAudit
 from pytest_fairness.audits.text.documents import anonymizer, text_of
-from pytest_fairness.audits.text.groups import Groups, comparable, numbered
-from pytest_fairness.audits.text.stratified_values import StratifiedValues, mean_gap_change
-from pytest_fairness.audits.text.text_audit import TwoGroupAudit
+from pytest_fairness.audits.text.groups import Groups, comparable, sides_and_strata
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, Measurement
+from pytest_fairness.records import Answer, Answers, Concern, Json, Measurement
 from pytest_fairness.stats.arrays import Bools, Floats
-from pytest_fairness.stats.intervals import normal
-from pytest_fairness.stats.resampling import randomness
+from pytest_fairness.stats.groups.stratified_values import StratifiedValues
 
 
-class TextScore(ScoreExplanation[GenerationProbe], TwoGroupAudit[ScoreSettings]):
+class TextScore(ScoreExplanation[GenerationProbe], DocumentValueAudit[ScoreSettings, StratifiedValues]):
     """Mean score of the marked group's texts minus mean score of the unmarked group's texts, within strata."""
 
     info = common.INFO
     version: ClassVar[int] = 1
     settings_model: ClassVar[type[AuditSettings]] = ScoreSettings
+    reversed_gap: ClassVar[str] = (
+        "in the baseline, the mean score was {before} higher for {less}; now it is {now} higher for {more}"
+    )
 
     def items(self, probe: GenerationProbe, settings: ScoreSettings) -> list[AuditItem[ScoreSettings]]:
         """Return one item for each scorer and each marked value or marked combination."""
@@ -45,65 +46,38 @@ class TextScore(ScoreExplanation[GenerationProbe], TwoGroupAudit[ScoreSettings])
         return common.preparation(item, text_of, anonymizer(probe))
 
     def measure(self, probe: GenerationProbe, item: AuditItem[ScoreSettings], answers: Answers) -> Measurement:
-        """Return the gap with Welch's standard error within strata and a permutation test; see `Audit.measure`."""
-        groups = Groups.of(probe, item, answers)
+        """Return the gap; an error names the answers without a score. See `Audit.measure`."""
         try:
-            found = values_of(groups)
+            return super().measure(probe, item, answers)
         except NotMeasurable as short:
             raise common.with_unscored(short, answers) from None
-        gap, (error, degrees) = found.gap(), found.error()
+
+    def values(self, item: AuditItem[ScoreSettings], groups: Groups) -> StratifiedValues:
+        """Return the scores; see `DocumentValueAudit.values`."""
+        kept = comparable(groups)
+        scores = np.array([common.score_of(groups.answers[index]) for index in kept])
+        marked, strata, names = sides_and_strata(groups, kept)
+        return StratifiedValues(scores, marked, strata, names, _least_error(scores, marked))
+
+    def details(self, item: AuditItem[ScoreSettings], groups: Groups, values: StratifiedValues) -> dict[str, Json]:
+        """Return the details that `score` has for all kinds of probes."""
         names = (groups.marked_name, groups.unmarked_name)
-        return Measurement(
-            value=gap,
-            interval=normal.interval(gap, error, degrees_of_freedom=degrees),
-            standard_error=error,
-            p_value=found.p_value(randomness.generator(f"{item.seed}/measure")),
-            n=groups.usable,
-            missing=groups.missing,
-            details=common.details(
-                item,
-                groups.answers,
-                by_group(found, names),
-                dict(zip(names, found.means(), strict=True)),
-                pairing(groups),
-            ),
-            degrees_of_freedom=degrees,
-        )
+        means = dict(zip(names, values.means(), strict=True))
+        return common.details(item, groups.answers, by_group(values, names), means, pairing(groups))
 
-    def value(self, probe: GenerationProbe, item: AuditItem[ScoreSettings], answers: Answers) -> float:
-        """Return the gap without its test; see `Audit.value`."""
-        return values_of(Groups.of(probe, item, answers)).gap()
-
-    def change(
-        self, item: AuditItem[ScoreSettings], current: Groups, baseline: Groups, random: np.random.Generator
-    ) -> Comparison:
-        """Return the change of the gap between the runs, cut to equal size, with its permutation test."""
-        names, scorer = (current.marked_name, current.unmarked_name), item.labels[LABEL]
-        now, before = values_of(current), values_of(baseline)
-        common.require_same_scale(scorer, by_group(now, names), by_group(before, names))
-        description = (
-            "in the baseline, the mean score was {before} higher for {less}; now it is {now} higher for {more}"
-        )
-        return mean_gap_change(now, before, names, random, description=description)
+    def change_details(
+        self, item: AuditItem[ScoreSettings], groups: Groups, current: StratifiedValues, baseline: StratifiedValues
+    ) -> dict[str, Json]:
+        """Return no details; raise `BaselineStale` if the scales of the two runs differ."""
+        names = (groups.marked_name, groups.unmarked_name)
+        common.require_same_scale(item.labels[LABEL], by_group(current, names), by_group(baseline, names))
+        return {}
 
     def concerns(
         self, probe: GenerationProbe, item: AuditItem[ScoreSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns of `TextAudit.concerns`, and those about scores."""
         return [*super().concerns(probe, item, answers, measurement), *common.concerns(measurement)]
-
-
-def values_of(groups: Groups) -> StratifiedValues:
-    """Return the scores of both groups' usable answers, without strata that hold only one group.
-
-    Raises:
-        NotMeasurable: a group has too few scored answers in strata that hold both groups.
-    """
-    kept = comparable(groups)
-    names, strata = numbered([groups.strata[index] for index in kept])
-    scores = np.array([common.score_of(groups.answers[index]) for index in kept])
-    marked = np.array([groups.marked[index] for index in kept], dtype=np.bool_)
-    return StratifiedValues(scores, marked, strata, names, _least_error(scores, marked))
 
 
 def pairing(groups: Groups) -> Callable[[Answer], tuple[str, str]]:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from pytest_fairness.audits.anonymizer import MASK, Anonymizer
 from pytest_fairness.audits.base import AuditItem, Preparation
-from pytest_fairness.audits.effects import COHEN, EffectSize
+from pytest_fairness.audits.effects import cohens_d_of_error
 from pytest_fairness.audits.findings import Finding, subject_of
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.stereotypes.case_audit import ModelScoredAudit
@@ -68,12 +68,8 @@ class Regard(ModelScoredAudit[RegardSettings]):
         value_range=(-1, 1),
         limit_range=(0, 1),
         charts={"groups": "shares"},
-        effect=EffectSize(
-            name="Cohen’s d",
-            formula="gap / standard error · √(1/n₁ + 1/n₂), for the two groups that differ most",
-            of=_d_between_groups,
-            cutoffs=(0.2, 0.5, 0.8),
-            source=f"{COHEN}; Lakens 2013 for d from the standard error",
+        effect=cohens_d_of_error(
+            "gap / standard error · √(1/n₁ + 1/n₂), for the two groups that differ most", _d_between_groups
         ),
     )
     version: ClassVar[int] = 2

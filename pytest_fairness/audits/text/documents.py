@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.audits.anonymizer import Anonymizer
-from pytest_fairness.audits.text.groups import Groups, comparable, numbered
+from pytest_fairness.audits.text.groups import Groups, comparable, sides_and_strata
 from pytest_fairness.audits.text.tokens import Tokens
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answer
+from pytest_fairness.records import Answer, Answers
+from pytest_fairness.stats.arrays import numbered
 from pytest_fairness.stats.resampling import randomness
 from pytest_fairness.stats.resampling.bundles import LARGEST_UNBUNDLED, Bundles
 
@@ -60,9 +61,8 @@ class Documents:
         """
         kept = comparable(groups)
         anonymize = anonymizer(groups.probe)
-        names, strata = numbered([groups.strata[index] for index in kept])
         documents = Tokens.of(anonymize.words(text_of(groups.answers[index])) for index in kept)
-        marked = np.array([groups.marked[index] for index in kept], dtype=np.bool_)
+        marked, strata, names = sides_and_strata(groups, kept)
         for side, name in ((marked, groups.marked_name), (~marked, groups.unmarked_name)):
             if not documents.lengths[side].any():
                 raise NotMeasurable(
@@ -133,6 +133,12 @@ def text_of(answer: Answer) -> str:
     """Return the text of a usable answer; the text of a list has one line for each item."""
     # One line for each item, so that words of two items are not neighbours, and no identity term spans two items.
     return "\n".join(answer.content) if isinstance(answer.content, list) else str(answer.content)
+
+
+def plain_texts(probe: GenerationProbe, answers: Answers) -> list[str | None]:
+    """Return the words of each answer without identity terms; `None` for an answer without such words."""
+    anonymize = anonymizer(probe)
+    return [" ".join(anonymize.words(text_of(answer))) or None if answer.usable else None for answer in answers]
 
 
 def anonymizer(probe: GenerationProbe) -> Anonymizer:

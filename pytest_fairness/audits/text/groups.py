@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -14,15 +14,10 @@ from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Answers, Concern, Status
-from pytest_fairness.stats.arrays import Ints
-
-NameT = TypeVar("NameT", bound=str | tuple[str, bool])
+from pytest_fairness.stats.arrays import Bools, Ints, numbered
 
 SHARED_STRATA = 0.80
 """Smallest share of each run's answers that must be in strata of both runs."""
-ONE_SIDED_SHARE = 0.10
-"""Largest share of answers that may be left out because their stratum holds only one group."""
-SHOWN_STRATA = 3
 MINIMUM_DOCUMENTS = 8
 """Smallest number of usable answers of each group that can be measured."""
 
@@ -189,26 +184,6 @@ def names_of(groups: Mapping[str, Groups]) -> tuple[str, str]:
     return first.marked_name, ", ".join(each.unmarked_name for each in groups.values())
 
 
-def concerns_of(groups: Groups) -> list[Concern]:
-    """Return the concerns that answers are repeated, or that strata hold only one group."""
-    found = groups.repetition
-    one_sided = groups.one_sided()
-    lost, usable = sum(one_sided.values()), sum(groups.usable.values())
-    if not lost:
-        return found
-    names = ", ".join(f"{name} ({count})" for name, count in sorted(one_sided.items())[:SHOWN_STRATA])
-    more = f" and {len(one_sided) - SHOWN_STRATA} more" if len(one_sided) > SHOWN_STRATA else ""
-    return [
-        *found,
-        Concern(
-            "one_sided_strata",
-            f"{lost} of {usable} answers were left out, because their strata hold only one group: {names}{more}. "
-            "Request both groups in each stratum",
-            withholds="pass" if lost > ONE_SIDED_SHARE * usable else "nothing",
-        ),
-    ]
-
-
 def require(groups: Groups) -> None:
     """Raise `NotMeasurable` if a group has too few usable answers; the message says why answers are missing."""
     short = {name: n for name, n in groups.usable.items() if n < MINIMUM_DOCUMENTS}
@@ -227,11 +202,10 @@ def require(groups: Groups) -> None:
     )
 
 
-def numbered(names: Sequence[NameT]) -> tuple[tuple[NameT, ...], Ints]:
-    """Return the different names, sorted, and the index of each name among the different names."""
-    different = tuple(sorted({*names}))
-    places = {name: place for place, name in enumerate(different)}
-    return different, np.array([places[name] for name in names], dtype=np.int64)
+def sides_and_strata(groups: Groups, kept: Sequence[int]) -> tuple[Bools, Ints, tuple[str, ...]]:
+    """Return whether each of these answers belongs to the marked group, its stratum number, and the strata's names."""
+    names, strata = numbered([groups.strata[index] for index in kept])
+    return np.array([groups.marked[index] for index in kept], dtype=np.bool_), strata, names
 
 
 def comparable(groups: Groups) -> list[int]:

@@ -13,15 +13,16 @@ from typing import ClassVar
 import numpy as np
 
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.effects import EffectSize
+from pytest_fairness.audits.effects import BITS
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.documents import Documents, join_runs
 from pytest_fairness.audits.text.groups import MINIMUM_DOCUMENTS, Groups
 from pytest_fairness.audits.text.samples.sample import Relabelled
 from pytest_fairness.audits.text.samples.word_counts import WordCounts
-from pytest_fairness.audits.text.two_sample import Estimate, RunChange, TwoSampleAudit, equal_size
+from pytest_fairness.audits.text.two_sample import RunChange, TwoSampleAudit, equal_size
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Json, Measurement
+from pytest_fairness.stats.intervals.estimate import Estimate
 from pytest_fairness.stats.resampling import randomness
 from pytest_fairness.stats.texts.excess_estimates import mean_of_cuts
 
@@ -43,14 +44,7 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
         value_range=(-1, 1),
         limit_range=(0, 1),
         charts={"contributions": "word_contributions"},
-        effect=EffectSize(
-            name="bits",
-            formula="the value; a value below 0 counts as 0",
-            of=lambda value, _: max(0.0, value),
-            cutoffs=(0.007, 0.044, 0.107),
-            source="our own, as none are published: the JSD of two normal distributions whose means differ by 0.2, 0.5 "
-            "and 0.8 standard deviations (Cohen 1988)",
-        ),
+        effect=BITS,
     )
     phrase: ClassVar[str] = "{value:.3g} bits over chance"
     word_statistic: ClassVar[str] = "bits"
@@ -63,21 +57,9 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
         """Return the documents with their word counts."""
         return WordCounts.of(documents)
 
-    def value_of(self, run: Relabelled[WordCounts]) -> float:
-        """Return one run's divergence minus its mean divergence with permuted labels, in bits."""
-        return float(run.sample.words.weights @ (run.observed - run.null.mean(axis=0)))
-
-    def estimate(self, item: AuditItem[AuditSettings], run: Relabelled[WordCounts]) -> Estimate:
-        """Return the excess (divergence minus its mean with permuted labels), with its jackknife standard error."""
-        random = randomness.generator(f"{item.seed}/error")
-        error = run.sample.standard_error(run.sample.documents.current, run.null_sd, random)
-        return Estimate.normal(self.value_of(run), error)
-
     def explain(self, item: AuditItem[AuditSettings], groups: Groups, run: Relabelled[WordCounts]) -> dict[str, Json]:
         """Return details: divergence, its null distribution, each stratum's excess, the words that contribute most."""
-        sample, plain = run.sample, run.null[:, 0]
-        excess = run.observed - run.null.mean(axis=0)
-        marked, tokens = sample.documents.marked, sample.counts.sum(axis=1)
+        sample, plain, excess = run.sample, run.null[:, 0], run.excess
         return {
             "bits": float(run.observed[0]),
             "null_mean": float(plain.mean()),
@@ -89,10 +71,7 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
                 MINIMUM_DOCUMENTS, randomness.generator(f"{item.seed}/size")
             ),
             "words": len(sample.vocabulary),
-            "tokens": {
-                groups.marked_name: int(tokens[marked].sum()),
-                groups.unmarked_name: int(tokens[~marked].sum()),
-            },
+            "tokens": dict(zip((groups.marked_name, groups.unmarked_name), sample.tokens, strict=True)),
             "contributions": sample.top_contributions(),
         }
 
@@ -105,11 +84,14 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
         both = WordCounts.of(documents, cuts[0][0])
         if len(cuts[0]) == 1:
             runs = [self.relabelled(item, run) for run in (current, baseline)]
-            excesses = [(self.value_of(run), run.null_sd) for run in runs]
+            excesses = [(run.value, run.null_sd) for run in runs]
         else:
             excesses = [mean_of_cuts(both.words, documents.marked, documents.strata, cut, random) for cut in cuts]
-        errors = [both.standard_error(cut[0], sd, random) for cut, (_, sd) in zip(cuts, excesses, strict=True)]
-        return RunChange(Estimate.difference([value for value, _ in excesses], errors), both, cuts)
+        estimates = [
+            Estimate.normal(value, both.standard_error(cut[0], null_sd, random))
+            for cut, (value, null_sd) in zip(cuts, excesses, strict=True)
+        ]
+        return RunChange(Estimate.difference(*estimates), both, cuts)
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return the contribution of each word to the divergence; below 0 for words of the unmarked group."""

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import ClassVar
 
-import numpy as np
-
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.effects import COHEN, EffectSize
+from pytest_fairness.audits.effects import cohens_d_of_error
 from pytest_fairness.audits.info import AuditInfo, Direction
+from pytest_fairness.audits.text.concerns import terms_never_occur
+from pytest_fairness.audits.text.document_values import DocumentValueAudit
 from pytest_fairness.audits.text.groups import Groups
-from pytest_fairness.audits.text.stratified_values import mean_gap_change
-from pytest_fairness.audits.text.text_audit import TwoGroupAudit
 from pytest_fairness.audits.text.words import term_details, term_rates
 from pytest_fairness.audits.text.words.lexicons import LexiconSettings
 from pytest_fairness.audits.text.words.rows import word_rows
@@ -26,15 +25,13 @@ from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.search_terms import normalized
 from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement
-from pytest_fairness.stats import effect_sizes
-from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.resampling import randomness
 
 LABEL = "lexicon"
 """Name of the item's label that holds the name of the lexicon; the item also has a label for its axis."""
 
 
-class Lexicon(TwoGroupAudit[LexiconSettings]):
+class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
     """Mean number of occurrences of a lexicon's terms per 100 words, marked minus unmarked group, within strata."""
 
     info = AuditInfo(
@@ -53,28 +50,19 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
         value_range=(-100, 100),
         limit_range=(0, 100),
         charts={"terms": "term_rates"},
-        effect=EffectSize(
-            name="Cohen’s d",
-            formula="value / standard error · √(1/n₁ + 1/n₂)",
-            of=lambda value, measurement: effect_sizes.d_from_error(
-                value, measurement.standard_error or 0.0, *measurement.n.values()
-            ),
-            cutoffs=(0.2, 0.5, 0.8),
-            source=f"{COHEN}; Lakens 2013 for d from the standard error",
-        ),
+        effect=cohens_d_of_error("value / standard error · √(1/n₁ + 1/n₂)"),
     )
     version: ClassVar[int] = 3
     settings_model: ClassVar[type[AuditSettings]] = LexiconSettings
+    reversed_gap: ClassVar[str] = (
+        "in the baseline, the terms were used {before} per 100 words more for {less}; now they are used {now} more for "
+        "{more}"
+    )
 
     def items(self, probe: GenerationProbe, settings: LexiconSettings) -> list[AuditItem[LexiconSettings]]:
         """Return one item for each pair of a marked value (of any axis) and a lexicon."""
         return [
-            AuditItem(
-                audit_name=self.info.name,
-                subject=f"{item.subject},{LABEL}={name}",
-                labels={**item.labels, LABEL: name},
-                settings=settings,
-            )
+            replace(item, subject=f"{item.subject},{LABEL}={name}", labels={**item.labels, LABEL: name})
             for item in super().items(probe, settings)
             for name in settings.lexicons
         ]
@@ -83,55 +71,29 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
         """Return the terms of the item's lexicon; their order does not matter."""
         return {f"lexicon {item.labels[LABEL]}": repr(sorted(map(normalized, terms_of(item))))}
 
-    def measure(self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Answers) -> Measurement:
-        """Return the gap with Welch's standard error within strata and a permutation test; see `Audit.measure`."""
-        groups = Groups.of(probe, item, answers)
-        found = Rates.of(groups, terms_of(item))
-        gap, (error, degrees) = found.gap(), found.error()
-        return Measurement(
-            value=gap,
-            interval=normal.interval(gap, error, degrees_of_freedom=degrees),
-            standard_error=error,
-            p_value=found.p_value(randomness.generator(f"{item.seed}/measure")),
-            n=groups.usable,
-            missing=groups.missing,
-            details=term_details.details(groups, found, terms_of(item), randomness.generator(f"{item.seed}/odds")),
-            degrees_of_freedom=degrees,
-        )
+    def values(self, item: AuditItem[LexiconSettings], groups: Groups) -> Rates:
+        """Return the rates of the lexicon's terms; see `DocumentValueAudit.values`."""
+        return Rates.of(groups, terms_of(item))
 
-    def value(self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Answers) -> float:
-        """Return the gap without its test; see `Audit.value`."""
-        return Rates.of(Groups.of(probe, item, answers), terms_of(item)).gap()
+    def details(self, item: AuditItem[LexiconSettings], groups: Groups, values: Rates) -> dict[str, Json]:
+        """Return the details: rates, counts, the odds ratio, and terms in order of their gaps."""
+        return term_details.details(groups, values, terms_of(item), randomness.generator(f"{item.seed}/odds"))
 
-    def change(
-        self, item: AuditItem[LexiconSettings], current: Groups, baseline: Groups, random: np.random.Generator
-    ) -> Comparison:
-        """Return the change of the gap between the runs, cut to equal size, with its permutation test."""
-        now, before = (Rates.of(run, terms_of(item)) for run in (current, baseline))
-        return mean_gap_change(
-            now,
-            before,
-            (current.marked_name, current.unmarked_name),
-            random,
-            description=f"in the baseline, the terms were used {{before}} {self.info.unit} more for {{less}}; now they "
-            "are used {now} more for {more}",
-            details={"changed_terms": term_details.changed_terms(now, before)},
-        )
+    def change_details(
+        self, item: AuditItem[LexiconSettings], groups: Groups, current: Rates, baseline: Rates
+    ) -> dict[str, Json]:
+        """Return the terms whose gap changed."""
+        return {"changed_terms": term_details.changed_terms(current, baseline)}
 
     def concerns(
         self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns of `TextAudit.concerns`, and the concern that no term occurs in any answer."""
-        found = super().concerns(probe, item, answers, measurement)
-        if measurement.details["occurring_terms"]:
-            return found
-        named = item.labels[LABEL]
-        message = (
-            f"none of the {measurement.details['terms_in_lexicon']} terms of the lexicon {named} occurs in any answer, "
-            f"so that the groups cannot be compared. Check the spelling in `lexicons.{named}`, and the language of "
-            "the answers; lead* stands for all words that begin with lead"
-        )
-        return [Concern("terms_never_occur", message, withholds="verdict"), *found]
+        occurring, listed = measurement.details["occurring_terms"], measurement.details["terms_in_lexicon"]
+        return [
+            *terms_never_occur(item.labels[LABEL], occurring, listed),
+            *super().concerns(probe, item, answers, measurement),
+        ]
 
     def describe(self, measurement: Measurement) -> str:
         """Return the gap and the rate of each group as a phrase."""
@@ -156,14 +118,8 @@ class Lexicon(TwoGroupAudit[LexiconSettings]):
         self, probe: GenerationProbe, item: AuditItem[LexiconSettings], measurement: Measurement
     ) -> Callable[[str], float]:
         """Return a function that scores how typical a text is of the marked group, by its rate of terms."""
-        sign = -1.0 if measurement.value < 0 else 1.0
-        terms = terms_of(item)
-
-        def rate(text: str) -> float:
-            found, number = term_rates.counts(text, terms, probe.language)
-            return sign * term_rates.PER * sum(found.values()) / number
-
-        return rate
+        sign, terms = -1.0 if measurement.value < 0 else 1.0, terms_of(item)
+        return lambda text: sign * term_rates.rate(text, terms, probe.language)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the terms that contribute most to the change of the gap or, without a baseline, to the gap itself."""

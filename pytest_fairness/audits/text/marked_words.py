@@ -7,8 +7,7 @@ a group with itself. The audit therefore uses a quantile of the permutation dist
 account.
 
 Against a baseline, the audit compares the shares of documents that contain a word, and tests whether the difference
-between the groups' shares grew; see `stats.texts.share_growth`. Log-odds are not suited to this test: with a prior from
-all texts, they hardly change if a new word occurs once in each of a fifth of one group's texts.
+between the groups' shares grew; see `words.growth`.
 """
 
 from __future__ import annotations
@@ -17,71 +16,27 @@ import math
 from collections.abc import Mapping
 from typing import ClassVar
 
-from pydantic import Field
-
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.decision_rules import GrownWords
-from pytest_fairness.audits.effects import COHEN, EffectSize
-from pytest_fairness.audits.findings import details_of, plain_words
+from pytest_fairness.audits.effects import LARGEST_H_OF_WORDS
 from pytest_fairness.audits.info import AuditInfo, Direction
+from pytest_fairness.audits.text.concerns import repeated_or_one_sided
 from pytest_fairness.audits.text.documents import Documents
-from pytest_fairness.audits.text.groups import (
-    concerns_of,
-    groups_by_axis,
-    is_compared,
-    names_of,
-    require_common_strata,
-)
-from pytest_fairness.audits.text.text_audit import TextAudit
-from pytest_fairness.audits.text.words.association import (
-    Association,
-    GroupCounts,
-    PriorSettings,
-    associated_words,
-    z_of_words,
-)
-from pytest_fairness.audits.text.words.growth import (
-    SIDES,
-    Growth,
-    describe_growth,
-    detection_details,
-    growth_details,
-    word_or_words,
-)
-from pytest_fairness.audits.text.words.languages import language_details, language_of
+from pytest_fairness.audits.text.groups import groups_by_axis, is_compared, names_of, require_common_strata
+from pytest_fairness.audits.text.words.association import associated_words, associations, z_of_words
+from pytest_fairness.audits.text.words.explanation import WordsExplanation
+from pytest_fairness.audits.text.words.group_counts import GroupCounts
+from pytest_fairness.audits.text.words.growth import Growth, detection_details, growth_details
+from pytest_fairness.audits.text.words.languages import language_details
 from pytest_fairness.audits.text.words.rows import word_rows
+from pytest_fairness.audits.text.words.settings import MarkedWordsSettings
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answers, Comparison, Concern, ItemResult, Json, Measurement
-from pytest_fairness.stats import effect_sizes
+from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement
 from pytest_fairness.stats.resampling import randomness
 
 
-class MarkedWordsSettings(PriorSettings):
-    """Settings of `marked_words`: the prior of the log-odds, and the smallest growth since the baseline that counts."""
-
-    min_share: float = Field(
-        default=0.1,
-        ge=0,
-        le=1,
-        description="A word counts as grown if the gap between the groups' shares of texts with the word grew by at "
-        "least this much since the baseline.",
-    )
-
-
-def _largest_h(measurement: Measurement) -> float:
-    """Return the largest Cohen's h of all significant words; h compares the groups' shares of texts with the word."""
-    shares = [word["texts"] for word in measurement.details["words"] if word["significant"]]
-    return max((effect_sizes.cohens_h(each["marked"], each["unmarked"]) for each in shares), key=abs, default=0.0)
-
-
-def _detectable_h(measurement: Measurement) -> float | None:
-    """Return the smallest Cohen's h that the audit can find, for a word that only one group's texts contain."""
-    share = measurement.details["smallest_share"]
-    return effect_sizes.cohens_h(share, 0.0) if share is not None and math.isfinite(share) else None
-
-
-class MarkedWords(TextAudit[MarkedWordsSettings]):
+class MarkedWords(WordsExplanation[MarkedWordsSettings]):
     """Number of words that the marked group's texts use significantly more or less (family-wise over all words)."""
 
     info = AuditInfo(
@@ -101,14 +56,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         tolerance_of_value=False,
         value_range=(0, math.inf),
         charts={"words": "marked_words", "grown": "grown_words"},
-        effect=EffectSize(
-            name="Cohen’s h",
-            formula="largest h of the significant words; h compares the shares of the groups’ texts with the word",
-            of=lambda value, measurement: _largest_h(measurement) if value else 0.0,
-            cutoffs=(0.2, 0.5, 0.8),
-            source=COHEN,
-            detectable=_detectable_h,
-        ),
+        effect=LARGEST_H_OF_WORDS,
     )
     version: ClassVar[int] = 6
     settings_model: ClassVar[type[AuditSettings]] = MarkedWordsSettings
@@ -128,12 +76,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
     def measure(self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], answers: Answers) -> Measurement:
         """Return the number of words whose |z| exceeds the critical value; see `Audit.measure`."""
         corpus = GroupCounts.of(probe, item, answers)
-        tests = [
-            Association.of(
-                corpus, number, item.settings, item.alpha, randomness.generator(f"{item.seed}/measure/{axis}")
-            )
-            for number, axis in enumerate(corpus.groups)
-        ]
+        tests = associations(corpus, item.settings, item.alpha, f"{item.seed}/measure")
         words, groups = associated_words(corpus, tests), corpus.groups.values()
         return Measurement(
             value=float(sum(word["significant"] for word in words)),
@@ -176,20 +119,8 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns about the compared groups, for each axis of the item; see `Audit.concerns`."""
-        found = [each for groups in groups_by_axis(probe, item, answers).values() for each in concerns_of(groups)]
-        return list(dict.fromkeys(found))
-
-    def describe(self, measurement: Measurement) -> str:
-        """Return the number of significant words as a phrase."""
-        return f"{measurement.value:.0f} significant {word_or_words(measurement.value)}"
-
-    def describe_change(self, comparison: Comparison) -> str:
-        """Return a phrase that names the words that grew, with the share of texts that contain them, by group."""
-        details = comparison.details
-        if "grown" not in details:
-            number = f"{comparison.value:+.0f} {word_or_words(abs(comparison.value))}"
-            return f"{number} (without the baseline's answers, these words cannot be named)"
-        return describe_growth(details)
+        groups = groups_by_axis(probe, item, answers).values()
+        return list(dict.fromkeys(concern for each in groups for concern in repeated_or_one_sided(each)))
 
     def word_rows(
         self,
@@ -208,32 +139,3 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
             names_of(corpus.groups),
             {word["word"] for word in details["words"] if word["significant"]},
         )
-
-    def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return each word's z-score (log-odds ratio divided by its standard deviation)."""
-        return {word["word"]: word["z"] for word in measurement.details["words"]}
-
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the z-score of each significant word."""
-        return {word["word"]: word["z"] for word in measurement.details["words"] if word["significant"]}
-
-    def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
-        """Return words of the marked and of the unmarked group: words that grew or, if no word grew, significant words.
-
-        Function words are left out, unless there are no other words.
-        """
-        words = {word["word"]: word["side"] for word in _grown_or_significant(details_of(result))}
-        named = language_of(details_of(result)).content_words(words)
-        by_side = {side: plain_words(word for word in named if words[word] == side) for side in SIDES}
-        return by_side["marked"], by_side["unmarked"]
-
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words that grew or, if no word grew, the significant words; content words come first."""
-        found = _grown_or_significant({**measurement.details, **(comparison.details if comparison else {})})
-        is_function_word = language_of(measurement.details).is_function_word
-        return sorted((str(word["word"]) for word in found), key=is_function_word)
-
-
-def _grown_or_significant(details: Mapping[str, Json]) -> list[Mapping[str, Json]]:
-    """Return the words that grew since the baseline or, if no word grew, the significant words."""
-    return details.get("grown") or [word for word in details.get("words", ()) if word["significant"]]

@@ -8,25 +8,26 @@ detects differences in some texts or in all texts, in a few words or in style.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem, Preparation
-from pytest_fairness.audits.effects import COHEN, EffectSize
+from pytest_fairness.audits.effects import ETA_SQUARED
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.text.documents import Documents, anonymizer, join_runs, text_of
+from pytest_fairness.audits.text.documents import Documents, join_runs, plain_texts
 from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.samples.sample import ERROR_PERMUTATIONS, Relabelled
 from pytest_fairness.audits.text.samples.vectors import Vectors
-from pytest_fairness.audits.text.two_sample import Estimate, RunChange, TwoSampleAudit, equal_size
+from pytest_fairness.audits.text.two_sample import RunChange, TwoSampleAudit, equal_size
 from pytest_fairness.audits.text.words.strongest import strongest_words
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.field_types import EMBEDDER
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answers, Json
-from pytest_fairness.stats import effect_sizes
+from pytest_fairness.records import Json
+from pytest_fairness.stats.intervals.estimate import Estimate
 
 
 class MmdSettings(AuditSettings):
@@ -56,13 +57,7 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
         value_range=(-2, 2),
         limit_range=(0, 2),
         charts={"top_words": "word_weights", "function_words": "function_words"},
-        effect=EffectSize(
-            name="η²",
-            formula="MMD² / (MMD² + 4 s²), where s² is the variance of texts around their group’s mean",
-            of=lambda value, measurement: effect_sizes.share_of_variance(value, measurement.details["variance"]),
-            cutoffs=(0.01, 0.06, 0.14),
-            source=f"{COHEN}; Anderson 2001 for the variance of texts (PERMANOVA)",
-        ),
+        effect=ETA_SQUARED,
     )
     phrase: ClassVar[str] = "squared discrepancy {value:.3g}"
     word_statistic: ClassVar[str] = "difference of mean TF-IDF weights"
@@ -72,13 +67,8 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
 
     def preparation(self, probe: GenerationProbe, item: AuditItem[MmdSettings]) -> Preparation | None:
         """Return the embedding model, if the settings name one; it reads answers without identity terms."""
-
-        def texts(answers: Answers) -> list[str | None]:
-            anonymize = anonymizer(probe)
-            return [" ".join(anonymize.words(text_of(answer))) or None if answer.usable else None for answer in answers]
-
         model = item.settings.embeddings
-        return None if model is None else Preparation(model, texts)
+        return None if model is None else Preparation(model, partial(plain_texts, probe))
 
     def fingerprint(self, probe: GenerationProbe, item: AuditItem[MmdSettings]) -> dict[str, str]:
         """Return the name of the embedding model, if the settings name one."""
@@ -87,14 +77,6 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
     def sample(self, item: AuditItem[MmdSettings], documents: Documents) -> Vectors:
         """Return the documents with vectors: embeddings if the settings name a model, otherwise TF-IDF features."""
         return Vectors(documents, embedded=item.settings.embeddings is not None)
-
-    def value_of(self, run: Relabelled[Vectors]) -> float:
-        """Return the squared discrepancy of one run."""
-        return float(run.sample.test_statistic(run.observed))
-
-    def estimate(self, item: AuditItem[MmdSettings], run: Relabelled[Vectors]) -> Estimate:
-        """Return the squared discrepancy with its standard error."""
-        return Estimate.normal(self.value_of(run), run.sample.standard_error(run.null))
 
     def explain(self, item: AuditItem[MmdSettings], groups: Groups, run: Relabelled[Vectors]) -> dict[str, Json]:
         """Return details: null standard deviation, each stratum's discrepancy, the words whose weights differ most."""
@@ -114,7 +96,6 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
         weight in both runs.
         """
         runs = [Relabelled(self.sample(item, run), ERROR_PERMUTATIONS, random) for run in (current, baseline)]
-        errors = [run.sample.standard_error(run.null) for run in runs]
+        change = Estimate.difference(*(run.sample.estimate(run, random) for run in runs))
         both = self.sample(item, join_runs(current, baseline))
-        change = Estimate.difference([self.value_of(run) for run in runs], errors)
         return RunChange(change, both, equal_size(both.documents, random))

@@ -12,8 +12,9 @@ import numpy as np
 from pytest_fairness.audits.base import Audit, AuditItem, DecisionRule, Example, SettingsT
 from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.findings import Finding, axis_of, listed, plain_words, shortened, strongest
+from pytest_fairness.audits.text.concerns import repeated_or_one_sided
 from pytest_fairness.audits.text.documents import anonymizer, text_of
-from pytest_fairness.audits.text.groups import Groups, compared_labels, concerns_of, has_values, require_common_strata
+from pytest_fairness.audits.text.groups import Groups, compared_labels, has_values, require_common_strata
 from pytest_fairness.audits.text.words.languages import language_of
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
@@ -57,7 +58,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns that answers are repeated, or that strata hold only one group; see `Audit.concerns`."""
-        return concerns_of(Groups.of(probe, item, answers))
+        return repeated_or_one_sided(Groups.of(probe, item, answers))
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return how typical each word is of the marked group; below 0 for words typical of the unmarked group.

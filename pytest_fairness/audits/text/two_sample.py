@@ -7,11 +7,10 @@ change.
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Self
+from typing import ClassVar, Generic
 
 import numpy as np
 
@@ -25,36 +24,11 @@ from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.arrays import Bools, Floats
-from pytest_fairness.stats.intervals import normal
+from pytest_fairness.stats.intervals.estimate import Estimate
 from pytest_fairness.stats.resampling import randomness, relabelling, significance
 
 SUBSAMPLES = 20
 """Number of random cuts to equal size that are averaged if two runs have different numbers of documents."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """An estimated value or change.
-
-    Attributes:
-        value: the estimate.
-        standard_error: standard error of `value`.
-        interval: two-sided 95 % confidence interval of `value`.
-    """
-
-    value: float
-    standard_error: float
-    interval: tuple[float, float]
-
-    @classmethod
-    def normal(cls, value: float, standard_error: float) -> Self:
-        """Return an estimate with the confidence interval of the normal distribution."""
-        return cls(value, standard_error, normal.interval(value, standard_error))
-
-    @classmethod
-    def difference(cls, values: Sequence[float], errors: Sequence[float]) -> Self:
-        """Return the difference between two independent values, the first minus the second."""
-        return cls.normal(values[0] - values[1], math.hypot(*errors))
 
 
 @dataclass(frozen=True)
@@ -91,14 +65,6 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         """Return the documents (of one run or of two runs) as a sample, with the audit's statistic."""
 
     @abstractmethod
-    def value_of(self, run: Relabelled[SampleT]) -> float:
-        """Return the value of one run."""
-
-    @abstractmethod
-    def estimate(self, item: AuditItem[SettingsT], run: Relabelled[SampleT]) -> Estimate:
-        """Return the value of one run with its standard error."""
-
-    @abstractmethod
     def explain(self, item: AuditItem[SettingsT], groups: Groups, run: Relabelled[SampleT]) -> Mapping[str, Json]:
         """Return the details of a measurement of these groups."""
 
@@ -116,7 +82,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         """Return the value with its standard error and permutation test; see `Audit.measure`."""
         groups = Groups.of(probe, item, answers)
         run = self.relabelled(item, Documents.of(groups))
-        estimate = self.estimate(item, run)
+        estimate = run.sample.estimate(run, randomness.generator(f"{item.seed}/error"))
         return Measurement(
             value=estimate.value,
             interval=estimate.interval,
@@ -129,7 +95,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
 
     def value(self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Answers) -> float:
         """Return the value without its standard error and test; see `Audit.value`."""
-        return self.value_of(self.relabelled(item, Documents.of(Groups.of(probe, item, answers))))
+        return self.relabelled(item, Documents.of(Groups.of(probe, item, answers))).value
 
     def change(
         self, item: AuditItem[SettingsT], current: Groups, baseline: Groups, random: np.random.Generator

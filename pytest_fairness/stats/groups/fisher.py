@@ -7,6 +7,8 @@ its measurements in the store takes less time than that.
 from __future__ import annotations
 
 import math
+from itertools import accumulate
+from operator import mul
 
 TIE = 1 + 1e-7
 """Relative tolerance within which two probabilities count as equal, as in R's `fisher.test`."""
@@ -22,16 +24,18 @@ def p_value(first: tuple[int, int], second: tuple[int, int]) -> float:
         the p-value: total probability of all tables (with the same totals) that are at most as probable as the observed
         table.
     """
-    sizes, found = (sum(first), sum(second)), first[0] + second[0]
+    size, other, hits = sum(first), sum(second), first[0] + second[0]
+    fewest, most = max(0, hits - other), min(hits, size)
+    mode = (size + 1) * (hits + 1) // (size + other + 2)
 
-    def log_probability(count: int) -> float:
-        return _log_choose(sizes[0], count) + _log_choose(sizes[1], found - count) - _log_choose(sum(sizes), found)
+    def ratio(count: int) -> float:
+        """Return the probability of one more hit than `count` in the first group, divided by that of `count` hits."""
+        return (size - count) * (hits - count) / ((count + 1) * (other - hits + count + 1))
 
-    observed = math.exp(log_probability(first[0]))
-    possible = range(max(0, found - sizes[1]), min(found, sizes[0]) + 1)
-    probabilities = map(math.exp, map(log_probability, possible))
-    return min(1.0, math.fsum(each for each in probabilities if each <= observed * TIE))
-
-
-def _log_choose(n: int, k: int) -> float:
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    # Relative to the most probable table, so that no number overflows.
+    above = accumulate(map(ratio, range(mode, most)), mul, initial=1.0)
+    below = accumulate((1 / ratio(count) for count in range(mode - 1, fewest - 1, -1)), mul, initial=1.0)
+    weights = dict(zip(range(mode, most + 1), above, strict=True))
+    weights |= zip(range(mode, fewest - 1, -1), below, strict=True)
+    observed = weights[first[0]] * TIE
+    return math.fsum(each for each in weights.values() if each <= observed) / math.fsum(weights.values())

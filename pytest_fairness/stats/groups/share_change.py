@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.groups.change_error import change_error
+from pytest_fairness.stats.intervals.proportions import difference_error
 
 FEW = 5
-"""A group with fewer hits, or fewer misses, than this number in both runs together counts as extreme."""
+"""Smallest number of hits, and of misses, of a group for which `change_error` alone is the standard error."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +51,19 @@ class ShareChange:
 
     @property
     def error(self) -> tuple[float, float | None]:
-        """Return the standard error of the change, and its degrees of freedom; see `change_error`."""
-        return change_error(self.hits, self.current, self.cells, self.coefficients)
+        """Return the standard error of the change, and its degrees of freedom; see `change_error`.
 
-    @property
-    def extreme(self) -> bool:
-        """Return whether a group has fewer than `FEW` hits, or fewer than `FEW` misses, in both runs together."""
-        counts = np.bincount(self.marked * 2 + (self.hits > 0), minlength=4)
-        return bool(counts.min() < FEW)
+        If a group has fewer than `FEW` hits, or fewer than `FEW` misses, in both runs together, the standard error is
+        at least that of the difference between two independent runs, without degrees of freedom.
+        """
+        error, degrees = change_error(self.hits, self.current, self.cells, self.coefficients)
+        if np.bincount(self.marked * 2 + (self.hits > 0), minlength=4).min() >= FEW:
+            return error, degrees
+        gap_errors = []
+        for run in (self.current, ~self.current):
+            first, second = self.hits[run & self.marked], self.hits[run & ~self.marked]
+            gap_errors.append(difference_error(first.sum(), len(first), second.sum(), len(second)))
+        return max(error, math.hypot(*gap_errors)), None
 
     def permuted_changes(self, count: int, random: np.random.Generator) -> Floats:
         """Return the change for each of `count` random permutations of run labels within cells; shape (count,).

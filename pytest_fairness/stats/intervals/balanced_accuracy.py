@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from pytest_fairness.stats.intervals import normal
+from pytest_fairness.stats.intervals.estimate import Estimate
 
 SHRINKAGE = 0.4
 """Number of standard errors by which `floored_log_odds_error` moves the log-odds towards 0 (chance)."""
@@ -87,31 +88,17 @@ def logistic(log_odds: float) -> float:
     return 1 / (1 + math.exp(-log_odds)) if log_odds > 0 else math.exp(log_odds) / (1 + math.exp(log_odds))
 
 
-@dataclass(frozen=True)
-class Change:
-    """Change of a balanced accuracy between two runs, computed from log-odds, which have no upper limit.
+def accuracy_change(current: Accuracy, baseline: Accuracy) -> Estimate:
+    """Return the change of the accuracy between two independent runs, on the scale of log-odds, which has no limits.
 
-    The value is the accuracy whose log-odds are the difference between the two runs' log-odds, minus 0.5.
-
-    Attributes:
-        value: the change, −0.5..0.5; above 0 if the first run's accuracy is higher. A run's accuracy below 0.5 (chance)
-            counts as 0.5.
-        standard_error: standard error of `value`, by the delta method.
-        interval: two-sided 95 % confidence interval, within −0.5..0.5.
+    The value, −0.5..0.5, is the accuracy whose log-odds are the difference between the two runs' log-odds, minus 0.5. A
+    run's accuracy below 0.5 (chance) counts as 0.5. The standard error comes from the delta method.
     """
-
-    value: float
-    standard_error: float
-    interval: tuple[float, float]
-
-    @classmethod
-    def of(cls, first: Accuracy, second: Accuracy) -> Change:
-        """Return the change from the second run's accuracy to the first run's; the runs are independent."""
-        log_odds = first.floored_log_odds - second.floored_log_odds
-        error = math.hypot(first.floored_log_odds_error, second.floored_log_odds_error)
-        value = logistic(log_odds) - 0.5
-        low, high = (logistic(log_odds + sign * INTERVAL_Z * error) - 0.5 for sign in (-1, 1))
-        return cls(value, error * (0.25 - value**2), (low, high))
+    log_odds = current.floored_log_odds - baseline.floored_log_odds
+    error = math.hypot(current.floored_log_odds_error, baseline.floored_log_odds_error)
+    value = logistic(log_odds) - 0.5
+    low, high = (logistic(log_odds + sign * INTERVAL_Z * error) - 0.5 for sign in (-1, 1))
+    return Estimate(value, error * (0.25 - value**2), (low, high))
 
 
 def _floored_sd(z: float) -> float:

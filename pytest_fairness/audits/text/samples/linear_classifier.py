@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from pytest_fairness.audits.text.documents import Documents
-from pytest_fairness.audits.text.samples.sample import Sample
+from pytest_fairness.audits.text.samples.sample import ERROR_PERMUTATIONS, Relabelled, Sample
 from pytest_fairness.audits.text.tokens import Tokens
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, effective_size
+from pytest_fairness.stats.intervals.estimate import Estimate
 from pytest_fairness.stats.resampling import relabelling
 from pytest_fairness.stats.resampling.bundles import LARGEST_UNBUNDLED, Bundles
 from pytest_fairness.stats.texts import least_squares
@@ -102,6 +103,15 @@ class Corpus(Sample):
         differences: Floats = statistic[..., 1]
         return differences
 
+    def value_of(self, run: Relabelled[Corpus]) -> float:
+        """Return the accuracy."""
+        return float(run.observed[0])
+
+    def estimate(self, run: Relabelled[Corpus], random: np.random.Generator) -> Estimate:
+        """Return the accuracy with a standard error and an interval computed from its log-odds."""
+        accuracy = self.accuracy(run.value, null_accuracies(run))
+        return Estimate(accuracy.value, accuracy.standard_error, accuracy.interval)
+
     def distance(self, selected: Bools) -> Floats:
         """Return the groups' difference of mean scores for each selection of documents; at least 0."""
         distance: Floats = np.maximum(self.separation(used=selected).effects, 0)
@@ -157,7 +167,21 @@ class Corpus(Sample):
         marked = self.documents.marked if used is None else self.documents.marked[used]
         return Accuracy.of(value, effective_size(int(marked.sum()), int((~marked).sum())), float(np.std(null)))
 
-    def permuted_accuracies(self, used: Bools, count: int, random: np.random.Generator) -> Floats:
+    def accuracy_of_run(self, run: Corpus, cuts: Bools, random: np.random.Generator) -> Accuracy:
+        """Return the accuracy of one run with its standard error, to compare two runs of this corpus.
+
+        Args:
+            run: the documents of one run, as a corpus of its own.
+            cuts: (cuts, documents) masks of the run's documents in this corpus, cut to the size of the other run.
+            random: random generator of the labels permuted for the standard error.
+        """
+        # More documents make a better classifier, so that runs of different sizes are compared at equal size. To
+        # factorise the classifier's matrix only once, documents outside of a cut stay in it, with the label 0.
+        cut = len(cuts) > 1 and run.fewest_different >= FEWEST_DIFFERENT
+        value = (self.separation(used=cuts) if cut else run.separation()).accuracies.mean()
+        return self.accuracy(float(value), self._permuted_accuracies(cuts[0], ERROR_PERMUTATIONS, random), cuts[0])
+
+    def _permuted_accuracies(self, used: Bools, count: int, random: np.random.Generator) -> Floats:
         """Return the accuracy for each permutation of labels within strata, for the documents in the mask `used`."""
         labels, _ = relabelling.relabellings(self.documents.marked[used], self.documents.strata[used], count, random)
         marked = np.zeros((len(labels), len(used)), dtype=np.bool_)
@@ -202,6 +226,12 @@ class Corpus(Sample):
                 model.fit(counts[training], marked[training])
                 right.append(model.predict(counts[test]) == marked[test])
         return float(np.concatenate(right).mean()), float(np.std([fold.mean() for fold in right], ddof=1))
+
+
+def null_accuracies(run: Relabelled[Corpus]) -> Floats:
+    """Return the accuracy of each relabelling for which it is computed; see `Corpus.statistic`."""
+    accuracies = run.null[:, 0]
+    return accuracies[~np.isnan(accuracies)]
 
 
 def _counted(documents: Tokens) -> tuple[list[str], csr_array]:

@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 
 from pytest_fairness.audits.text.documents import Documents
 from pytest_fairness.stats.arrays import Bools, Floats
+from pytest_fairness.stats.intervals.estimate import Estimate
 from pytest_fairness.stats.resampling import relabelling, significance
 
 ERROR_PERMUTATIONS = 499
@@ -38,6 +39,14 @@ class Sample(ABC):
     @abstractmethod
     def test_statistic(self, statistic: Floats) -> Floats:
         """Return the test statistic: one number, computed from the parts along the last axis of `statistic`."""
+
+    @abstractmethod
+    def value_of(self, run: Relabelled[Self]) -> float:
+        """Return the audit's value of this run."""
+
+    @abstractmethod
+    def estimate(self, run: Relabelled[Self], random: np.random.Generator) -> Estimate:
+        """Return the audit's value of this run with its standard error."""
 
     @abstractmethod
     def distance(self, selected: Bools) -> Floats:
@@ -80,9 +89,20 @@ class Relabelled(Generic[SampleT]):
         return self._null[0]
 
     @property
+    def excess(self) -> Floats:
+        """Return the statistic minus its mean with permuted labels; shape (parts,)."""
+        found: Floats = self.observed - self.null.mean(axis=0)
+        return found
+
+    @property
     def null_sd(self) -> float:
         """Return the standard deviation of the test statistic with permuted labels."""
         return float(self.sample.test_statistic(self.null).std())
+
+    @property
+    def value(self) -> float:
+        """Return the audit's value of the run; see `Sample.value_of`."""
+        return self.sample.value_of(self)
 
     @property
     def p_value(self) -> float:

@@ -11,9 +11,10 @@ import numpy as np
 
 from pytest_fairness.audits.text.documents import Documents
 from pytest_fairness.audits.text.samples import kernels
-from pytest_fairness.audits.text.samples.sample import Sample
+from pytest_fairness.audits.text.samples.sample import Relabelled, Sample
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.stats.arrays import Bools, Floats
+from pytest_fairness.stats.intervals.estimate import Estimate
 from pytest_fairness.stats.resampling.bundles import Bundles
 from pytest_fairness.stats.texts import mmd
 
@@ -66,6 +67,14 @@ class Vectors(Sample):
         """Return the squared discrepancy, rounded so that equal texts give exactly 0."""
         rounded: Floats = np.round(statistic[..., 0], 12)
         return rounded
+
+    def value_of(self, run: Relabelled[Vectors]) -> float:
+        """Return the squared discrepancy."""
+        return float(self.test_statistic(run.observed))
+
+    def estimate(self, run: Relabelled[Vectors], random: np.random.Generator) -> Estimate:
+        """Return the squared discrepancy with its standard error."""
+        return Estimate.normal(run.value, self.standard_error(run.null))
 
     def distance(self, selected: Bools) -> Floats:
         """Return the squared discrepancy for each selection of documents."""

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_fairness.audits.text.documents import Documents
-from pytest_fairness.audits.text.samples.sample import Sample
+from pytest_fairness.audits.text.samples.sample import Relabelled, Sample
 from pytest_fairness.audits.text.words.strongest import order_by_strength
 from pytest_fairness.records import Json
 from pytest_fairness.stats.arrays import Bools, Floats
+from pytest_fairness.stats.intervals.estimate import Estimate
 from pytest_fairness.stats.resampling.bundles import LARGEST_UNBUNDLED, Bundles
 from pytest_fairness.stats.texts import divergence, excess_estimates
 from pytest_fairness.stats.texts.excess_divergence import Bundled, Words
@@ -68,6 +69,14 @@ class WordCounts(Sample):
         weighted: Floats = statistic @ self.words.weights
         return weighted
 
+    def value_of(self, run: Relabelled[WordCounts]) -> float:
+        """Return the divergence minus its mean with permuted labels, in bits."""
+        return float(self.words.weights @ run.excess)
+
+    def estimate(self, run: Relabelled[WordCounts], random: np.random.Generator) -> Estimate:
+        """Return the excess (divergence minus its mean with permuted labels), with its jackknife standard error."""
+        return Estimate.normal(run.value, self.standard_error(self.documents.current, run.null_sd, random))
+
     def distance(self, selected: Bools) -> Floats:
         """Return the excess divergence for each selection of documents; the part due to chance is approximated."""
         return self.words.excesses(*self._sides(selected))
@@ -115,6 +124,12 @@ class WordCounts(Sample):
     def large_strata(self) -> list[str]:
         """Return the names of the large strata, in the order of their divergences in the result of `statistic`."""
         return [self.documents.stratum_names[stratum] for stratum in self.words.strata]
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """Return the number of words of the marked and of the unmarked group's documents."""
+        tokens, marked = self.counts.sum(axis=1), self.documents.marked
+        return int(tokens[marked].sum()), int(tokens[~marked].sum())
 
     def _sides(self, used: Bools) -> tuple[Bools, Bools]:
         return used & self.documents.marked, used & ~self.documents.marked

@@ -7,31 +7,20 @@ taken into account.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.text.documents import (
-    MINIMUM_DOCUMENTS_OF_A_WORD,
-    Documents,
-    anonymizer,
-    documents_by_word,
-    require_words,
-    text_of,
-)
-from pytest_fairness.audits.text.groups import Groups, comparable, groups_by_axis, is_compared
-from pytest_fairness.audits.text.tokens import Tokens
+from pytest_fairness.audits.text.documents import MINIMUM_DOCUMENTS_OF_A_WORD
+from pytest_fairness.audits.text.words.group_counts import GroupCounts
+from pytest_fairness.audits.text.words.settings import MarkedWordsSettings
 from pytest_fairness.audits.text.words.strongest import order_by_strength
-from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answers, Json
-from pytest_fairness.stats.arrays import Bools, Floats, Ints
-from pytest_fairness.stats.resampling import relabelling, significance
+from pytest_fairness.records import Json
+from pytest_fairness.stats.arrays import Bools, Floats
+from pytest_fairness.stats.resampling import randomness, relabelling, significance
 from pytest_fairness.stats.resampling.bundles import Bundles
 from pytest_fairness.stats.texts.log_odds import Sizes, log_odds, z_scores
 from pytest_fairness.stats.texts.share_growth import NeededDocuments
@@ -39,103 +28,11 @@ from pytest_fairness.stats.texts.share_growth import NeededDocuments
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-
 PERMUTATIONS = 1999
 SHOWN_Z = 1.96
 """Words with a larger |z| are listed even if they are not significant; 1.96 is the usual critical value."""
 CHUNK = 2**20
 """Largest number of values in memory at the same time while statistics are computed."""
-
-
-class PriorSettings(AuditSettings):
-    """Settings of the Dirichlet prior."""
-
-    prior: Literal["pooled", "pair", "mass", "uniform"] = Field(
-        default="pooled",
-        description="Dirichlet prior. pooled: word counts of all groups of the probe. pair: counts of the compared "
-        "groups. mass: counts of the compared groups, scaled to `prior_mass`. uniform: equal counts.",
-    )
-    prior_mass: float = Field(
-        default=500.0,
-        gt=0,
-        description="Sum of the prior's counts for `mass` and `uniform`; larger values move log-odds closer to 0.",
-    )
-
-
-@dataclass(frozen=True)
-class GroupCounts:
-    """Word counts of the compared documents and, if the prior pools all groups, of the probe's other groups.
-
-    The compared documents are the answers of the marked and the unmarked groups. A tested word occurs in at least three
-    documents, of which at least one is compared.
-
-    Attributes:
-        groups: answers of the marked group and of the axis' unmarked group, by axis.
-        words: words of each compared document; a document that is compared on several axes counts once.
-        marked: for each document of `words`, whether it belongs to the marked group.
-        documents: for each axis, the documents of the marked group and of the axis' unmarked group.
-        counts: for each axis, the (documents, words) counts of all words in `documents`.
-        pooled: (words,) counts in all documents, including the probe's other groups.
-        columns: (tested words,) index of each tested word among the columns of `counts`.
-        tested_words: the words that are tested.
-        holding: (tested words,) number of compared documents that contain the word.
-        uses: (2, tested words) number of occurrences of the word: in the unmarked groups, and in the marked group.
-        shares: (2, tested words) share of documents that contain the word: in the unmarked groups, and in the marked
-            group.
-    """
-
-    groups: Mapping[str, Groups]
-    words: Tokens
-    marked: Bools
-    documents: list[Documents]
-    counts: list[csr_array]
-    pooled: Floats
-    columns: Ints
-    tested_words: list[str]
-    holding: Ints
-    uses: Floats
-    shares: Floats
-
-    @classmethod
-    def of(cls, probe: GenerationProbe, item: AuditItem[Any], answers: Answers) -> GroupCounts:
-        """Return the word counts of the compared groups' answers and, for the prior, of the other groups' answers.
-
-        Raises:
-            NotMeasurable: a group has too few usable answers, or fewer than two words can be tested.
-        """
-        by_axis = groups_by_axis(probe, item, answers)
-        groups = list(by_axis.values())
-        pooled = [answer for answer in answers if not is_compared(probe, item, answer.labels)]
-        documents = [Documents.of(each) for each in groups]
-        compared = [id(each.answers[index]) for each in groups for index in comparable(each)]
-        anonymize = anonymizer(probe)
-        if any(each.repetition for each in groups):
-            pooled = list({repr(sorted(answer.labels.items())): answer for answer in pooled}.values())
-        others = (anonymize.words(text_of(answer)) for answer in pooled if answer.usable)
-        words = Tokens.joined([*(each.words for each in documents), Tokens.of(others)])
-        vocabulary, counts = words.counts()
-        # An answer that is compared on several axes counts once.
-        once = np.unique(compared, return_index=True)[1]
-        own, rest = counts[once], counts[len(compared) :]
-        holding = documents_by_word(own)
-        columns = np.flatnonzero((holding > 0) & (holding + documents_by_word(rest) >= MINIMUM_DOCUMENTS_OF_A_WORD))
-        require_words(len(columns))
-        marked = np.concatenate([each.marked for each in documents])[once]
-        of_groups = [own[np.flatnonzero(marked == side)] for side in (False, True)]
-        ends = np.cumsum([len(each.words) for each in documents])
-        return cls(
-            groups=by_axis,
-            words=words.only(once),
-            marked=marked,
-            documents=documents,
-            counts=[counts[end - len(each.words) : end] for each, end in zip(documents, ends, strict=True)],
-            pooled=np.asarray(own.sum(axis=0) + rest.sum(axis=0), dtype=np.float64),
-            columns=columns,
-            tested_words=[vocabulary[index] for index in columns],
-            holding=holding[columns],
-            uses=np.stack([each.sum(axis=0)[columns] for each in of_groups]),
-            shares=np.stack([documents_by_word(each)[columns] / each.shape[0] for each in of_groups]),
-        )
 
 
 @dataclass(frozen=True)
@@ -157,7 +54,7 @@ class Contrast:
     mass: float
 
     @classmethod
-    def of(cls, corpus: GroupCounts, number: int, settings: PriorSettings) -> Contrast:
+    def of(cls, corpus: GroupCounts, number: int, settings: MarkedWordsSettings) -> Contrast:
         """Return the contrast of one axis: its counts and prior; `number` is the index of the axis in the corpus."""
         counts = corpus.counts[number]
         used: Floats = corpus.pooled if settings.prior == "pooled" else np.asarray(counts.sum(axis=0), np.float64)
@@ -218,7 +115,7 @@ class Association:
 
     @classmethod
     def of(
-        cls, corpus: GroupCounts, number: int, settings: PriorSettings, alpha: float, random: np.random.Generator
+        cls, corpus: GroupCounts, number: int, settings: MarkedWordsSettings, alpha: float, random: np.random.Generator
     ) -> Association:
         """Return the association of all tested words on one axis, tested with group labels permuted within strata.
 
@@ -261,6 +158,14 @@ class Association:
         )
 
 
+def associations(corpus: GroupCounts, settings: MarkedWordsSettings, alpha: float, seed: str) -> list[Association]:
+    """Return the association on each axis of the corpus; see `Association.of`."""
+    return [
+        Association.of(corpus, number, settings, alpha, randomness.generator(f"{seed}/{axis}"))
+        for number, axis in enumerate(corpus.groups)
+    ]
+
+
 def associated_words(corpus: GroupCounts, tests: Sequence[Association]) -> list[dict[str, Json]]:
     """Return the words that are significant, or whose |z| exceeds `SHOWN_Z`, the largest |z| first.
 
@@ -289,7 +194,7 @@ def associated_words(corpus: GroupCounts, tests: Sequence[Association]) -> list[
     ]
 
 
-def z_of_words(corpus: GroupCounts, settings: PriorSettings) -> Floats:
+def z_of_words(corpus: GroupCounts, settings: MarkedWordsSettings) -> Floats:
     """Return the z-score of each tested word, added over the axes; shape (tested words,)."""
     scores = [
         z_scores(*Contrast.of(corpus, number, settings).log_odds_arguments(documents.marked[None]))[0]
@@ -299,7 +204,7 @@ def z_of_words(corpus: GroupCounts, settings: PriorSettings) -> Floats:
     return total
 
 
-def prior_counts(used: Floats, settings: PriorSettings) -> Floats:
+def prior_counts(used: Floats, settings: MarkedWordsSettings) -> Floats:
     """Return the counts of the prior, from the number of occurrences of each word; shape (words,)."""
     match settings.prior:
         case "pooled" | "pair":

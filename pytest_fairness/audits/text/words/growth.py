@@ -1,4 +1,4 @@
-"""Words that became more typical of one group's texts since the baseline: test and description.
+"""Words that became more typical of one group's texts since the baseline.
 
 The test counts the documents that contain a word; see `stats.texts.share_growth`. Log-odds are not suited to this test:
 with a prior from all texts, they hardly change if a new word occurs once in each of a fifth of one group's texts.
@@ -6,7 +6,7 @@ with a prior from all texts, they hardly change if a new word occurs once in eac
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,6 @@ from pytest_fairness.stats.resampling import relabelling, significance
 from pytest_fairness.stats.texts.share_growth import NeededDocuments, ShareGrowth, largest_needed, smallest_share
 
 PERMUTATIONS = 1999
-NAMED_WORDS = 3
 LISTED_WORDS = 20
 ROUNDING = 1e-9
 SIDES = ("marked", "unmarked")
@@ -166,40 +165,3 @@ def detection_details(documents_needed: Sequence[NeededDocuments]) -> dict[str, 
     """
     most = largest_needed(documents_needed)
     return {"smallest_share": smallest_share(most), "documents_needed": list(most)}
-
-
-def describe_growth(details: Mapping[str, Json]) -> str:
-    """Return a phrase that names the words that grew, with their shares of texts in both runs, by group."""
-    groups = details["groups"]
-    names = {"marked": groups["marked"], "unmarked": f"the unmarked group ({groups['unmarked']})"}
-    grown = {side: [word for word in details["grown"] if word["side"] == side] for side in SIDES}
-    least = f"{100 * details['min_share']:.3g} percentage points"
-    phrases = [
-        f"{len(own)} {word_or_words(len(own))} grew for {names[side]}: {_listed(own)}"
-        for side, own in grown.items()
-        if own
-    ] or [f"no word grew by {least} or more"]
-    if less := details["grown_by_less"]:
-        phrases.append(f"words that grew significantly, but by less than {least}: {_listed(less)}")
-    return "; ".join(phrases)
-
-
-def word_or_words(number: float) -> str:
-    """Return “word” or “words”, for a number of words."""
-    return "word" if number == 1 else "words"
-
-
-def _listed(words: Sequence[Mapping[str, Any]]) -> str:
-    """Return a list of words, each with the shares of texts that contain it, by group and run.
-
-    The first word says whose texts they are.
-    """
-    shown: list[str] = []
-    for word in words[:NAMED_WORDS]:
-        own, others = (word[side] for side in (SIDES if word["side"] == "marked" else SIDES[::-1]))
-        whose = ("", "") if shown else (" of this group's texts", " of the other group's")
-        shown.append(
-            f"{word['word']} ({own[0]:.0%} → {own[1]:.0%}{whose[0]}, {others[0]:.0%} → {others[1]:.0%}{whose[1]})"
-        )
-    more = f" and {len(words) - NAMED_WORDS} more" if len(words) > NAMED_WORDS else ""
-    return f"{', '.join(shown)}{more}"

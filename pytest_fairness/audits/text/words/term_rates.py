@@ -12,11 +12,11 @@ import numpy as np
 
 from pytest_fairness.audits.terms import Terms
 from pytest_fairness.audits.text.documents import text_of
-from pytest_fairness.audits.text.groups import Groups, comparable, numbered
-from pytest_fairness.audits.text.stratified_values import StratifiedValues
+from pytest_fairness.audits.text.groups import Groups, comparable, sides_and_strata
 from pytest_fairness.languages.language import Language
 from pytest_fairness.languages.words import normalise
 from pytest_fairness.stats.arrays import Floats
+from pytest_fairness.stats.groups.stratified_values import StratifiedValues
 
 PER = 100
 """Number of words to which rates refer: a rate is the number of occurrences in this number of words."""
@@ -53,11 +53,10 @@ class Rates(StratifiedValues):
             NotMeasurable: a group has too few usable answers in strata that hold both groups.
         """
         kept = comparable(groups)
-        names, strata = numbered([groups.strata[index] for index in kept])
+        marked, strata, names = sides_and_strata(groups, kept)
         texts = tuple(text_of(groups.answers[index]) for index in kept)
         counted = [counts(text, terms, groups.probe.language) for text in texts]
         words_ = np.array([number for _, number in counted], dtype=np.float64)
-        marked = np.array([groups.marked[index] for index in kept], dtype=np.bool_)
         sizes = [int(marked.sum()), int((~marked).sum())]
         return cls(
             values=PER * np.array([found.total() for found, _ in counted], dtype=np.float64) / words_,
@@ -95,6 +94,12 @@ def counts(text: str, terms: tuple[str, ...], language: Language) -> tuple[Count
     """Return the number of occurrences of each term in a text, and the text's number of words (at least 1)."""
     found = Counter(finder(terms).found(text))
     return found, max(1, len(language.words(normalise(text))), found.total())
+
+
+def rate(text: str, terms: tuple[str, ...], language: Language) -> float:
+    """Return the number of occurrences of the terms in a text, per `PER` words."""
+    found, number = counts(text, terms, language)
+    return PER * found.total() / number
 
 
 @lru_cache(maxsize=100)

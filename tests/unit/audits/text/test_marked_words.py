@@ -12,7 +12,8 @@ import pytest
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.decision_rules import VISIBLE_SHARE
-from pytest_fairness.audits.text.marked_words import MarkedWords, MarkedWordsSettings
+from pytest_fairness.audits.text.marked_words import MarkedWords
+from pytest_fairness.audits.text.words.settings import MarkedWordsSettings
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale
 from pytest_fairness.records import Answer, Comparison, Status, Verdict

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.stats.intervals import balanced_accuracy
-from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, Change
+from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, accuracy_change
 
 sizes = st.integers(8, 20000)
 estimates = st.builds(Accuracy.of, st.floats(0, 1), sizes, st.floats(0, 0.2))
@@ -25,7 +25,7 @@ def test_an_interval_holds_its_value_and_ends_within_0_and_1(accuracy: Accuracy)
 
 @given(estimates, estimates)
 def test_a_change_back_is_the_same_change_with_the_other_sign(first: Accuracy, second: Accuracy) -> None:
-    there, back = Change.of(first, second), Change.of(second, first)
+    there, back = accuracy_change(first, second), accuracy_change(second, first)
     assert there.value == pytest.approx(-back.value, abs=1e-12)
     assert there.standard_error == pytest.approx(back.standard_error)
     assert -0.5 <= there.interval[0] <= there.value <= there.interval[1] <= 0.5
@@ -35,13 +35,13 @@ def test_a_change_back_is_the_same_change_with_the_other_sign(first: Accuracy, s
 def test_a_higher_accuracy_is_no_smaller_change(n: int, one: float, other: float) -> None:
     low, high = sorted((one, other))
     baseline = Accuracy.of(0.7, n, 0.05)
-    changes = [Change.of(Accuracy.of(value, n, 0.05), baseline).value for value in (low, high)]
+    changes = [accuracy_change(Accuracy.of(value, n, 0.05), baseline).value for value in (low, high)]
     assert changes[0] <= changes[1]
 
 
 def test_a_change_from_chance_is_the_difference_and_one_near_the_ceiling_is_larger() -> None:
     def change(now: float, then: float) -> float:
-        return Change.of(Accuracy.of(now, 10**6, 0.0), Accuracy.of(then, 10**6, 0.0)).value
+        return accuracy_change(Accuracy.of(now, 10**6, 0.0), Accuracy.of(then, 10**6, 0.0)).value
 
     assert change(0.65, 0.5) == pytest.approx(0.15, abs=1e-4)
     assert change(0.65, 0.3) == pytest.approx(0.15, abs=1e-4)

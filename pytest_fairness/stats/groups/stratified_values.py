@@ -1,25 +1,18 @@
-"""Values of documents (a rate, a score) for two groups in strata: the gap between the groups' means, and its change."""
+"""Values of documents (a rate, a score) of two groups in strata, in one run and in two runs that are compared."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from pytest_fairness.audits.text.gap_change import SWAPS, directed_change, gap_change
-from pytest_fairness.audits.text.groups import numbered
-from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.records import Comparison, Json
-from pytest_fairness.stats.arrays import Bools, Floats, Ints
+from pytest_fairness.stats.arrays import Bools, Floats, Ints, numbered
 from pytest_fairness.stats.groups import stratified_difference
 from pytest_fairness.stats.resampling import significance
 
 PERMUTATIONS = 1999
-CUTS = 200
-"""Number of random cuts to equal size that are averaged if two runs have different numbers of documents."""
 
 
 @dataclass(frozen=True)
@@ -104,19 +97,9 @@ class TwoRuns:
 
     @classmethod
     def of(cls, current: StratifiedValues, baseline: StratifiedValues) -> TwoRuns:
-        """Return the documents of both runs together.
-
-        Raises:
-            NotMeasurable: no stratum holds both groups in both runs.
-        """
+        """Return the documents of both runs together."""
         _, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
-        runs = cls(current, baseline, strata)
-        if not runs.weights.any():
-            raise NotMeasurable(
-                "no stratum holds both groups in this run and in the baseline, so that the runs cannot be compared. "
-                "Request both groups for the baseline's prompts, or rebaseline"
-            )
-        return runs
+        return cls(current, baseline, strata)
 
     @property
     def is_current(self) -> Bools:
@@ -130,7 +113,10 @@ class TwoRuns:
 
     @cached_property
     def weights(self) -> Floats:
-        """Return the weight of each stratum's difference, the same for both runs; shape (strata,)."""
+        """Return the weight of each stratum's difference, the same for both runs; shape (strata,).
+
+        The weight is 0 if a run has only one group in the stratum.
+        """
         return stratified_difference.equal_size_weights(self.marked, self.strata, self.is_current)
 
     def gaps(self, cuts: int, random: np.random.Generator) -> tuple[Floats, Floats]:
@@ -160,43 +146,3 @@ class TwoRuns:
     @property
     def _values(self) -> Floats:
         return np.concatenate([self.current.values, self.baseline.values])
-
-
-def mean_gap_change(
-    current: StratifiedValues,
-    baseline: StratifiedValues,
-    names: tuple[str, str],
-    random: np.random.Generator,
-    *,
-    description: str,
-    details: Mapping[str, Json] | None = None,
-) -> Comparison:
-    """Return the change of the gap between the runs, cut to equal size, with its permutation test.
-
-    Args:
-        current, baseline: values of the two runs.
-        names: names of the marked and of the unmarked group.
-        random: random generator.
-        description: phrase for a gap that changed sides, with {before} and {now} for the sizes of the gaps, and {less}
-            and {more} for the group with the larger mean in the baseline and now.
-        details: details of the comparison.
-
-    Raises:
-        NotMeasurable: no stratum holds both groups in both runs.
-    """
-    runs = TwoRuns.of(current, baseline)
-    cuts, swaps = runs.gaps(CUTS, random), runs.gaps_after_swaps(SWAPS, random)
-    gaps = float(cuts[0].mean()), float(cuts[1].mean())
-    changes = [directed_change(*each) for each in (cuts, swaps)]
-    more, less = names[:: 1 if gaps[0] > 0 else -1]
-    now, before = (f"{abs(gap):.3g}" for gap in gaps)
-    return gap_change(
-        gaps=gaps,
-        value=float(changes[0].mean()),
-        error=runs.error(),
-        null=changes[1],
-        absolute_change=abs(gaps[0] - gaps[1]),
-        null_absolute_changes=np.abs(swaps[0] - swaps[1]),
-        description=description.format(before=before, now=now, less=less, more=more),
-        details=details,
-    )

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.effects import cohens_g, cohens_h, effect_of
+from pytest_fairness.audits.effects import cohens_g, cohens_h
 from pytest_fairness.audits.info import Direction
+from pytest_fairness.audits.measured_effect import effect_of
 from pytest_fairness.records import Concern, Effect, Measurement, Size
 
 SHARES = cohens_h("both shares", lambda measurement: measurement.details["shares"])

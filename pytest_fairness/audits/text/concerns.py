@@ -1,0 +1,65 @@
+"""Reasons to doubt a measurement of texts that only some audits of texts have; see `Audit.concerns`."""
+
+from __future__ import annotations
+
+from pytest_fairness.audits.text.groups import Groups
+from pytest_fairness.records import Concern
+
+ONE_SIDED_SHARE = 0.10
+"""Largest share of answers that may be left out because their stratum holds only one group."""
+SHOWN_STRATA = 3
+
+
+def repeated_or_one_sided(groups: Groups) -> list[Concern]:
+    """Return the concerns that answers are repeated, or that strata hold only one group."""
+    found = groups.repetition
+    one_sided = groups.one_sided()
+    lost, usable = sum(one_sided.values()), sum(groups.usable.values())
+    if not lost:
+        return found
+    names = ", ".join(f"{name} ({count})" for name, count in sorted(one_sided.items())[:SHOWN_STRATA])
+    more = f" and {len(one_sided) - SHOWN_STRATA} more" if len(one_sided) > SHOWN_STRATA else ""
+    return [
+        *found,
+        Concern(
+            "one_sided_strata",
+            f"{lost} of {usable} answers were left out, because their strata hold only one group: {names}{more}. "
+            "Request both groups in each stratum",
+            withholds="pass" if lost > ONE_SIDED_SHARE * usable else "nothing",
+        ),
+    ]
+
+
+def few_different_answers(different: int, needed: int) -> list[Concern]:
+    """Return the concern that too few answers of a group differ to train a classifier.
+
+    Args:
+        different: number of different answers of the group that has fewer of them.
+        needed: smallest number of different answers of each group with which a classifier is trained.
+    """
+    if different >= needed:
+        return []
+    message = (
+        f"one group has only {different} different answers, {needed} are needed to train a classifier on some answers "
+        "and test it on the other answers. The accuracy is therefore set to 0.5. Raise `sampling.temperature` or "
+        "`trials`, or give several prompts"
+    )
+    return [Concern("few_different_answers", message)]
+
+
+def terms_never_occur(lexicon: str, occurring: int, listed: int) -> list[Concern]:
+    """Return the concern that no term of a lexicon occurs in any answer.
+
+    Args:
+        lexicon: name of the lexicon.
+        occurring: number of its terms that occur.
+        listed: number of its terms.
+    """
+    if occurring:
+        return []
+    message = (
+        f"none of the {listed} terms of the lexicon {lexicon} occurs in any answer, so that the groups cannot be "
+        f"compared. Check the spelling in `lexicons.{lexicon}`, and the language of the answers; lead* stands for all "
+        "words that begin with lead"
+    )
+    return [Concern("terms_never_occur", message, withholds="verdict")]

@@ -1,0 +1,110 @@
+"""Base class of audits that compare the mean of a number of each text (a rate, a score) between two groups."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from pytest_fairness.audits.base import AuditItem, SettingsT
+from pytest_fairness.audits.text.gap_change import SWAPS, directed_change, gap_change
+from pytest_fairness.audits.text.groups import Groups
+from pytest_fairness.audits.text.text_audit import TwoGroupAudit
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.probes.generation.model import GenerationProbe
+from pytest_fairness.records import Answers, Comparison, Json, Measurement
+from pytest_fairness.stats.groups.stratified_values import StratifiedValues, TwoRuns
+from pytest_fairness.stats.intervals import normal
+from pytest_fairness.stats.resampling import randomness
+
+CUTS = 200
+"""Number of random cuts to equal size that are averaged if two runs have different numbers of documents."""
+
+ValuesT = TypeVar("ValuesT", bound=StratifiedValues)
+
+
+class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
+    """Base class of audits whose value is the gap: mean value of the marked minus mean of the unmarked group's texts.
+
+    Class attributes:
+        reversed_gap: phrase for a gap that changed sides, with {before} and {now} for the sizes of the gaps, and {less}
+            and {more} for the group with the larger mean in the baseline and now.
+    """
+
+    reversed_gap: ClassVar[str]
+
+    @abstractmethod
+    def values(self, item: AuditItem[SettingsT], groups: Groups) -> ValuesT:
+        """Return the values of both groups' usable answers, without strata that hold only one group.
+
+        Raises:
+            NotMeasurable: a group has too few usable answers in strata that hold both groups.
+        """
+
+    @abstractmethod
+    def details(self, item: AuditItem[SettingsT], groups: Groups, values: ValuesT) -> Mapping[str, Json]:
+        """Return the details of a measurement of these values."""
+
+    def change_details(
+        self, item: AuditItem[SettingsT], groups: Groups, current: ValuesT, baseline: ValuesT
+    ) -> Mapping[str, Json]:
+        """Return the details of a comparison; `groups` holds the answers of the current run.
+
+        Raises:
+            BaselineStale: the values of the two runs cannot be compared.
+        """
+        return {}
+
+    def measure(self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Answers) -> Measurement:
+        """Return the gap with Welch's standard error within strata and a permutation test; see `Audit.measure`."""
+        groups = Groups.of(probe, item, answers)
+        values = self.values(item, groups)
+        gap, (error, degrees) = values.gap(), values.error()
+        return Measurement(
+            value=gap,
+            interval=normal.interval(gap, error, degrees_of_freedom=degrees),
+            standard_error=error,
+            p_value=values.p_value(randomness.generator(f"{item.seed}/measure")),
+            n=groups.usable,
+            missing=groups.missing,
+            details=self.details(item, groups, values),
+            degrees_of_freedom=degrees,
+        )
+
+    def value(self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Answers) -> float:
+        """Return the gap without its test; see `Audit.value`."""
+        return self.values(item, Groups.of(probe, item, answers)).gap()
+
+    def change(
+        self, item: AuditItem[SettingsT], current: Groups, baseline: Groups, random: np.random.Generator
+    ) -> Comparison:
+        """Return the change of the gap between the runs, cut to equal size, with its permutation test.
+
+        Raises:
+            NotMeasurable: no stratum holds both groups in both runs.
+        """
+        values, before = self.values(item, current), self.values(item, baseline)
+        details = self.change_details(item, current, values, before)
+        runs = TwoRuns.of(values, before)
+        if not runs.weights.any():
+            raise NotMeasurable(
+                "no stratum holds both groups in this run and in the baseline, so that the runs cannot be compared. "
+                "Request both groups for the baseline's prompts, or rebaseline"
+            )
+        cuts, swaps = runs.gaps(CUTS, random), runs.gaps_after_swaps(SWAPS, random)
+        gaps = float(cuts[0].mean()), float(cuts[1].mean())
+        changes = [directed_change(*each) for each in (cuts, swaps)]
+        more, less = (current.marked_name, current.unmarked_name)[:: 1 if gaps[0] > 0 else -1]
+        sizes = dict(zip(("now", "before"), (f"{abs(gap):.3g}" for gap in gaps), strict=True))
+        return gap_change(
+            gaps=gaps,
+            value=float(changes[0].mean()),
+            error=runs.error(),
+            null=changes[1],
+            absolute_change=abs(gaps[0] - gaps[1]),
+            null_absolute_changes=np.abs(swaps[0] - swaps[1]),
+            description=self.reversed_gap.format(**sizes, less=less, more=more),
+            details=details,
+        )

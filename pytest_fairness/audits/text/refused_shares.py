@@ -1,0 +1,90 @@
+"""Shares of refused and unusable answers of two groups: their gap, and the change of the gap between two runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pytest_fairness.audits.text.groups import MINIMUM_DOCUMENTS, Groups
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.records import REFUSAL_CLASSES, Json, Measurement, Status
+from pytest_fairness.stats.arrays import numbered
+from pytest_fairness.stats.groups import fisher
+from pytest_fairness.stats.groups.share_change import ShareChange
+from pytest_fairness.stats.intervals import normal, proportions
+
+REFUSED = (Status.REFUSED, Status.UNREADABLE)
+PARTLY = REFUSAL_CLASSES[1]
+
+
+def gap_measurement(groups: Groups) -> Measurement:
+    """Return the measurement of the gap between the groups' shares of refused or unusable answers.
+
+    Raises:
+        NotMeasurable: a group has too few answers, or all answers are refused or unreadable.
+    """
+    n = groups.count(*REFUSED, Status.OK)
+    short = min(n.values())
+    if short < MINIMUM_DOCUMENTS:
+        raise NotMeasurable(
+            f"one group has only {short} answers; {MINIMUM_DOCUMENTS} are needed: raise `trials` or add rows"
+        )
+    refused = groups.count(*REFUSED)
+    if refused == n:
+        raise NotMeasurable(
+            f"all {sum(n.values())} answers are refused or unreadable, so that the groups cannot be compared. "
+            "Check that the target works.",
+            unusable=True,
+        )
+    marked, unmarked = groups.marked_name, groups.unmarked_name
+    table = [(refused[name], n[name] - refused[name]) for name in (marked, unmarked)]
+    return Measurement(
+        value=refused[marked] / n[marked] - refused[unmarked] / n[unmarked],
+        interval=proportions.newcombe(
+            refused[marked], n[marked], refused[unmarked], n[unmarked], normal.quantile(0.975)
+        ),
+        standard_error=proportions.difference_error(refused[marked], n[marked], refused[unmarked], n[unmarked]),
+        p_value=fisher.p_value(*table),
+        n=n,
+        missing=groups.count(Status.FAILED),
+        details={
+            "refused": groups.count(Status.REFUSED),
+            "unreadable": groups.count(Status.UNREADABLE),
+            "shares": {name: refused[name] / n[name] for name in (marked, unmarked)},
+            **_classification(groups),
+        },
+    )
+
+
+def _classification(groups: Groups) -> dict[str, Json]:
+    """Return the model that recognised refusals, and the number of answers that it calls partly refused, by group.
+
+    Empty if refusals were recognised by patterns.
+    """
+    models = sorted({answer.judged.by for answer in groups.answers if answer.judged})
+    if not models:
+        return {}
+    partly = {groups.marked_name: 0, groups.unmarked_name: 0}
+    for answer, marked in zip(groups.answers, groups.marked, strict=True):
+        partly[groups.marked_name if marked else groups.unmarked_name] += (
+            answer.judged is not None and answer.judged.majority == PARTLY
+        )
+    return {"refusals_by": ", ".join(models), "partly_refused": partly}
+
+
+def share_change(current: Groups, baseline: Groups) -> ShareChange:
+    """Return the change, between two runs, of the gap in the share of refused or unreadable answers; see `ShareChange`.
+
+    Failed requests are left out.
+    """
+    found = [
+        (answer.status in REFUSED, marked, run is current, (stratum, marked))
+        for run in (current, baseline)
+        for answer, marked, stratum in zip(run.answers, run.marked, run.strata, strict=True)
+        if answer.status in (*REFUSED, Status.OK)
+    ]
+    return ShareChange(
+        hits=np.array([refused for refused, *_ in found], dtype=np.float64),
+        marked=np.array([marked for _, marked, *_ in found], dtype=np.bool_),
+        current=np.array([own for _, _, own, _ in found], dtype=np.bool_),
+        cells=numbered([cell for *_, cell in found])[1],
+    )
