@@ -23,8 +23,8 @@ from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.concerns import repeated_or_one_sided
 from pytest_fairness.audits.text.documents import Documents
 from pytest_fairness.audits.text.groups import groups_by_axis, is_compared, names_of, require_common_strata
+from pytest_fairness.audits.text.named_words import WordsExplanation
 from pytest_fairness.audits.text.words.association import associated_words, associations, z_of_words
-from pytest_fairness.audits.text.words.explanation import WordsExplanation
 from pytest_fairness.audits.text.words.group_counts import GroupCounts
 from pytest_fairness.audits.text.words.growth import Growth, detection_details, growth_details
 from pytest_fairness.audits.text.words.languages import language_details
