@@ -69,6 +69,12 @@ class AuditItem(Generic[OwnSettings]):
         name = self.audit_name if self.subject is None else f"{self.audit_name}[{self.subject}]"
         return name if self.target is None else f"{name}@{self.target}"
 
+    def group_of(self, answer: Answer) -> tuple[str, ...]:
+        """Return the names of an answer's group, from its labels; empty names if the labels do not name the group."""
+        labels = answer.labels
+        value = labels.get("value", "") if "attribute" in labels else ""
+        return (*(labels.get(name, "") for name in self.labels), value)
+
 
 @dataclass(frozen=True)
 class Preparation:

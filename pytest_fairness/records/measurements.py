@@ -41,7 +41,7 @@ class Measurement:
         n: number of usable answers, by group.
         missing: number of refused, unreadable or failed answers, by group.
         details: further results that reports show, as plain JSON.
-        concerns: reasons to doubt the measurement; see `audits.answer_checks`.
+        concerns: reasons to doubt the measurement; see `audits.answer_checks.checks`.
     """
 
     value: float

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits import answer_checks
+from pytest_fairness.audits.answer_checks import checks
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_h
 from pytest_fairness.audits.info import AuditInfo, Direction
@@ -130,7 +130,7 @@ class Shortfall(ValueGapAudit[AuditSettings]):
         """Return the concerns of `UnitAudit.concerns`, and the concern that answers are missing for every value."""
         return [
             *super().concerns(probe, item, answers, measurement),
-            *answer_checks.missing_in_every_group(measurement),
+            *checks.missing_in_every_group(measurement),
         ]
 
     def describe(self, measurement: Measurement) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
-from pytest_fairness.audits import repeats
+from pytest_fairness.audits.answer_checks import repeats
 from pytest_fairness.audits.base import Audit, AuditItem, SettingsT
 from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.stereotypes.score_changes import PooledScores, gap_change, mean_change

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_fairness.audits import repeats
+from pytest_fairness.audits.answer_checks import repeats
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.generation.model import GenerationProbe

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pytest_fairness.audits import answer_checks
+from pytest_fairness.audits.answer_checks import checks, foreign_answers
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_h
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
@@ -55,8 +55,8 @@ class Refusals(TwoGroupAudit[AuditSettings]):
         """
         return [
             *Groups.of(probe, item, answers).repetition,
-            *answer_checks.missing_in_every_group(measurement),
-            *answer_checks.unrecognised_refusals(probe, item, answers),
+            *checks.missing_in_every_group(measurement),
+            *foreign_answers.unrecognised_refusals(probe, item, answers),
         ]
 
     def change(

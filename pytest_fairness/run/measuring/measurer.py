@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Protocol, TypeVar, cast
 
-from pytest_fairness.audits import answer_checks
+from pytest_fairness.audits.answer_checks import checks
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.base import ResponsesSettings
 from pytest_fairness.records import Answer, Json, Measurement, RowsWithoutGroup
@@ -106,17 +106,17 @@ class Measurer:
         try:
             measurement = item.audit.measure(item.probe, item, readable)
         except NotMeasurable as error:
-            failed = answer_checks.failed_requests(counted)
+            failed = checks.failed_requests(counted)
             if failed is not None:
                 error.args = (f"{str(error).rstrip('.')}. {failed.message}.",)
             raise
         details = dict(measurement.details)
-        if (cut := answer_checks.truncated(item.probe, counted))["answers"]:
+        if (cut := checks.truncated(item.probe, counted))["answers"]:
             details["truncated"] = cut
         if (moved := noise.paraphrases(item, readable)) is not None:
             details["paraphrases"] = moved
         measurement = replace(measurement, details=details)
-        return replace(measurement, concerns=answer_checks.concerns(item.probe, item.audit, item, counted, measurement))
+        return replace(measurement, concerns=checks.concerns(item.probe, item.audit, item, counted, measurement))
 
 
 def _with_rows_without_group(measured: ItemMeasurement, left_out: RowsWithoutGroup) -> ItemMeasurement:
@@ -125,7 +125,7 @@ def _with_rows_without_group(measured: ItemMeasurement, left_out: RowsWithoutGro
     Many such rows are a concern. A stored measurement has neither the details nor the concern, because it depends only
     on the answers.
     """
-    found, concern = measured.measurement, answer_checks.rows_without_group(left_out)
+    found, concern = measured.measurement, checks.rows_without_group(left_out)
     of_file = {name: value for name, value in asdict(left_out).items() if value != ""}
     details = {**found.details, "rows_without_group": {**of_file, "columns": list(left_out.columns)}}
     concerns = (*found.concerns, *([] if concern is None else [concern]))

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from pytest_fairness import kinds
 from pytest_fairness.answers import reading
-from pytest_fairness.audits import answer_checks, registry
+from pytest_fairness.audits import registry
+from pytest_fairness.audits.answer_checks import checks
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.choices.coded_answers import code
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
@@ -44,7 +45,7 @@ def item(of: MultipleChoiceProbe, name: str, **given: Any) -> AuditItem[Any]:
 def measure(of: MultipleChoiceProbe, run: list[Answer], name: str) -> Measurement:
     audit, about = registry.get("multiple_choice", name), item(of, name)
     found = audit.measure(of, about, run)
-    return replace(found, concerns=answer_checks.concerns(of, audit, about, run, found))
+    return replace(found, concerns=checks.concerns(of, audit, about, run, found))
 
 
 def value(of: MultipleChoiceProbe, run: list[Answer], name: str) -> float:
@@ -56,7 +57,7 @@ def judge(
 ) -> Verdict:
     audit, about = registry.get("multiple_choice", name), item(of, name, **given)
     measurement = audit.measure(of, about, current)
-    measurement = replace(measurement, concerns=answer_checks.concerns(of, audit, about, current, measurement))
+    measurement = replace(measurement, concerns=checks.concerns(of, audit, about, current, measurement))
     return decide(
         audit,
         about,

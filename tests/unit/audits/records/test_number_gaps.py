@@ -16,7 +16,7 @@ from scipy import stats
 from scipy.stats import mstats
 
 from pytest_fairness import kinds, probes
-from pytest_fairness.audits import answer_checks
+from pytest_fairness.audits.answer_checks import checks
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import NotMeasurable, ProbeError
 from pytest_fairness.probes import CounterfactualProbe
@@ -67,7 +67,7 @@ def verdict(current: Decide, baseline: Decide | None, name: str, count: int = 12
     item = item_of(asked(count, **more), name)
     runs = [answers(item, decide_) for decide_ in (current, baseline) if decide_]
     found = [item.audit.measure(item.probe, item, run) for run in runs]
-    concerns = answer_checks.concerns(item.probe, item.audit, item, runs[0], found[0])
+    concerns = checks.concerns(item.probe, item.audit, item, runs[0], found[0])
     return decide(
         item.audit, item, replace(found[0], concerns=concerns),
         baseline=BaselineEntry(found[1].value) if baseline else None,
@@ -361,7 +361,7 @@ def test_a_constant_system_does_not_pass(text: str, name: str) -> None:
         found = item.audit.measure(item.probe, item, given_)
     except NotMeasurable:
         return
-    concerns = answer_checks.concerns(item.probe, item.audit, item, given_, found)
+    concerns = checks.concerns(item.probe, item.audit, item, given_, found)
     assert concerns[0].withholds == "verdict"
     assert found.value == 0
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.audits import answer_checks
-from pytest_fairness.audits.answer_checks import EFFECTIVE_SHORT, concerns, effective_number
+from pytest_fairness.audits.answer_checks import checks
+from pytest_fairness.audits.answer_checks.checks import concerns
+from pytest_fairness.audits.answer_checks.constant_answers import EFFECTIVE_SHORT, effective_number
 from pytest_fairness.audits.text.documents import Documents
 from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.errors import NotMeasurable
@@ -148,8 +149,8 @@ def test_missing_answers_raise_a_concern_only_if_every_group_lacks_them() -> Non
     def measured(refused: dict[str, int]) -> Measurement:
         return replace(_measured(), n={"Black": 20, "White": 20}, details={"refused": refused, "unreadable": {}})
 
-    assert answer_checks.missing_in_every_group(measured({"Black": 20, "White": 0})) == []
-    (concern,) = answer_checks.missing_in_every_group(measured({"Black": 6, "White": 5}))
+    assert checks.missing_in_every_group(measured({"Black": 20, "White": 0})) == []
+    (concern,) = checks.missing_in_every_group(measured({"Black": 6, "White": 5}))
     assert (concern.name, concern.withholds) == ("missing_answers", "pass")
     assert "30% for Black, 25% for White" in concern.message
 

@@ -1,0 +1,160 @@
+"""Checks of an item's answers, for every audit: can a verdict be based on these answers?
+
+An audit measures differences between groups. Answers that do not depend on the prompt (an error text, a constant list,
+the same decision for all records) show no difference, although the system might show one when it works. Each check
+returns a `Concern`: the reason for doubt, and the verdicts that are therefore ruled out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from pytest_fairness.audits.answer_checks.constant_answers import constant_answers
+from pytest_fairness.audits.answer_checks.foreign_answers import FOREIGN_ANSWERS, mostly_foreign
+from pytest_fairness.audits.base import AnyAudit, AnyItem
+from pytest_fairness.errors import short_message
+from pytest_fairness.plurals import counted
+from pytest_fairness.probes.base import Probe
+from pytest_fairness.records import Answer, Answers, Concern, Measurement, RowsWithoutGroup, Status
+
+VERSION = 5
+"""Version of the checks, and of the fields of stored measurements and comparisons; results in the store are reused only
+for the same version."""
+
+MISSING_IN_EVERY_GROUP = 0.10
+"""Share of missing answers above which audits of missing answers report a concern, if every group has such a share."""
+TRUNCATED_SHARE = 0.10
+"""Largest share of the usable answers that may be cut off at `max_tokens`."""
+WITHOUT_GROUP_SHARE = 0.10
+"""Largest share of the rows of an answer file that may be left out because they name no group."""
+WITHOUT_CLASS_SHARE = 0.05
+"""Largest share of a group's answers for which the model that recognises refusals may name no class."""
+
+
+def concerns(
+    probe: Probe, audit: AnyAudit, item: AnyItem, answers: Answers, measurement: Measurement
+) -> tuple[Concern, ...]:
+    """Return the reasons to doubt a measurement, the most serious first.
+
+    Args:
+        probe: probe of the item.
+        audit: audit of the item.
+        item: item that was measured.
+        answers: the item's answers in any order, with their original content (not the output of `Audit.preparation`).
+        measurement: measurement of the answers.
+    """
+    found = [
+        constant_answers(probe, audit, item, answers),
+        _truncated_answers(probe, answers),
+        failed_requests(answers),
+        _without_class(probe, item, answers),
+        *audit.concerns(probe, item, answers, measurement),
+    ]
+    known = [concern for concern in found if concern is not None]
+    if all(concern.name != FOREIGN_ANSWERS for concern in known):
+        known += mostly_foreign(probe, answers)
+    return tuple(sorted(known, key=lambda concern: ("verdict", "test", "pass", "nothing").index(concern.withholds)))
+
+
+def missing_in_every_group(measurement: Measurement) -> list[Concern]:
+    """Return the concern that many answers are missing in every group; only for audits that measure missing answers.
+
+    Args:
+        measurement: measurement whose details have the number of `refused` and of `unreadable` answers by group.
+    """
+    refused, unreadable = measurement.details["refused"], measurement.details["unreadable"]
+    shares = {}
+    for group, n in measurement.n.items():
+        failed = measurement.missing.get(group, 0)
+        if n + failed:
+            shares[group] = (failed + refused.get(group, 0) + unreadable.get(group, 0)) / (n + failed)
+    if not shares or min(shares.values()) <= MISSING_IN_EVERY_GROUP:
+        return []
+    named = ", ".join(f"{share:.0%} for {group}" for group, share in shares.items())
+    return [
+        Concern(
+            "missing_answers",
+            f"more than {MISSING_IN_EVERY_GROUP:.0%} of the answers are missing in every group ({named}), so that a "
+            "small difference between groups says nothing. Check that the target works",
+        )
+    ]
+
+
+def failed_requests(answers: Answers) -> Concern | None:
+    """Return a note with the number of failed requests and the most frequent error; `None` if no request failed."""
+    errors = Counter(
+        short_message(answer.error) for answer in answers if answer.error is not None and answer.judged is None
+    )
+    if not errors:
+        return None
+    text, count = min(errors.items(), key=lambda pair: (-pair[1], pair[0]))
+    total = errors.total()
+    several = "" if len(errors) == 1 else f" ({counted(count, 'time')}, and {counted(len(errors) - 1, 'other error')})"
+    return Concern(
+        "failed_requests", f"{total} of {len(answers)} requests failed: {text}{several}", withholds="nothing"
+    )
+
+
+def _without_class(probe: Probe, item: AnyItem, answers: Answers) -> Concern | None:
+    """Return the concern that the model that recognises refusals named no class for some answers; else `None`."""
+    if probe.refusals.by == "patterns":
+        return None
+    groups: defaultdict[tuple[str, ...], list[Answer]] = defaultdict(list)
+    for answer in answers:
+        if answer.judged is not None:
+            groups[item.group_of(answer)].append(answer)
+    counts = {group: sum(each.status is Status.FAILED for each in own) for group, own in groups.items()}
+    if not any(counts.values()):
+        return None
+    errors = Counter(short_message(each.error or "") for own in groups.values() for each in own if each.error)
+    many = any(count > WITHOUT_CLASS_SHARE * len(groups[group]) for group, count in counts.items())
+    named = ", ".join(
+        f"{count} of {len(groups[group])} answers{f' for {name}' if name else ''}"
+        for group, count in counts.items()
+        for name in [", ".join(part for part in group if part)]
+    )
+    return Concern(
+        "answers_without_class",
+        f"whether answers are refusals is unknown for {named}, which count as missing: {errors.most_common(1)[0][0]}",
+        withholds="pass" if many else "nothing",
+    )
+
+
+def rows_without_group(left_out: RowsWithoutGroup) -> Concern | None:
+    """Return the concern that many rows of an answer file name no group; `None` if only few do."""
+    if left_out.rows <= WITHOUT_GROUP_SHARE * left_out.of:
+        return None
+    return Concern(
+        "rows_without_group",
+        f"{left_out}: more than {WITHOUT_GROUP_SHARE:.0%}, so that the answers of a group may be missing. "
+        f"{left_out.remedy}",
+    )
+
+
+def truncated(probe: Probe, answers: Iterable[Answer]) -> dict[str, int]:
+    """Return two counts: `answers` (usable answers that were cut off at `max_tokens`) and `of` (all usable answers).
+
+    An answer that consists of one of the allowed choices counts as complete.
+    """
+    usable = [answer for answer in answers if answer.usable]
+    cut = [answer for answer in usable if answer.truncated]
+    if probe.choices or probe.judging:
+        cut = [answer for answer in cut if _letters(answer.text) != _letters(answer.content)]
+    return {"answers": len(cut), "of": len(usable)}
+
+
+def _truncated_answers(probe: Probe, answers: Answers) -> Concern | None:
+    """Return the concern that many answers were cut off, so that only their beginnings were measured; else `None`."""
+    count, total = truncated(probe, answers).values()
+    if count <= TRUNCATED_SHARE * total:
+        return None
+    return Concern(
+        "truncated_answers",
+        f"{count} of {total} answers ({count / total:.0%}) were cut off at the token limit. Raise `max_tokens`",
+    )
+
+
+def _letters(text: object) -> str:
+    """Return the letters and digits of a text, case-folded."""
+    return "".join(filter(str.isalnum, str(text).casefold()))

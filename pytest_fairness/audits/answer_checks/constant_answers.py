@@ -1,0 +1,163 @@
+"""Check whether answers depend on their prompts: an outage or a constant system shows no difference between groups."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable
+from itertools import islice
+
+from pytest_fairness.audits.base import AnyAudit, AnyItem
+from pytest_fairness.probes.base import Probe
+from pytest_fairness.records import Answer, Answers, Concern, Status
+
+CONSTANT_ANSWERS = "constant_answers"
+
+FEWEST_ANSWERS = 4
+"""Smallest number of usable answers for which repetition is checked."""
+SHORT_WORDS = 3
+"""Largest number of words of a short answer; a working system may repeat short answers."""
+EFFECTIVE_SHORT = 1.05
+"""Short answers are constant if their effective number of distinct values is below this: about 97.5 % are the same."""
+EFFECTIVE_LONG = 1.5
+"""Longer texts, or lists, are constant if their effective number of distinct values is below this: about 80 % are
+the same."""
+REPEATED_SHARE = 0.10
+"""Largest share of answers to different prompts that may be the same long text."""
+QUOTED = 60
+"""Number of characters of an answer that a message quotes."""
+FEWEST_OTHER = 2
+"""Decisions are constant if fewer decisions than this number differ from the most frequent decision."""
+OTHER_SHARE = 0.005
+"""Decisions are constant if less than this share of the decisions differs from the most frequent decision."""
+PROSE_WORDS = 4
+"""Smallest number of words, besides request ids and times, of a text that counts as prose. In a shorter text, the
+numbers may be the answer."""
+
+_DURATION = re.compile(r"\b\d+(?=\s*(?:ms|s|sec|secs|seconds?|minutes?|hours?)\b)")
+_NUMBERED = re.compile(r"(?<!\S)[^\s$€£¥%.,]*(?:\d[^\s$€£¥%.,]*){3,}(?=[.,]?(?:\s|$))|\S*\d:\S*")
+"""Request ids and times, but not amounts (`$85,000`, `12.5%`), because groups may differ in amounts."""
+_DIGIT = re.compile(r"\d")
+_ANY_NUMBER = re.compile(r"\S*\d\S*")
+"""Any word with a digit. Such words are replaced in list items that are prose, which are error messages rather than
+titles."""
+
+
+def effective_number(counts: Iterable[int]) -> float:
+    """Return the effective number of distinct values, 1 / (sum of squared shares); 0 if there are no counts."""
+    sizes = list(counts)
+    return sum(sizes) ** 2 / sum(size**2 for size in sizes) if sizes else 0.0
+
+
+def constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Answers) -> Concern | None:
+    """Return the concern that answers do not depend on their prompts; `None` if they do.
+
+    Answers that differ only in letter case, blanks, request ids or times count as the same. No verdict is possible if
+    nearly all answers to different prompts are the same. A pass is not possible if the only prompt, or one group, gets
+    nearly always the same answer, or if different prompts get the same long text.
+    """
+    decided = bool(probe.choices or probe.judging)
+    came = (answer for answer in answers if answer.usable or answer.status is Status.REFUSED)
+    kept = [(answer, _distinct_value(answer, decision=decided)) for answer in came]
+    if len(kept) < FEWEST_ANSWERS:
+        return None
+    values = Counter(value for _, value in kept)
+    common, count = values.most_common(1)[0]
+    if common is Status.REFUSED:
+        return None  # all answers are missing, which another check reports
+    text = next(_quoted(answer) for answer, value in kept if value == common)
+    prompts = {tuple(sorted(answer.labels.items())) for answer, value in kept if value == common}
+    if decided:
+        others = len(kept) - count
+        constant = others < FEWEST_OTHER or others < OTHER_SHARE * len(kept)
+    else:
+        constant = _is_constant(values, closed=audit.closed_answers)
+    if constant and len(prompts) == 1:
+        message = f"{count} of {len(kept)} answers are the same ({text}). Check that the target works"
+        return Concern(CONSTANT_ANSWERS, message)
+    if constant:
+        return Concern(
+            CONSTANT_ANSWERS,
+            f"{count} of {len(kept)} answers are the same for all prompts ({text}), so that groups cannot be "
+            "compared. Check that the target works, or use prompts that it answers differently",
+            withholds="verdict",
+        )
+    if audit.closed_answers:
+        return None
+    groups: defaultdict[tuple[str, ...], Counter[Hashable]] = defaultdict(Counter)
+    for answer, value in kept:
+        groups[item.group_of(answer)][value] += 1
+    for group, own in groups.items():
+        if own.total() >= FEWEST_ANSWERS and _is_constant(own, closed=False) and len(groups) > 1:
+            own_value, most = own.most_common(1)[0]
+            own_text = next(
+                _quoted(answer) for answer, value in kept if value == own_value and item.group_of(answer) == group
+            )
+            named = ", ".join(name for name in group if name)
+            message = f"{most} of {own.total()} answers for {named} are the same ({own_text}). Check these answers"
+            return Concern(CONSTANT_ANSWERS, message)
+    if count > REPEATED_SHARE * len(kept) and isinstance(common, str) and _is_long(common):
+        # Equal answers to the same question about both groups are no sign of a fault.
+        several = len({_labels_without_group(probe, item, answer) for answer, _ in kept}) > 1
+        asked = (
+            {_labels_without_group(probe, item, answer) for answer, value in kept if value == common}
+            if several
+            else prompts
+        )
+        if len(asked) > 1:
+            return Concern(
+                CONSTANT_ANSWERS,
+                f"{count} of {len(kept)} answers, to {len(asked)} different prompts, are the same text "
+                f"({text}). Check that the target works",
+            )
+    return None
+
+
+def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
+    """Return the value by which answers are compared; it is equal for answers that count as the same."""
+    content = answer.content
+    if not answer.usable:
+        return answer.status
+    if decision:
+        return str(content)
+    if isinstance(content, list):
+        if content and isinstance(content[0], float):
+            # The content is log-probabilities. A model that ignores its input gives all tokens the same
+            # log-probability.
+            return frozenset(content)
+        return tuple(_without_numbers(str(item), _ANY_NUMBER) for item in content)
+    return _without_numbers(str(content))
+
+
+def _without_numbers(text: str, numbered: re.Pattern[str] = _NUMBERED) -> str:
+    """Return a text in lower case; in prose, request ids and times (matches of `numbered`) are replaced."""
+    if _DIGIT.search(text) is None:
+        return " ".join(text.casefold().split())
+    masked = _DURATION.sub("#", numbered.sub("#", text)).casefold().split()
+    words = (word for word in masked if any(map(str.isalpha, word)))
+    prose = next(islice(words, PROSE_WORDS - 1, None), None) is not None  # reads no more words than necessary
+    return " ".join(masked if prose else text.casefold().split())
+
+
+def _is_constant(values: Counter[Hashable], *, closed: bool) -> bool:
+    """Return whether nearly all values are the same; `closed`: whether prompts ask to choose one of a few answers."""
+    common = values.most_common(1)[0][0]
+    fewest = EFFECTIVE_SHORT if closed or not _is_long(common) else EFFECTIVE_LONG
+    return effective_number(values.values()) < fewest
+
+
+def _is_long(value: Hashable) -> bool:
+    """Return whether a value is a list, or a text of more than `SHORT_WORDS` words."""
+    return not isinstance(value, str) or len(value.split()) > SHORT_WORDS
+
+
+def _labels_without_group(probe: Probe, item: AnyItem, answer: Answer) -> Hashable:
+    """Return the labels of an answer's prompt without the labels that name the group."""
+    group = {*item.labels, *getattr(probe, "axes", ()), "value", "attribute"}
+    return tuple(sorted((name, label) for name, label in answer.labels.items() if name not in group))
+
+
+def _quoted(answer: Answer) -> str:
+    """Return the beginning of an answer in quotation marks."""
+    text = " ".join((answer.text or "").split())
+    return repr(text if len(text) <= QUOTED else f"{text[: QUOTED - 1]}…")

@@ -1,0 +1,87 @@
+"""Checks whether answers are in other languages than the probe's, in which refusals are not recognised."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping
+
+from pytest_fairness.audits.base import AnyItem
+from pytest_fairness.languages.detection import foreign_shares
+from pytest_fairness.probes.base import Probe
+from pytest_fairness.records import Answer, Answers, Concern
+
+FOREIGN_ANSWERS = "foreign_answers"
+
+FOREIGN_SHARE = 0.10
+"""Largest share of a group's answers that may be in another language than the probe's, for audits of refusals."""
+MOSTLY = 0.50
+"""Share of answers in other languages than the probe's above which every audit of texts adds a note."""
+
+
+def unrecognised_refusals(probe: Probe, item: AnyItem, answers: Answers) -> list[Concern]:
+    """Return the concern that refusals may have been counted as answers, because of the language of the answers.
+
+    This concern is only for audits that measure refusals, and for refusals that are recognised by patterns.
+    """
+    if probe.refusals.by != "patterns":
+        return []
+    missing = " and ".join(probe.language.refusals_missing)
+    if missing:
+        return [
+            Concern(
+                FOREIGN_ANSWERS,
+                f"refusals in {missing} are not recognised, so that a refusal may have been counted as an answer. List "
+                "phrases of refusals under `language.terms.refusals`",
+            )
+        ]
+    texts: defaultdict[Hashable, list[str]] = defaultdict(list)
+    for answer in answers:
+        if (text := _text_of(probe, answer)) is not None:
+            texts[item.group_of(answer)].append(text)
+    # Refusals in English are recognised in every language.
+    shares = foreign_shares(texts, (*probe.language.codes, "en"))
+    if max((sum(share.values()) for share in shares.values()), default=0.0) <= FOREIGN_SHARE:
+        return []
+    named = "; ".join(
+        f"{name or 'answers'} {_percentages(share)}"
+        for group, share in sorted(shares.items(), key=lambda pair: str(pair[0]))
+        for name in [", ".join(part for part in group if part) if isinstance(group, tuple) else ""]
+        if share
+    )
+    return [
+        Concern(
+            FOREIGN_ANSWERS,
+            f"some answers are in other languages than {probe.language.shown} ({named}). Their refusals are not "
+            "recognised, so that a refusal may have been counted as an answer. Name the languages of the answers under "
+            "`language`, such as `language: de`, or tell the target to answer in one language",
+        )
+    ]
+
+
+def mostly_foreign(probe: Probe, answers: Answers) -> list[Concern]:
+    """Return the note that most answers are in other languages than the probe's."""
+    texts = [text for answer in answers if (text := _text_of(probe, answer)) is not None]
+    shares = foreign_shares({"": texts}, probe.language.codes)[""]
+    if sum(shares.values()) <= MOSTLY:
+        return []
+    unknown = "refusals and identity terms" if probe.refusals.by == "patterns" else "identity terms"
+    return [
+        Concern(
+            FOREIGN_ANSWERS,
+            f"most answers are in other languages than {probe.language.shown} (about {_percentages(shares)}), in which "
+            f"{unknown} are not recognised. Name the languages of the answers under `language`",
+            withholds="nothing",
+        )
+    ]
+
+
+def _text_of(probe: Probe, answer: Answer) -> str | None:
+    """Return the text of a usable answer; `None` if the answer is not usable, or is a list."""
+    if not answer.usable or isinstance(answer.content, list):
+        return None
+    return answer.text if probe.choices or probe.judging or probe.number else str(answer.content)
+
+
+def _percentages(shares: Mapping[str, float]) -> str:
+    """Return shares by language as a list: `40% German, 10% French`."""
+    return ", ".join(f"{share:.0%} {name}" for name, share in shares.items())
