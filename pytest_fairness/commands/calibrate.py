@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> None:
     negatives.
     """
     from pytest_fairness import kinds, probes
-    from pytest_fairness.commands.configuration import configured_scorers, project_root
+    from pytest_fairness.commands.shared.configuration import configured_scorers, project_root
     from pytest_fairness.reports.terminal import calibration
     from pytest_fairness.run.calibrate import calibrate
 

@@ -6,7 +6,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from pytest_fairness.commands.output import write
+from pytest_fairness.commands.shared.output import write
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

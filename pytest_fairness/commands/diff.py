@@ -6,8 +6,8 @@ import argparse
 import shutil
 from pathlib import Path
 
-from pytest_fairness.commands.configuration import configured_path, project_root
-from pytest_fairness.commands.output import write
+from pytest_fairness.commands.shared.configuration import configured_path, project_root
+from pytest_fairness.commands.shared.output import write
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.options import RunSettings
 

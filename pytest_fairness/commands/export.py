@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pytest_fairness.commands import recorded as recorded_answers
-from pytest_fairness.commands.output import add_table_arguments, write
-from pytest_fairness.commands.recorded import replay_run, replay_settings
+from pytest_fairness.commands.shared import recorded as recorded_answers
+from pytest_fairness.commands.shared.output import add_table_arguments, write
+from pytest_fairness.commands.shared.recorded import replay_run, replay_settings
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.records import Json
 

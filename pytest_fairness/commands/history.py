@@ -6,8 +6,8 @@ import argparse
 import shutil
 from collections.abc import Sequence
 
-from pytest_fairness.commands.output import write
-from pytest_fairness.commands.recorded import add_store_argument, store_of
+from pytest_fairness.commands.shared.output import write
+from pytest_fairness.commands.shared.recorded import add_store_argument, store_of
 from pytest_fairness.errors import FairnessError
 
 SHOWN_NAMES = 20

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from importlib import resources, util
 from pathlib import Path
 
-from pytest_fairness.commands.configuration import CONFIGURATIONS
-from pytest_fairness.commands.own_requirement import own_requirement
+from pytest_fairness.commands.shared.configuration import CONFIGURATIONS
+from pytest_fairness.commands.shared.own_requirement import own_requirement
 from pytest_fairness.errors import FairnessError
 
 PROBES = "probes"

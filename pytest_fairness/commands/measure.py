@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from pytest_fairness.commands.output import add_table_arguments
+from pytest_fairness.commands.shared.output import add_table_arguments
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.version import __version__

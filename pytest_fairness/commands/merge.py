@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from pytest_fairness.commands.recorded import add_store_argument, store_argument, store_of
+from pytest_fairness.commands.shared.recorded import add_store_argument, store_argument, store_of
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.option_types import StoreAddress, in_folder
 from pytest_fairness.options import DEFAULT_STORE

@@ -6,8 +6,8 @@ import argparse
 import json
 import sys
 
-from pytest_fairness.commands.output import write
-from pytest_fairness.commands.recorded import add_arguments, replay_run
+from pytest_fairness.commands.shared.output import write
+from pytest_fairness.commands.shared.recorded import add_arguments, replay_run
 from pytest_fairness.errors import FairnessError
 
 __all__ = ["add_arguments", "run"]

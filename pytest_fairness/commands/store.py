@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_fairness.commands.merge import existing_address
-from pytest_fairness.commands.output import write
-from pytest_fairness.commands.recorded import add_store_argument, store_argument, store_of
+from pytest_fairness.commands.shared.output import write
+from pytest_fairness.commands.shared.recorded import add_store_argument, store_argument, store_of
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.option_types import in_folder
 from pytest_fairness.plurals import counted

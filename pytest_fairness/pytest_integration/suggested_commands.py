@@ -9,7 +9,8 @@ import pytest
 from pytest_fairness.options import DEFAULT_STORE, RunSettings
 from pytest_fairness.pytest_integration.configuration import root_from_here
 from pytest_fairness.pytest_integration.relative_paths import relative_path
-from pytest_fairness.reports.shell_commands import rebaseline_command, shell_line, with_reason
+from pytest_fairness.reports.shell_layout import shell_line
+from pytest_fairness.reports.suggestions.shell_commands import rebaseline_command, with_reason
 from pytest_fairness.targets.web.address import public_address
 
 

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from pytest_fairness.audits.findings import Finding
 from pytest_fairness.records import ItemResult, Json, without_nonfinite
 from pytest_fairness.reports.formatting import age
-from pytest_fairness.reports.report_items import target_name
+from pytest_fairness.reports.items.report_items import target_name
 from pytest_fairness.reports.run_notes import RunNote
-from pytest_fairness.reports.suggestions import suggestions
+from pytest_fairness.reports.suggestions.suggestions import suggestions
 
 SCHEMA_VERSION = 1
 REQUEST_COUNTS = ("planned", "sent", "reused", "failed", "prompt_tokens", "completion_tokens")

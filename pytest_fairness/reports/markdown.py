@@ -11,13 +11,14 @@ from html import escape
 
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json
-from pytest_fairness.reports import intersections, run_notes, target_table, variant_results
+from pytest_fairness.reports import run_notes
 from pytest_fairness.reports.document import reused_age
-from pytest_fairness.reports.effects import effect_text, largest_first, p_text, size_of
-from pytest_fairness.reports.findings import expectation
 from pytest_fairness.reports.formatting import escaped as without_control_characters
 from pytest_fairness.reports.formatting import number, printable, signed, with_interval, without_commands
-from pytest_fairness.reports.report_items import (
+from pytest_fairness.reports.items import intersections, target_table, variant_results
+from pytest_fairness.reports.items.effects import effect_text, largest_first, p_text, size_of
+from pytest_fairness.reports.items.findings import expectation
+from pytest_fairness.reports.items.report_items import (
     Item,
     acceptances,
     grown_words,
@@ -28,8 +29,8 @@ from pytest_fairness.reports.report_items import (
     severity,
     tolerated_worsenings,
 )
+from pytest_fairness.reports.items.top_contributors import top_contributors
 from pytest_fairness.reports.text_layout import cut
-from pytest_fairness.reports.top_contributors import top_contributors
 
 MAX_LENGTH = 65_536
 """Maximum number of characters of a comment on GitHub."""

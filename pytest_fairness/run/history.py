@@ -13,7 +13,7 @@ from typing import Literal
 from pytest_fairness.asking.store.database import in_transaction
 from pytest_fairness.asking.store.store import Store
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports.report_items import status
+from pytest_fairness.reports.items.report_items import status
 
 MAX_RUNS = 500
 """Maximum number of runs in a store; older runs are deleted."""

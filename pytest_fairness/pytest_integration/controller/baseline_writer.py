@@ -21,7 +21,7 @@ from pytest_fairness.plurals import counted
 from pytest_fairness.pytest_integration.items.item_results import Record
 from pytest_fairness.records import ItemResult
 from pytest_fairness.reports.formatting import number, printable
-from pytest_fairness.reports.shell_commands import PLACEHOLDER
+from pytest_fairness.reports.shell_layout import PLACEHOLDER
 from pytest_fairness.reports.terminal.lines import Line
 from pytest_fairness.run import Run
 

@@ -9,8 +9,8 @@ import pytest
 from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration.items.item_results import Record, records_on
 from pytest_fairness.records import ItemResult
-from pytest_fairness.reports.report_items import target_name
-from pytest_fairness.reports.shell_commands import ACCEPTABLE, rebaseline_command
+from pytest_fairness.reports.items.report_items import target_name
+from pytest_fairness.reports.suggestions.shell_commands import ACCEPTABLE, rebaseline_command
 
 
 class CollectedRecords:

@@ -38,7 +38,7 @@ from pytest_fairness.reports.ci.annotations import github_commands
 from pytest_fairness.reports.document import report_document
 from pytest_fairness.reports.formatting import without_commands
 from pytest_fairness.reports.run_notes import RunNote
-from pytest_fairness.reports.shell_commands import rebaseline_command
+from pytest_fairness.reports.suggestions.shell_commands import rebaseline_command
 from pytest_fairness.reports.terminal import summary
 from pytest_fairness.reports.terminal.lines import Line
 from pytest_fairness.run import Run, last_run

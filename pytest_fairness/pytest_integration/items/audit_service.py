@@ -14,9 +14,9 @@ from pytest_fairness.pytest_integration.items.probe_files import ProbeFiles
 from pytest_fairness.pytest_integration.items.request_planner import RequestPlanner
 from pytest_fairness.pytest_integration.suggested_commands import accept_command, export_command
 from pytest_fairness.records import ItemResult, Json, VerdictName
-from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.formatting import printable
-from pytest_fairness.reports.top_contributors import failure_text
+from pytest_fairness.reports.items.findings import finding
+from pytest_fairness.reports.items.top_contributors import failure_text
 from pytest_fairness.run import (
     BaselineComparison,
     ItemMeasurement,

@@ -17,8 +17,8 @@ from pytest_fairness.errors import on_one_line
 from pytest_fairness.pytest_integration.items import junit
 from pytest_fairness.pytest_integration.items.item_targets import probe_item_of
 from pytest_fairness.records import ItemResult, Json, VerdictName
-from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.formatting import printable
+from pytest_fairness.reports.items.findings import finding
 from pytest_fairness.run import ProbeItem
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 from _pytest.junitxml import bin_xml_escape, xml_key
 
 from pytest_fairness.records import ItemResult
-from pytest_fairness.reports.findings import finding
+from pytest_fairness.reports.items.findings import finding
 
 
 def count_inconclusive(config: pytest.Config, report: pytest.TestReport, reason: str | None) -> None:

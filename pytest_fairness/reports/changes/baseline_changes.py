@@ -10,11 +10,11 @@ from pytest_fairness.baselines.entries import MOST_CONTRIBUTIONS, Entry
 from pytest_fairness.baselines.fingerprints import NOT_SET, changed_parts, changed_sampling
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.formatting import number, printable, signed
+from pytest_fairness.reports.items.findings import finding
+from pytest_fairness.reports.items.report_items import group_names, grown_words
 from pytest_fairness.reports.markdown import MAX_LENGTH, MarkdownText, escaped, escaped_html
 from pytest_fairness.reports.markdown import table as markdown_table
-from pytest_fairness.reports.report_items import group_names, grown_words
 from pytest_fairness.reports.text_layout import cut, cut_ids, table, width_of, wrap
 
 HEADINGS = ("change", "old", "new", "worse by", "allowed", "item")

@@ -6,11 +6,11 @@ from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json
 from pytest_fairness.reports.changes.run_comparison import ORDER, ItemComparison, RunComparison
 from pytest_fairness.reports.formatting import number, printable, signed, with_interval
+from pytest_fairness.reports.items.report_items import Item, verdict_word
+from pytest_fairness.reports.items.top_contributors import sided_words
 from pytest_fairness.reports.markdown import escaped
 from pytest_fairness.reports.markdown import table as markdown_table
-from pytest_fairness.reports.report_items import Item, verdict_word
 from pytest_fairness.reports.text_layout import cut_middle, table
-from pytest_fairness.reports.top_contributors import sided_words
 
 HEADINGS = ("item", "change", "verdict", "old", "new", "difference [95 %]")
 INDENT = "  "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytest_fairness.records import Interval, Json, VerdictName
-from pytest_fairness.reports.report_items import WORST_FIRST, Item
+from pytest_fairness.reports.items.report_items import WORST_FIRST, Item
 from pytest_fairness.stats.intervals import normal
 
 State = Literal["worse", "new", "removed", "better", "value changed", "unchanged"]

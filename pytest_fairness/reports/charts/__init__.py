@@ -15,7 +15,7 @@ from pytest_fairness.reports.charts import cells, distributions, listings, means
 from pytest_fairness.reports.charts.base import Chart, Table
 from pytest_fairness.reports.charts.baseline_change import baseline_change
 from pytest_fairness.reports.charts.trend import trend
-from pytest_fairness.reports.report_items import Item
+from pytest_fairness.reports.items.report_items import Item
 
 __all__ = ["CHARTS", "Chart", "Table", "baseline_change", "detail_charts", "trend"]
 

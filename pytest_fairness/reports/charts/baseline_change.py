@@ -19,7 +19,7 @@ from pytest_fairness.reports.charts.base import (
     reference_line,
 )
 from pytest_fairness.reports.formatting import number
-from pytest_fairness.reports.report_items import Item, outcome, unit_of
+from pytest_fairness.reports.items.report_items import Item, outcome, unit_of
 
 MARGIN = 0.08
 """Space beyond the outermost number, as a share of the axis."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import FIRST, LINE, QUIET, SECOND, Chart, Table, as_float, names_axis
 from pytest_fairness.reports.formatting import number
-from pytest_fairness.reports.report_items import Item
+from pytest_fairness.reports.items.report_items import Item
 
 ORDER = ("stereotypical", "anti_stereotypical", "ambiguous", "unknown", "person", "refused", "unparsed")
 """Kinds of answers in the order of the stacked bars; other kinds follow."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import FIRST, QUIET, SECOND, Chart, Table, as_float
 from pytest_fairness.reports.formatting import number
-from pytest_fairness.reports.report_items import Item
+from pytest_fairness.reports.items.report_items import Item
 
 HEIGHT = 200
 """Height of the chart in pixels before scaling."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import Chart, Table
-from pytest_fairness.reports.report_items import Item, mappings_in
+from pytest_fairness.reports.items.report_items import Item, mappings_in
 
 
 def flips(_item: Item, detail: Json) -> Chart | None:

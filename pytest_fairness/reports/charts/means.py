@@ -16,7 +16,7 @@ from pytest_fairness.reports.charts.base import (
     reference_line,
 )
 from pytest_fairness.reports.formatting import number
-from pytest_fairness.reports.report_items import Item
+from pytest_fairness.reports.items.report_items import Item
 
 TITLES = {
     "similarity": "Similarity to the neutral list, by value",

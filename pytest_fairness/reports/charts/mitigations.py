@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports import variant_results
 from pytest_fairness.reports.charts.base import (
     SHOWN,
     Chart,
@@ -16,7 +15,8 @@ from pytest_fairness.reports.charts.base import (
     interval_plot,
     reference_line,
 )
-from pytest_fairness.reports.report_items import Item
+from pytest_fairness.reports.items import variant_results
+from pytest_fairness.reports.items.report_items import Item
 
 HEADINGS = ("variant", "effect", "value", "change", "from", "to", "p", "unusable", "quality", "change in quality")
 

@@ -17,7 +17,7 @@ from pytest_fairness.reports.charts.base import (
 )
 from pytest_fairness.reports.charts.means import means
 from pytest_fairness.reports.formatting import number
-from pytest_fairness.reports.report_items import Item, mappings_in
+from pytest_fairness.reports.items.report_items import Item, mappings_in
 
 
 def by_case(item: Item, detail: Json) -> Chart | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports.charts.base import MARKS, QUIET, SMALL, Chart, Table, as_float, interval_of
 from pytest_fairness.reports.formatting import number
-from pytest_fairness.reports.report_items import KNOWN
+from pytest_fairness.reports.items.report_items import KNOWN
 
 MIN_RUNS = 2
 """Minimum number of runs with a value for which a trend is drawn."""

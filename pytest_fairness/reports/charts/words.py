@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import SHOWN, Chart, Table, as_float, diverging_bars, joined
-from pytest_fairness.reports.report_items import Item, group_names, mappings_in, unmarked_label
+from pytest_fairness.reports.items.report_items import Item, group_names, mappings_in, unmarked_label
 
 
 def marked(item: Item, detail: Json) -> Chart | None:

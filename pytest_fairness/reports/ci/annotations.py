@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.formatting import printable
-from pytest_fairness.reports.report_items import (
+from pytest_fairness.reports.items.findings import finding
+from pytest_fairness.reports.items.report_items import (
     KNOWN,
     NO_LONGER_FAILS,
     UNEXPECTED_PASS,

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import markdown
-from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.formatting import printable
-from pytest_fairness.reports.markdown import MAX_LENGTH, SIGNS, escaped, table
-from pytest_fairness.reports.report_items import (
+from pytest_fairness.reports.items.findings import finding
+from pytest_fairness.reports.items.report_items import (
     KNOWN,
     NO_LONGER_FAILS,
     UNEXPECTED_PASS,
@@ -22,7 +21,9 @@ from pytest_fairness.reports.report_items import (
     status,
     verdict_word,
 )
-from pytest_fairness.reports.shell_commands import accept_command, shell_lines
+from pytest_fairness.reports.markdown import MAX_LENGTH, SIGNS, escaped, table
+from pytest_fairness.reports.shell_layout import shell_lines
+from pytest_fairness.reports.suggestions.shell_commands import accept_command
 
 MARKER = "<!-- pytest-fairness -->"
 """First line of the comment, by which a workflow finds the comment of an earlier run."""

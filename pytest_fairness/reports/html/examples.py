@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.html import text_diff
-from pytest_fairness.reports.report_items import (
+from pytest_fairness.reports.items.report_items import (
     Item,
     mappings_in,
 )

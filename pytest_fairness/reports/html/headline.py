@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports.effects import sizes
-from pytest_fairness.reports.findings import amount, finding
 from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.html import text_diff
-from pytest_fairness.reports.report_items import (
+from pytest_fairness.reports.items.effects import sizes
+from pytest_fairness.reports.items.findings import amount, finding
+from pytest_fairness.reports.items.report_items import (
     NO_LONGER_FAILS,
     UNEXPECTED_PASS,
     Item,

@@ -10,7 +10,7 @@ from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import Chart, as_float, interval_of
 from pytest_fairness.reports.html.examples import Example
 from pytest_fairness.reports.html.sheets import Sheet
-from pytest_fairness.reports.report_items import (
+from pytest_fairness.reports.items.report_items import (
     Item,
 )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.reports.html import filters
-from pytest_fairness.reports.report_items import grown_words
+from pytest_fairness.reports.items.report_items import grown_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import Table
 from pytest_fairness.reports.html import filters
-from pytest_fairness.reports.report_items import (
+from pytest_fairness.reports.items.report_items import (
     mappings_in,
 )
 

@@ -11,8 +11,8 @@ from difflib import SequenceMatcher
 from pytest_fairness.audits.findings import strongest
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import as_float
-from pytest_fairness.reports.report_items import Item, group_names, mappings_in
-from pytest_fairness.reports.top_contributors import sided_words
+from pytest_fairness.reports.items.report_items import Item, group_names, mappings_in
+from pytest_fairness.reports.items.top_contributors import sided_words
 
 _PIECES = re.compile(r"\s+|\w[\w'’-]*|.", re.DOTALL)
 MIN_LIST_LINES, MAX_LIST_LINE = 2, 60

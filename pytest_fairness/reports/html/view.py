@@ -8,16 +8,17 @@ from typing import ClassVar, overload
 
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json
-from pytest_fairness.reports import charts, intersections, target_table
+from pytest_fairness.reports import charts
 from pytest_fairness.reports.charts.base import Chart, Table
 from pytest_fairness.reports.charts.vega import svg
-from pytest_fairness.reports.effects import largest_first
-from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.html import filters, headline, text_diff
 from pytest_fairness.reports.html.examples import examples_of
 from pytest_fairness.reports.html.item_view import OUTCOMES, ChangeChart, Figure, ReportItem, has_changed
 from pytest_fairness.reports.html.sheets import MAX_ROWS, Sheet, facts_and_sheets, sheet_of
-from pytest_fairness.reports.report_items import (
+from pytest_fairness.reports.items import intersections, target_table
+from pytest_fairness.reports.items.effects import largest_first
+from pytest_fairness.reports.items.findings import finding
+from pytest_fairness.reports.items.report_items import (
     Item,
     acceptances,
     is_measured_only,
@@ -27,7 +28,7 @@ from pytest_fairness.reports.report_items import (
     severity,
     verdict_word,
 )
-from pytest_fairness.reports.top_contributors import top_contributors
+from pytest_fairness.reports.items.top_contributors import top_contributors
 
 MAX_ACCEPTANCES = 5
 

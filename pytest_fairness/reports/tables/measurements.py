@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json
-from pytest_fairness.reports.effects import UNKNOWN
 from pytest_fairness.reports.formatting import number, signed, with_interval
-from pytest_fairness.reports.report_items import Item, grown_words, unit_of
+from pytest_fairness.reports.items.effects import UNKNOWN
+from pytest_fairness.reports.items.report_items import Item, grown_words, unit_of
 from pytest_fairness.reports.tables.data_table import Cell, Column, DataTable, Row
 
 COLUMNS = (

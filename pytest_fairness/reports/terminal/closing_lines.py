@@ -9,11 +9,11 @@ from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import run_notes
 from pytest_fairness.reports.document import reused_age
 from pytest_fairness.reports.formatting import printable
-from pytest_fairness.reports.report_items import (
+from pytest_fairness.reports.items.report_items import (
     Item,
     status,
 )
-from pytest_fairness.reports.shell_commands import shell_lines
+from pytest_fairness.reports.shell_layout import shell_lines
 from pytest_fairness.reports.terminal.forecast import money
 from pytest_fairness.reports.terminal.lines import Line, paragraph
 

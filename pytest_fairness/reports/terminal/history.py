@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.formatting import number, printable
-from pytest_fairness.reports.report_items import WORDS
+from pytest_fairness.reports.items.report_items import WORDS
 from pytest_fairness.reports.text_layout import cut_ids, pad, table, width_of
 
 VALUES = "values, newest first"

@@ -9,9 +9,9 @@ from itertools import pairwise
 
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports.findings import expectation, finding
 from pytest_fairness.reports.formatting import number, printable, signed, with_interval
-from pytest_fairness.reports.report_items import (
+from pytest_fairness.reports.items.findings import expectation, finding
+from pytest_fairness.reports.items.report_items import (
     Item,
     grown_words,
     is_tolerated_worsening,
@@ -19,7 +19,7 @@ from pytest_fairness.reports.report_items import (
     reason,
     verdict_word,
 )
-from pytest_fairness.reports.shell_commands import reason_lines
+from pytest_fairness.reports.shell_layout import reason_lines
 from pytest_fairness.reports.terminal.lines import GAP, INDENT, Line, full_name, row_markup, verdict_count_texts
 from pytest_fairness.reports.text_layout import cut, cut_ids, pad, width_of, wrap
 

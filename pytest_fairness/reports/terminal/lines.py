@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import VerdictName
 from pytest_fairness.reports.formatting import printable
-from pytest_fairness.reports.report_items import (
+from pytest_fairness.reports.items.report_items import (
     Item,
     outcome,
     verdict_counts,
 )
-from pytest_fairness.reports.shell_commands import reason_lines
+from pytest_fairness.reports.shell_layout import reason_lines
 
 NOUNS = ("error", "regression")
 """Words for verdicts that have a plural."""

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json
-from pytest_fairness.reports.effects import FOUND, UNKNOWN, effect_text, largest_first, p_text, size_of
-from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.formatting import number, printable, with_interval
-from pytest_fairness.reports.report_items import Item
+from pytest_fairness.reports.items.effects import FOUND, UNKNOWN, effect_text, largest_first, p_text, size_of
+from pytest_fairness.reports.items.findings import finding
+from pytest_fairness.reports.items.report_items import Item
 from pytest_fairness.reports.text_layout import cut_ids, table, width_of, wrap
 
 SHOWN = 10

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json
-from pytest_fairness.reports import intersections, target_table, variant_results
 from pytest_fairness.reports.formatting import escaped, number, printable
-from pytest_fairness.reports.report_items import (
+from pytest_fairness.reports.items import intersections, target_table, variant_results
+from pytest_fairness.reports.items.report_items import (
     Item,
     acceptances,
     target_name,
     verdict_word,
 )
+from pytest_fairness.reports.suggestions.variant_yaml import narrowed
 from pytest_fairness.reports.terminal.lines import GAP, INDENT, Line, file_of, full_name, paragraph
 from pytest_fairness.reports.text_layout import cut, cut_middle, pad, width_of
-from pytest_fairness.reports.variant_yaml import narrowed
 
 SHOWN_VARIANTS = 12
 SHOWN_ACCEPTANCES = 10

@@ -8,16 +8,17 @@ from functools import partial
 
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports import effects, run_notes
+from pytest_fairness.reports import run_notes
 from pytest_fairness.reports.formatting import printable
-from pytest_fairness.reports.report_items import (
+from pytest_fairness.reports.items import effects
+from pytest_fairness.reports.items.report_items import (
     Item,
     is_measured_only,
     reason,
     served_model_changes,
     severity,
 )
-from pytest_fairness.reports.shell_commands import accept_command
+from pytest_fairness.reports.suggestions.shell_commands import accept_command
 from pytest_fairness.reports.terminal import measured
 from pytest_fairness.reports.terminal.closing_lines import next_steps, notes, request_counts
 from pytest_fairness.reports.terminal.item_table import WORST_ROWS, hidden_rows, item_rows, needs_finding

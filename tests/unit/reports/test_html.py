@@ -17,7 +17,7 @@ from pytest_fairness.errors import FairnessError
 from pytest_fairness.records import Comparison, ItemResult, Json, Measurement, VerdictName
 from pytest_fairness.reports import html
 from pytest_fairness.reports.html import page as pages
-from pytest_fairness.reports.report_items import verdict_counts
+from pytest_fairness.reports.items.report_items import verdict_counts
 from tests.support.pages import Element, Page
 from tests.support.results import AUDITS, DETAILS, report, result
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
-from pytest_fairness.reports import files, markdown, target_table
+from pytest_fairness.reports import files, markdown
 from pytest_fairness.reports.document import report_document
-from pytest_fairness.reports.report_items import target_name
+from pytest_fairness.reports.items import target_table
+from pytest_fairness.reports.items.report_items import target_name
 from pytest_fairness.reports.terminal import summary
 from pytest_fairness.reports.text_layout import width_of
 from tests.support.results import result

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_fairness.commands.configuration import configured_store, configured_text, declared_scorers
+from pytest_fairness.commands.shared.configuration import configured_store, configured_text, declared_scorers
 from pytest_fairness.option_types import STORE, StoreAddress, in_folder
 from pytest_fairness.options import DEFAULT_TARGET, RunSettings
 

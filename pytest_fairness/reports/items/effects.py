@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Size
 from pytest_fairness.reports.formatting import number
-from pytest_fairness.reports.report_items import Item
+from pytest_fairness.reports.items.report_items import Item
 
 UNKNOWN = "unknown"
 """Word for the size of an effect that cannot be determined, because there are too few answers."""

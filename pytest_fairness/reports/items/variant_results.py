@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.formatting import number
-from pytest_fairness.reports.report_items import Item
+from pytest_fairness.reports.items.report_items import Item
 
 Variant = Mapping[str, Json]
 """Result of one variant; see `run.measuring.variants.with_variants`."""

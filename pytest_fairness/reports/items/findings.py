@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports.effects import FOUND, size_of
 from pytest_fairness.reports.formatting import number, signed
-from pytest_fairness.reports.report_items import (
+from pytest_fairness.reports.items.effects import FOUND, size_of
+from pytest_fairness.reports.items.report_items import (
     UNMARKED,
     Item,
     group_names,
@@ -20,7 +20,7 @@ from pytest_fairness.reports.report_items import (
     reason,
     unit_of,
 )
-from pytest_fairness.reports.top_contributors import sided_words
+from pytest_fairness.reports.items.top_contributors import sided_words
 
 SHOWN_CONTRIBUTORS = 3
 

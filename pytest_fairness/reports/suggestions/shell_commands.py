@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pytest_fairness.records import VerdictName
-from pytest_fairness.reports.formatting import escaped, printable
-from pytest_fairness.reports.report_items import KNOWN, Item, status
-from pytest_fairness.reports.text_layout import width_of, wrap
+from pytest_fairness.reports.formatting import printable
+from pytest_fairness.reports.items.report_items import KNOWN, Item, status
+from pytest_fairness.reports.shell_layout import PLACEHOLDER
 
 WHOLE_FILE_FROM = 9
 """Minimum number of items of one file for which a command names the file instead of the items."""
 
 ACCEPTABLE = {VerdictName.REGRESSION, VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE}
 """Verdicts of failed items that would pass with the current values as the new baseline."""
-
-WINDOWS = os.name == "nt"
-_PLAIN_ON_WINDOWS = re.compile(r"[\w:./\\=+\[\]-]+")
-PLACEHOLDER = "..."
-"""Placeholder for the reason in a printed command; if the user does not replace it, no reason is stored."""
-
-_TRAILING_COMMAND = re.compile(r": (?P<command>(?:pytest --fairness-rebaseline|python -m pytest_fairness) .*)$")
 
 
 def accept_command(
@@ -97,45 +87,3 @@ def rebaseline_command(
 
 def _is_printable(nodeid: str) -> bool:
     return printable(nodeid) == nodeid
-
-
-def shell_lines(command: Sequence[str], width: int) -> list[str]:
-    """Return the command in lines of at most `width` columns; a backslash ends each line but the last.
-
-    On Windows, whose shells continue lines in different ways, the command is one line.
-    """
-    if WINDOWS:
-        return [escaped(shell_line(command))]
-    lines: list[str] = []
-    for word in (escaped(shell_word(word)) for word in command):
-        longer = f"{lines[-1]} {word}" if lines else word
-        # Two columns for the backslash.
-        if not lines or width_of(longer) <= width - 2:
-            lines[-1:] = [longer]
-        else:
-            lines.append(f"  {word}")
-    return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]
-
-
-def shell_line(command: Sequence[str]) -> str:
-    """Return the command on one line."""
-    return " ".join(map(shell_word, command))
-
-
-def shell_word(word: str, *, windows: bool = WINDOWS) -> str:
-    """Return a word of a command, in quotes if its characters mean something to a shell."""
-    if word == PLACEHOLDER:
-        return f'"{word}"'  # so that the user quotes the reason, too
-    if not windows:
-        return shlex.quote(word)
-    # In cmd, single quotes are ordinary characters.
-    return word if _PLAIN_ON_WINDOWS.fullmatch(word) else '"{}"'.format(word.replace('"', r"\""))
-
-
-def reason_lines(reason: str, width: int) -> list[str]:
-    """Return a verdict's reason in lines of at most `width` columns; a command at its end is not wrapped."""
-    text = printable(reason)
-    found = _TRAILING_COMMAND.search(text)
-    if found is None:
-        return wrap(text, width, hanging="  ")
-    return [*wrap(text[: found.start() + 1], width, hanging="  "), found["command"]]

@@ -11,9 +11,9 @@ from ruamel.yaml import YAML
 
 from pytest_fairness.records import Json, Measurement, VerdictName
 from pytest_fairness.reports import html, markdown
-from pytest_fairness.reports.suggestions import suggestions
+from pytest_fairness.reports.suggestions.suggestions import suggestions
+from pytest_fairness.reports.suggestions.variant_yaml import narrowed, variant_yaml
 from pytest_fairness.reports.terminal import summary
-from pytest_fairness.reports.variant_yaml import narrowed, variant_yaml
 from tests.support.results import AUDITS, DETAILS, report, result
 from tests.unit.reports.test_markdown import tokens
 

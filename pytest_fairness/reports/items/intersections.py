@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.formatting import number, printable, signed
-from pytest_fairness.reports.report_items import Item, mappings_in, outcome, verdict_word
+from pytest_fairness.reports.items.report_items import Item, mappings_in, outcome, verdict_word
 
 SIGNIFICANT = 0.05
 """Largest p-value of a difference that is marked."""

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.formatting import number, printable
-from pytest_fairness.reports.report_items import Item, group_names, mappings_in, unmarked_label
-from pytest_fairness.reports.shell_commands import reason_lines
+from pytest_fairness.reports.items.report_items import Item, group_names, mappings_in, unmarked_label
+from pytest_fairness.reports.shell_layout import reason_lines
 from pytest_fairness.reports.text_layout import wrap
 
 SHOWN_WORDS = 8

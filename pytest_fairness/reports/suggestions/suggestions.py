@@ -11,11 +11,11 @@ from typing import Literal
 
 from pytest_fairness.audits.findings import Finding
 from pytest_fairness.records import Json
-from pytest_fairness.reports import variant_results
 from pytest_fairness.reports.formatting import printable
-from pytest_fairness.reports.report_items import Item
-from pytest_fairness.reports.shell_commands import shell_line
-from pytest_fairness.reports.variant_yaml import plain, system_argument, variant_yaml
+from pytest_fairness.reports.items import variant_results
+from pytest_fairness.reports.items.report_items import Item
+from pytest_fairness.reports.shell_layout import shell_line
+from pytest_fairness.reports.suggestions.variant_yaml import plain, system_argument, variant_yaml
 
 Action = Literal["adopt", "variant", "filter", "sample", "other"]
 

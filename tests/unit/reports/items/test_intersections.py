@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from pytest_fairness.records import Json, Measurement, VerdictName
-from pytest_fairness.reports import html, intersections, markdown
+from pytest_fairness.reports import html, markdown
+from pytest_fairness.reports.items import intersections
 from pytest_fairness.reports.terminal import summary
 from pytest_fairness.reports.text_layout import width_of
 from tests.support.results import report, result

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.report_items import Item, target_name
+from pytest_fairness.reports.items.report_items import Item, target_name
 
 Cells = Mapping[str, Item]
 """The results of one audit item, by name of the target."""
