@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from pytest_fairness.languages.swaps.terms import SwapTerms
+from pytest_fairness.languages.swaps import own_list, placebos
+from pytest_fairness.languages.swaps.english import gender
+from pytest_fairness.languages.swaps.reading import CannotSwapError, Reading, replaced
+from pytest_fairness.languages.swaps.terms import GENDER, SwapTerms
 
 
 @dataclass(frozen=True)
@@ -42,43 +43,50 @@ class LeftOut:
 
 def swap(text: str, terms: SwapTerms, groups: Sequence[str]) -> Swap | LeftOut:
     """Return the versions of a prompt for the groups, or the reason why the prompt has none."""
-    found = list(_pattern(terms).finditer(text))
-    if not found:
-        return LeftOut("no term found")
-    index = _index(terms)
-    cells = [index[match[0].casefold()] for match in found]
-    columns = {column for _, column in cells}
-    if len(columns) > 1:
-        return LeftOut(f"names several groups: {', '.join(terms.groups[column] for column in sorted(columns))}")
-    replaced = tuple((match[0], match.start()) for match in found)
-    versions = {}
-    for group in groups:
+    columns = [terms.groups.index(group) for group in groups]
+    try:
+        reading = _read(text, terms, columns)
+        versions = {group: _version(text, reading, column) for group, column in zip(groups, columns, strict=True)}
+        _check_way_back(text, reading, versions, terms)
+    except CannotSwapError as reason:
+        return LeftOut(str(reason))
+    return Swap(
+        group=terms.groups[reading.column],
+        versions=versions,
+        placebo=placebos.placebo(text, reading, terms.code),
+        replaced=tuple((item.text, item.start) for item in reading.replacements if item.is_term),
+        warnings=reading.warnings,
+    )
+
+
+def _read(text: str, terms: SwapTerms, columns: Sequence[int]) -> Reading:
+    if terms.name == GENDER and terms.code == "en":
+        return gender.read(text, terms.groups, neutral=2 in columns)
+    return own_list.read(text, terms)
+
+
+def _version(text: str, reading: Reading, column: int) -> str:
+    if column == reading.column:
+        return text
+    pieces = []
+    for item in reading.replacements:
+        form = item.forms[column]
+        if form is None:
+            raise CannotSwapError(f"'{item.text}' has no counterpart")
+        pieces.append((item.start, item.text, form))
+    return replaced(text, pieces)
+
+
+def _check_way_back(text: str, reading: Reading, versions: Mapping[str, str], terms: SwapTerms) -> None:
+    """Raise the reason if swapping a version back is possible and gives another text."""
+    for group, version in versions.items():
         column = terms.groups.index(group)
-        pieces, end = [], 0
-        for match, (row, _) in zip(found, cells, strict=True):
-            pieces += [text[end : match.start()], like(match[0], terms.rows[row][column])]
-            end = match.end()
-        versions[group] = "".join([*pieces, text[end:]])
-    (own,) = columns
-    versions.update({terms.groups[own]: text} if terms.groups[own] in versions else {})
-    return Swap(terms.groups[own], versions, None, replaced)
-
-
-def like(written: str, term: str) -> str:
-    """Return the term with the capitalisation of the written word that it replaces."""
-    if written.isupper() and len(written) > 1:
-        return term.upper()
-    return term[0].upper() + term[1:] if written[0].isupper() else term
-
-
-@lru_cache(maxsize=8)
-def _index(terms: SwapTerms) -> dict[str, tuple[int, int]]:
-    """Return the row and the column of each term."""
-    return {term.casefold(): (row, column) for row, own in enumerate(terms.rows) for column, term in enumerate(own)}
-
-
-@lru_cache(maxsize=8)
-def _pattern(terms: SwapTerms) -> re.Pattern[str]:
-    """Return a regular expression that finds the terms, the longest first."""
-    ordered = sorted(_index(terms), key=lambda term: (-len(term), term))
-    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, ordered))})(?!\w)", re.IGNORECASE)
+        # Gender-neutral versions have terms, such as "parent" and "they", that are no terms of a prompt.
+        if column == reading.column or reading.one_way or (terms.name == GENDER and column == len(terms.groups) - 1):
+            continue
+        try:
+            back = _read(version, terms, [reading.column])
+        except CannotSwapError:
+            continue
+        if back.column == column and _version(version, back, reading.column) != text:
+            raise CannotSwapError(f"swapping back from {group} gives another text")

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from pytest_fairness.errors import FairnessError
 
+GENDER = "gender"
+"""Name of the built-in list."""
+
 
 class SwapTermsError(FairnessError):
     """Error in a list of terms, whose rows must pair the terms of the groups one to one.
@@ -81,4 +84,6 @@ class SwapTerms:
         Raises:
             LookupError: there is no such list.
         """
+        if name == GENDER and code == "en":
+            return cls(("male", "female", "neutral"), (), code, name)
         raise LookupError(f"There is no built-in list '{name}' for the language '{code}'.")

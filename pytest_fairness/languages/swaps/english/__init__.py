@@ -1,0 +1,1 @@
+"""English: pronouns, names and the agreement of verbs with a singular "they"."""

@@ -1,0 +1,113 @@
+"""First names in a text, and the names that a swap leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pytest_fairness.languages.swaps.english.tokens import Tokens
+from pytest_fairness.languages.swaps.english.words import Term, gender, names, words
+from pytest_fairness.languages.swaps.reading import CannotSwapError
+
+
+@dataclass(frozen=True)
+class FirstName:
+    """A first name in a text.
+
+    Attributes:
+        length: number of characters, without a possessive ending.
+        term: the name with its counterparts.
+        same_origin: names of the same group and origin that the text does not contain.
+    """
+
+    length: int
+    term: Term
+    same_origin: tuple[str, ...]
+
+
+def first_name(tokens: Tokens, index: int) -> FirstName | None:
+    """Return the first name at a position; `None` if there is none.
+
+    Raises:
+        CannotSwapError: the word is a name that cannot be swapped.
+    """
+    token = tokens.all[index]
+    plain = token.lower.removesuffix("'s")
+    if plain in names().listed:
+        if not token.text[0].isupper() and (len(plain) < 4 or plain in words("names", "not_in_lower_case")):
+            return None
+        return _listed(tokens, index, plain)
+    if plain in names().others and _is_other_name(tokens, index, plain):
+        raise CannotSwapError(f"the list of names has no counterpart of '{token.text[: len(plain)]}'")
+    return None
+
+
+def _listed(tokens: Tokens, index: int, plain: str) -> FirstName | None:
+    if _follows_title(tokens, index):
+        return None
+    token = tokens.all[index]
+    written = token.text[: len(plain)]
+    if tokens.text[token.end : token.end + 2] in ("' ", "’ "):
+        raise CannotSwapError(f"unclear possessive of '{written}'")
+    if tokens.lower(index - 1) == "st" or (tokens.lower(index - 1) == "." and tokens.lower(index - 2) == "st"):
+        raise CannotSwapError(f"'{written}' may belong to the name of a place")
+    term = names().listed[plain]
+    if _adjoins(tokens, index - 1) and tokens.is_capitalised(index - 1):
+        before = tokens.lower(index - 1)
+        if before in names().listed or before in names().others:
+            if before in names().listed and names().listed[before].column == term.column:
+                raise CannotSwapError(f"'{tokens.all[index - 1].text} {written}' may be one name")
+            return None
+    for following in (index + 1, index + 2):
+        if tokens.lower(following) in names().places and tokens.is_capitalised(following):
+            raise CannotSwapError(f"'{written} {tokens.all[following].text}' may be a place or an organisation")
+    if _adjoins(tokens, index) and tokens.is_capitalised(index + 1):
+        following_name = tokens.lower(index + 1)
+        is_name = following_name in names().listed or following_name in names().others
+        middle = is_name and _adjoins(tokens, index + 1) and tokens.is_capitalised(index + 2)
+        if middle or following_name in names().second:
+            raise CannotSwapError(f"'{written} {tokens.all[index + 1].text}' may be one name")
+    present = {other.lower.removesuffix("'s") for other in tokens.all}
+    free = tuple(name for name in names().same_origin[plain] if name.lower() not in present)
+    return FirstName(len(plain), term, free)
+
+
+def _is_other_name(tokens: Tokens, index: int, plain: str) -> bool:
+    """Return whether a word that may be a name is one here."""
+    if not tokens.is_capitalised(index) or tokens.is_acronym(index) or _follows_title(tokens, index):
+        return False
+    if plain in names().words_at_start and tokens.starts_sentence(index):
+        return False
+    before = tokens.lower(index - 1)
+    if plain in words("names", "also_places") and (
+        before in words("names", "before_places") or tokens.all[index - 1].kind == "number"
+    ):
+        return False
+    if plain in ("april", "may", "june", "august") and (token := tokens.at(index + 1)) and token.kind == "number":
+        return False
+    # A surname, as in "Emily Carter".
+    return not (
+        _adjoins(tokens, index - 1)
+        and tokens.is_capitalised(index - 1)
+        and not (tokens.starts_sentence(index - 1) and before not in names().listed)
+    )
+
+
+def is_unknown_name(tokens: Tokens, index: int) -> bool:
+    """Return whether the capitalised word after a term or "named" may be a first name that no list contains."""
+    if not tokens.is_capitalised(index) or tokens.is_acronym(index) or tokens.in_capitals:
+        return False
+    plain = tokens.lower(index).removesuffix("'s")
+    neutral = {term.forms[2].lower() for term in names().listed.values()}
+    known = plain in names().listed or plain in neutral or plain in gender()["titles"] or "'" in plain
+    return not known and plain not in ("i", "i'm") and len(plain) > 1
+
+
+def _follows_title(tokens: Tokens, index: int) -> bool:
+    before = index - 2 if tokens.lower(index - 1) == "." else index - 1
+    return tokens.lower(before) in words("names", "titles")
+
+
+def _adjoins(tokens: Tokens, index: int) -> bool:
+    """Return whether only one blank is between the token at a position and the next one."""
+    token, following = tokens.at(index), tokens.at(index + 1)
+    return token is not None and following is not None and following.start == token.end + 1

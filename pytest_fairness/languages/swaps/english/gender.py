@@ -1,0 +1,293 @@
+"""Reading of an English prompt by gender: terms, names and pronouns, and the verbs that agree with "they"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pytest_fairness.languages.swaps.english import agreement, pronouns
+from pytest_fairness.languages.swaps.english.first_names import first_name, is_unknown_name
+from pytest_fairness.languages.swaps.english.tokens import Tokens
+from pytest_fairness.languages.swaps.english.words import Term, either, gender, names, pattern, terms, words
+from pytest_fairness.languages.swaps.reading import CannotSwapError, Reading, Replacement, article, group_column, like
+
+_MALE, _FEMALE, _NEUTRAL = range(3)
+_REPORT = (
+    "says said tells told claims claimed reports reported mentions mentioned states stated insists admits admitted "
+    "wrote"
+)
+_REPORTED = re.compile(
+    rf"\b(?P<subject>\w+) (?:also |just |then |has |had )?{either(_REPORT.split())}\b", re.IGNORECASE
+)
+_ACCORDING = re.compile(r"\baccording to (?:my |his |her |the )?(?P<subject>\w+)", re.IGNORECASE)
+_QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|(?<!\w)['\u2018][^'’\n]+['’](?!\w)")
+_ANIMALS = re.compile(r"\b(?:dog|cat|puppy|kitten|horse|pet|hamster|rabbit|bird|cow)\b", re.IGNORECASE)
+
+
+def read(text: str, groups: Sequence[str], *, neutral: bool) -> Reading:
+    """Return the terms of a prompt.
+
+    Args:
+        text: the prompt.
+        groups: names of the groups: male, female, gender-neutral.
+        neutral: whether a gender-neutral version is needed.
+
+    Raises:
+        CannotSwapError: the prompt has no versions.
+    """
+    tokens = Tokens(text)
+    found = _Finder(tokens, neutral=neutral)
+    if not found.columns:
+        found.refuse()
+    column = group_column([*found.columns], groups)
+    _refuse(text, tokens)
+    found.refuse()
+    warnings = [*found.warnings, *_reported(text, found.replacements)]
+    if animal := _ANIMALS.search(text):
+        warnings.append(f"pronouns may refer to the {animal[0].lower()}")
+    others = [token for token in tokens.all if token.lower in words("pronouns", "they")]
+    if column == _NEUTRAL and others:
+        raise CannotSwapError(f"'{others[0].text}' may be plural")
+    if (
+        neutral
+        and column != _NEUTRAL
+        and others
+        and any(item.forms[2] in words("pronouns", "they") for item in found.replacements)
+    ):
+        warnings.append(f"'{others[0].text}' may name others than the replaced pronouns")
+    replacements = tuple(sorted(found.replacements, key=lambda item: item.start))
+    return Reading(column, replacements, tuple(found.placebos), tuple(dict.fromkeys(warnings)), found.one_way)
+
+
+class _Finder:
+    """The terms of a text, by a walk over its tokens.
+
+    Attributes:
+        columns: groups of the terms; gender-neutral terms count only in a text without other terms.
+        replacements: terms and verbs.
+        placebos: names with another name of the same group.
+        warnings: reasons to read the versions.
+        one_way: whether swapping back gives another text.
+    """
+
+    def __init__(self, tokens: Tokens, *, neutral: bool) -> None:
+        self.columns: set[int] = set()
+        self.replacements: list[Replacement] = []
+        self.placebos: list[Replacement] = []
+        self.warnings: list[str] = []
+        self.one_way = False
+        self._tokens = tokens
+        self._neutral = neutral
+        self._reasons: list[CannotSwapError] = []
+        self._taken: set[str] = set()
+        idioms = [match.span() for match in pattern("left_out", "idioms").finditer(tokens.text)]
+        for index, token in enumerate(tokens.all):
+            if token.kind != "word" or any(start <= token.start < end for start, end in idioms):
+                continue
+            try:
+                self._read(index)
+            except CannotSwapError as reason:
+                self._reasons.append(reason)
+        if not self.columns:
+            self._read_neutral()
+
+    def refuse(self) -> None:
+        """Raise the first reason why a term cannot be swapped."""
+        if self._reasons:
+            raise self._reasons[0]
+
+    def _read(self, index: int) -> None:
+        tokens, word = self._tokens, self._tokens.all[index]
+        if _may_lack_apostrophe(tokens, index) or word.lower in words("left_out", "misspelt"):
+            raise CannotSwapError(f"'{word.text}' may be misspelt")
+        if agreement.is_subject(word.lower) or word.lower in ("him", "her", "his", "hers", "himself", "herself"):
+            self._pronoun(index)
+        elif (term := self._term(index)) is not None:
+            self._add_term(index, *term)
+        elif (name := first_name(tokens, index)) is not None:
+            written = word.text[: name.length]
+            self._add(word.start, written, name.term)
+            if name.same_origin and written.lower() not in self._taken:
+                self._taken.add(written.lower())
+                other = name.same_origin[0]
+                self.placebos.append(Replacement(word.start, written, (_name_like(written, other),)))
+            elif name.same_origin:
+                first = next(item for item in self.placebos if item.text.lower() == written.lower())
+                self.placebos.append(Replacement(word.start, written, (_name_like(written, str(first.forms[0])),)))
+
+    def _pronoun(self, index: int) -> None:
+        tokens, word = self._tokens, self._tokens.all[index]
+        self.columns.add(
+            _MALE if word.lower.startswith(("he's", "he'", "hi")) or word.lower in ("he", "hes") else _FEMALE
+        )
+        if tokens.is_acronym(index):
+            raise CannotSwapError(f"'{word.text}' may be an abbreviation")
+        subject = agreement.is_subject(word.lower)
+        if subject and word.lower not in ("he", "she"):
+            rest = word.text[len("he" if word.lower.startswith("he") else "she") :]
+            plural = agreement.plural_contraction(tokens, index) if self._neutral else None
+            if plural is not None and "’" in word.text:
+                plural = plural.replace("'", "’")
+            forms = (f"he{rest}", f"she{rest}", plural)
+        else:
+            found = pronouns.forms(tokens, index)
+            assert found is not None  # noqa: S101 - `_read` passes pronouns only
+            forms = (found[0], found[1], found[2] if self._neutral else None)
+        single = len(word.text) > 1 and word.text.isupper()
+        cased = tuple(
+            None if form is None else (form.upper() if single else like(word.text[0], form)) for form in forms
+        )
+        self.replacements.append(Replacement(word.start, word.text, cased))
+        if subject and self._neutral:
+            for verb, plural in agreement.verb_edits(tokens, index):
+                token = tokens.all[verb]
+                if not any(item.start == token.start for item in self.replacements):
+                    shown = plural.replace("'", "’") if "’" in token.text else plural
+                    form = like(token.text, shown)
+                    self.replacements.append(
+                        Replacement(token.start, token.text, (token.text, token.text, form), is_term=False)
+                    )
+
+    def _term(self, index: int) -> tuple[Term, int, int] | None:
+        """Return the term at a position, and its first and last character in the word."""
+        word = self._tokens.all[index]
+        plain = word.lower.removesuffix("'s")
+        if plain in gender()["titles"]:
+            known = terms()[plain].column != _NEUTRAL and self._is_title(index)
+            return (terms()[plain], 0, len(plain)) if known else None
+        if plain in terms() and terms()[plain].column != _NEUTRAL:
+            return terms()[plain], 0, len(plain)
+        if "-" not in plain:
+            return None
+        start, _, last = plain.rpartition("-")
+        if start in gender()["prefixes"] and last in terms():
+            return terms()[last], len(start) + 1, len(plain)
+        first, _, end = plain.partition("-")
+        if first in gender()["prefixes"] and end in terms():
+            return terms()[end], len(first) + 1, len(plain)
+        if end in gender()["suffixes"] and first in terms():
+            return terms()[first], 0, len(first)
+        for part in plain.split("-"):
+            if part in terms() and terms()[part].column != _NEUTRAL:
+                self.columns.add(terms()[part].column)
+                raise CannotSwapError(f"the list has no compound '{word.text}'")
+        return None
+
+    def _is_title(self, index: int) -> bool:
+        tokens, word = self._tokens, self._tokens.all[index]
+        after = index + 2 if tokens.lower(index + 1) == "." else index + 1
+        if word.lower in ("mr", "mrs"):
+            return tokens.is_word(after)
+        return word.text[0].isupper() and tokens.is_capitalised(after) and not tokens.is_acronym(index)
+
+    def _add_term(self, index: int, term: Term, start: int, end: int) -> None:
+        tokens, word = self._tokens, self._tokens.all[index]
+        written = word.text[start:end]
+        self.columns.add(term.column)
+        title = written.lower() in gender()["titles"]
+        if not title:
+            self._check_noun(index, written)
+        self._add(word.start + start, written, term)
+        if term.one_way:
+            self.one_way = True
+            back = term.forms[1 - term.column]
+            self.warnings.append(f"'{written}' becomes '{like(written, back)}', which has another counterpart")
+        if start == 0 and (before := article(tokens.text, word.start, written, term.forms)):
+            self.replacements.append(before)
+
+    def _check_noun(self, index: int, written: str) -> None:
+        tokens = self._tokens
+        lower, before, after = written.lower(), tokens.lower(index - 1), tokens.lower(index + 1)
+        inside = not tokens.starts_sentence(index) and not tokens.in_capitals and written[0].isupper()
+        if inside and tokens.is_capitalised(index + 1) and lower not in ("uncle", "aunt", "grandma", "grandpa", "mr"):
+            raise CannotSwapError(f"'{written} {tokens.all[index + 1].text}' may be a name or a title")
+        if inside and lower in ("man", "men", "woman", "women", "boys", "girls") and tokens.is_capitalised(index - 1):
+            raise CannotSwapError(f"'{tokens.all[index - 1].text} {written}' may be a name")
+        if lower == "husbands" and before in words("left_out", "possessors"):
+            raise CannotSwapError(f"'{written}' may be a possessive without apostrophe")
+        if lower in ("man", "boy", "girl", "dude") and tokens.starts_sentence(index) and after in (",", "!"):
+            raise CannotSwapError(f"'{written}' may be an interjection")
+        if lower == "man" and before in ("to", "who", "will", "can"):
+            raise CannotSwapError("'man' may be a verb")
+        following = index + 2 if after == "," else index + 1
+        if is_unknown_name(tokens, following) and (after != "," or tokens.lower(following + 1) in (",", ".", "")):
+            raise CannotSwapError(f"'{tokens.all[following].text}' may be a name that the list lacks")
+        if after in ("named", "called") and is_unknown_name(tokens, index + 2):
+            raise CannotSwapError(f"'{tokens.all[index + 2].text}' may be a name that the list lacks")
+
+    def _add(self, start: int, written: str, term: Term) -> None:
+        self.columns.add(term.column)
+        neutral = term.forms[_NEUTRAL]
+        if self._neutral and not neutral and term.column != _NEUTRAL:
+            self._reasons.append(CannotSwapError(f"'{written}' has no gender-neutral counterpart"))
+        name = written.lower() in names().listed
+        shape = _name_like if name else like
+        forms = tuple(shape(written, form) for form in (*term.forms[:2], neutral))
+        self.replacements.append(Replacement(start, written, forms))
+        present = {token.lower.removesuffix("'s") for token in self._tokens.all}
+        for column in (1 - term.column, _NEUTRAL) if name else ():
+            if (column < _NEUTRAL or self._neutral) and term.forms[column].lower() in present:
+                self._reasons.append(CannotSwapError(f"the prompt already has the name '{term.forms[column]}'"))
+
+    def _read_neutral(self) -> None:
+        """Read gender-neutral terms, in a text without other terms."""
+        for index, word in enumerate(self._tokens.all):
+            plain = word.lower.removesuffix("'s")
+            if plain == "mx" and not self._is_title(index):
+                continue
+            if word.kind == "word" and plain in terms() and terms()[plain].column == _NEUTRAL:
+                self._add_term(index, terms()[plain], 0, len(plain))
+
+
+def _may_lack_apostrophe(tokens: Tokens, index: int) -> bool:
+    """Return whether "hell" or "shell" may be "he'll" or "she'll"."""
+    if tokens.lower(index) not in ("hell", "shell", "hed", "shed"):
+        return False
+    before = tokens.lower(index - 1)
+    return (
+        tokens.starts_sentence(index)
+        or before in words("left_out", "before_clause")
+        or before.startswith("say")
+        or before == "said"
+    )
+
+
+def _name_like(written: str, name: str) -> str:
+    if written.islower():
+        return name.lower()
+    return name.upper() if written.isupper() and len(written) > 1 else name
+
+
+def _refuse(text: str, tokens: Tokens) -> None:
+    """Raise the reason why the words around the terms leave no version with the same meaning."""
+    if found := names().famous.search(text):
+        raise CannotSwapError(f"names a famous person or a product: '{found[0]}'")
+    if found := pattern("left_out", "phrases").search(text):
+        raise CannotSwapError(f"'{found[0]}' is a fixed phrase")
+    harmless = [match.span() for match in pattern("left_out", "harmless").finditer(text)]
+    listed = names().listed
+    for index, token in enumerate(tokens.all):
+        plain = token.lower.removesuffix("'s")
+        if plain in words("left_out", "biological") and not any(a <= token.start < b for a, b in harmless):
+            raise CannotSwapError(f"'{token.text}' is bound to one sex")
+        if plain in words("left_out", "terms"):
+            raise CannotSwapError(f"the list has no counterpart of '{token.text}'")
+        if token.kind == "link":
+            parts = set(re.findall(r"[a-z]+", token.lower))
+            if parts & (listed.keys() | {"her", "his", "mrs", "mr", "women", "men"}):
+                raise CannotSwapError(f"'{token.text}' names a group")
+        if (plain in ("named", "called") or (tokens.lower(index - 1) == "name" and plain == "is")) and is_unknown_name(
+            tokens, index + 1
+        ):
+            raise CannotSwapError(f"'{tokens.all[index + 1].text}' may be a name that the list lacks")
+
+
+def _reported(text: str, replacements: Sequence[Replacement]) -> list[str]:
+    """Return warnings for third persons who are quoted or reported."""
+    terms_at = {item.start for item in replacements if item.is_term}
+    warnings = []
+    if any(match.start() <= start < match.end() for match in _QUOTED.finditer(text) for start in terms_at):
+        warnings.append("terms in a quotation are replaced, too")
+    if any(match.start("subject") in terms_at for way in (_REPORTED, _ACCORDING) for match in way.finditer(text)):
+        warnings.append("reports what a third person says")
+    return warnings

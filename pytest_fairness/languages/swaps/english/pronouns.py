@@ -1,0 +1,146 @@
+"""Roles of "her" and "his": the words around them tell an object from a possessive, or leave it open."""
+
+from __future__ import annotations
+
+from pytest_fairness.languages.swaps.english.tokens import Tokens
+from pytest_fairness.languages.swaps.english.words import words
+from pytest_fairness.languages.swaps.reading import CannotSwapError
+
+SUBJECT = ("he", "she", "they")
+OBJECT = ("him", "her", "them")
+DETERMINER = ("his", "her", "their")
+POSSESSIVE = ("his", "hers", "theirs")
+REFLEXIVE = ("himself", "herself", "themself")
+
+
+def forms(tokens: Tokens, index: int) -> tuple[str, str, str] | None:
+    """Return the male, female and gender-neutral form of the pronoun at a position; `None` if there is no pronoun.
+
+    Raises:
+        CannotSwapError: the role of "her" or "his" is unclear.
+    """
+    word = tokens.lower(index)
+    if word == "her":
+        return OBJECT if _is_object(tokens, index) else DETERMINER
+    if word == "his":
+        return POSSESSIVE if _is_possessive(tokens, index) else DETERMINER
+    return next((forms for forms in (SUBJECT, OBJECT, POSSESSIVE, REFLEXIVE) if word in forms[:2]), None)
+
+
+def _unclear(tokens: Tokens, index: int) -> CannotSwapError:
+    token = tokens.all[index]
+    after = tokens.at(index + 1)
+    shown = tokens.text[token.start : after.end].strip() if after else token.text
+    return CannotSwapError(f"ambiguous '{token.lower}' in '{shown}'")
+
+
+def _ends_phrase(tokens: Tokens, index: int) -> bool:
+    """Return whether nothing at the position can be owned: a punctuation mark, the end, or a function word."""
+    token = tokens.at(index)
+    if token is None or token.kind in ("line", "mark"):
+        return token is None or token.text not in "\"“'\N{LEFT SINGLE QUOTATION MARK}(«[{$#*"
+    return token.kind == "word" and token.lower in words("pronouns", "after_object") and not tokens.is_acronym(index)
+
+
+def _is_object(tokens: Tokens, index: int) -> bool:
+    """Return whether "her" is an object, as "him" is."""
+    before, after, next_but_one = tokens.lower(index - 1), tokens.lower(index + 1), tokens.lower(index + 2)
+    takes_two = before in words("pronouns", "verbs_with_two_objects")
+    unclear = _unclear(tokens, index)
+    if before == "/" and tokens.lower(index - 2) == "she":
+        return True
+    if (after == "down" and next_but_one.startswith("payment")) or (after == "in" and next_but_one == "laws"):
+        return False
+    if after == "will":
+        raise unclear
+    if _ends_phrase(tokens, index + 1):
+        return True
+    token = tokens.all[index + 1]
+    if token.kind == "number" or after in words("pronouns", "numbers"):
+        if token.text[0] in "$€£":
+            if _ends_phrase(tokens, index + 2):
+                return True
+            raise unclear
+        if next_but_one.rstrip("s") in words("pronouns", "units") or takes_two:
+            if tokens.lower(index + 3) in ("ago", "later"):
+                return True
+            raise unclear
+        return False
+    if token.kind != "word":
+        if takes_two or token.text not in '"“':
+            raise unclear
+        return False
+    if after == "own":
+        return False
+    if "-" in after or tokens.is_acronym(index + 1):
+        if takes_two:
+            raise unclear
+        return False
+    if after == "back":
+        calls = before in words("pronouns", "call_back")
+        if calls and not _ends_phrase(tokens, index + 2):
+            raise unclear
+        return calls
+    if after in ("most", "only", "very", "first", "last", "next", "second", "full", "part"):
+        if _ends_phrase(tokens, index + 2) or next_but_one in ("time", "thing") or takes_two:
+            raise unclear
+        if after in ("last", "next") and next_but_one.rstrip("s") in words("pronouns", "units") - {"day", "time"}:
+            raise unclear
+        return False
+    if next_but_one in ("ago", "later"):
+        return True
+    adverb = after.endswith("ly") and after not in words("pronouns", "not_adverbs")
+    if adverb or after in words("pronouns", "adverbs"):
+        if _ends_phrase(tokens, index + 2):
+            if after in words("pronouns", "adverbs_and_nouns"):
+                raise unclear
+            return True
+        if adverb and not takes_two and next_but_one.endswith(("ed", "en", "ing")):
+            return False
+        if after in ("online", "right", "monthly", "weekly", "daily", "free", "full", "home") and not takes_two:
+            return False
+        raise unclear
+    if takes_two:
+        if before in words("pronouns", "verbs_with_verb") and after in words("pronouns", "bare_verbs"):
+            return True
+        owned = after.removesuffix("'s")
+        if owned in words("pronouns", "countable") and (after != owned or _ends_phrase(tokens, index + 2)):
+            return False
+        raise unclear
+    if (
+        after.endswith("ing")
+        and before in words("pronouns", "prepositions")
+        and after not in words("pronouns", "ing_nouns")
+    ):
+        raise unclear
+    return False
+
+
+def _is_possessive(tokens: Tokens, index: int) -> bool:
+    """Return whether "his" stands alone, as "hers" does."""
+    before, after = tokens.lower(index - 1), tokens.lower(index + 1)
+    token = tokens.at(index + 1)
+    unclear = _unclear(tokens, index)
+    if token is None or token.kind == "line":
+        return True
+    if token.kind in ("number", "link") or tokens.is_acronym(index + 1):
+        return False
+    if token.kind == "mark":
+        if token.text in "(*[{":
+            raise unclear
+        return token.text not in "\"“'\N{LEFT SINGLE QUOTATION MARK}«$#"
+    if after in ("every", "down", "own", "being", "having"):
+        return False
+    if after in ("now", "then", "still", "already", "also", "just", "soon", "too", "again"):
+        return _ends_phrase(tokens, index + 2)
+    if after == "in" and tokens.lower(index + 2) == "laws":
+        return False
+    if after in words("pronouns", "after_object"):
+        if before in ("of", "is", "was", "are", "were", "be", "not", "than", "became") and after not in ("and", "or"):
+            return True
+        raise unclear
+    if after == "will" and _ends_phrase(tokens, index + 2):
+        return False
+    if after == "will":
+        raise unclear
+    return False

@@ -1,0 +1,92 @@
+"""Words, numbers and punctuation of an English text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pytest_fairness.languages.words import straightened
+
+_TOKEN = re.compile(
+    r"(?P<link>https?://\S+|www\.\S+|[\w.+-]+@[\w-]+\.\w+|[@#]\w+|\{\w*\})"
+    r"|(?P<word>[^\W\d_](?:\w|['’](?=\w)|-(?=\w))*)"
+    r"|(?P<number>[$€£]?\d(?:[\w.,:/%-]*\w)?%?)"
+    r"|(?P<line>[^\S\n]*\n\s*)"
+    r"|\S"
+)
+SENTENCE_END = frozenset(".!?:;…\n")
+OPENING = frozenset("\"“'\N{LEFT SINGLE QUOTATION MARK}([*-–—•>")
+_ABBREVIATIONS = frozenset({"mr", "mrs", "ms", "mx", "dr", "prof", "st", "rev", "vs", "etc", "e.g", "i.e", "no"})
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word, a number, a link, a line break or a punctuation mark.
+
+    Attributes:
+        start: position in the text.
+        text: the token as it is written.
+        lower: the token in lower case, with straight apostrophes.
+        kind: `word`, `number`, `link`, `line`, or `mark`.
+    """
+
+    start: int
+    text: str
+    lower: str
+    kind: str
+
+    @property
+    def end(self) -> int:
+        """Position behind the token."""
+        return self.start + len(self.text)
+
+
+class Tokens:
+    """The tokens of a text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.all = [
+            Token(found.start(), found[0], straightened(found[0].lower()), found.lastgroup or "mark")
+            for found in _TOKEN.finditer(text)
+        ]
+        letters = [word for word in self.all if word.kind == "word" and len(word.text) > 1]
+        self.in_capitals = sum(word.text.isupper() for word in letters) > len(letters) / 2
+
+    def at(self, index: int) -> Token | None:
+        """Return the token at a position; `None` before the first and after the last."""
+        return self.all[index] if 0 <= index < len(self.all) else None
+
+    def lower(self, index: int) -> str:
+        """Return the token at a position in lower case; "" before the first and after the last."""
+        token = self.at(index)
+        return token.lower if token else ""
+
+    def is_word(self, index: int) -> bool:
+        """Return whether there is a word at the position."""
+        token = self.at(index)
+        return token is not None and token.kind == "word"
+
+    def is_acronym(self, index: int) -> bool:
+        """Return whether the word is written in capitals in a text that is not."""
+        token = self.at(index)
+        return token is not None and len(token.text) > 1 and token.text.isupper() and not self.in_capitals
+
+    def is_capitalised(self, index: int) -> bool:
+        """Return whether there is a word with a capital at the position."""
+        token = self.at(index)
+        return token is not None and token.kind == "word" and token.text[0].isupper()
+
+    def starts_sentence(self, index: int) -> bool:
+        """Return whether the token is the first word of a sentence."""
+        before = index - 1
+        while before >= 0 and self.all[before].text in OPENING:
+            if self.all[before].text in "\"“'\N{LEFT SINGLE QUOTATION MARK}":
+                return True
+            before -= 1
+        token = self.at(before)
+        if token is None or token.kind == "line":
+            return True
+        if token.text == "." and (self.lower(before - 1) in _ABBREVIATIONS or len(self.lower(before - 1)) == 1):
+            return False
+        return token.text in SENTENCE_END

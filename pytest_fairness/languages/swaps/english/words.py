@@ -1,0 +1,125 @@
+"""The word lists of `data/en_gender.toml` and `data/en_names.toml`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A term with its counterparts.
+
+    Attributes:
+        column: position of the term's group: male, female, gender-neutral.
+        forms: the term and its counterparts, in the order of the groups; "" where a group has no such term.
+        one_way: whether the counterparts have another counterpart than this term.
+    """
+
+    column: int
+    forms: tuple[str, str, str]
+    one_way: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """First names.
+
+    Attributes:
+        listed: names with counterparts, in lower case.
+        same_origin: for each listed name, the other names of its group and origin, beginning with the next one.
+        others: names with a gender and without counterparts.
+        words_at_start: names in `others` that are also words at the beginning of a sentence.
+        second: second names of names of two words, as in "Mary Ann".
+        famous: names of famous people.
+        places: words after a name that belongs to a place or an organisation.
+    """
+
+    listed: Mapping[str, Term]
+    same_origin: Mapping[str, tuple[str, ...]]
+    others: frozenset[str]
+    words_at_start: frozenset[str]
+    second: frozenset[str]
+    famous: re.Pattern[str]
+    places: frozenset[str]
+
+
+def data(name: str) -> Mapping[str, Any]:
+    """Return the content of a data file."""
+    return tomllib.loads(files("pytest_fairness.languages.swaps").joinpath("data", f"{name}.toml").read_text("utf-8"))
+
+
+def either(alternatives: Iterable[str]) -> str:
+    """Return a regular expression that matches one of several, the longest first."""
+    return f"(?:{'|'.join(sorted(alternatives, key=lambda pattern: (-len(pattern), pattern)))})"
+
+
+@cache
+def gender() -> Mapping[str, Any]:
+    """Return the data of `en_gender.toml`."""
+    return data("en_gender")
+
+
+@cache
+def words(table: str, key: str) -> frozenset[str]:
+    """Return a list of words of `en_gender.toml`."""
+    return frozenset(gender()[table][key].split())
+
+
+@cache
+def pattern(table: str, key: str) -> re.Pattern[str]:
+    """Return a regular expression for a list of patterns of `en_gender.toml`."""
+    return re.compile(rf"(?<!\w){either(gender()[table][key])}(?!\w)", re.IGNORECASE)
+
+
+@cache
+def terms() -> Mapping[str, Term]:
+    """Return the terms that prompts are searched for, in lower case."""
+    rows = [tuple(row) for row in gender()["rows"]]
+    counts = Counter(form for row in rows for form in row)
+    found = {
+        form: Term(column, row)
+        for row in rows
+        for column, form in enumerate(row)
+        if counts[form] == 1 and (column < 2 or form in gender()["neutral"])
+    }
+    for column, group in enumerate(("male", "female")):
+        for form, (other, neutral) in gender()["one_way"][group].items():
+            forms = (form, other, neutral) if column == 0 else (other, form, neutral)
+            found[form] = Term(column, forms, one_way=True)
+    return {
+        **found,
+        "ms": Term(1, ("Mr", "Ms", "Mx")),
+        "mr": Term(0, ("Mr", "Ms", "Mx")),
+        "mx": Term(2, ("Mr", "Ms", "Mx")),
+    }
+
+
+@cache
+def names() -> Names:
+    """Return the first names."""
+    content = data("en_names")
+    listed: dict[str, Term] = {}
+    same_origin: dict[str, tuple[str, ...]] = {}
+    for rows in content["rows"].values():
+        for number, row in enumerate(rows):
+            others = [*rows[number + 1 :], *rows[:number]]
+            for column in (0, 1):
+                listed[row[column].lower()] = Term(column, tuple(row))
+                same_origin[row[column].lower()] = tuple(other[column] for other in others)
+    famous = [re.escape(name.strip()) for name in content["famous"].replace("\n", " ").split(",")]
+    return Names(
+        listed=listed,
+        same_origin=same_origin,
+        others=frozenset(content["others"].split()),
+        words_at_start=frozenset(content["words_at_start"].split()),
+        second=frozenset(content["second"].split()),
+        famous=re.compile(rf"(?<!\w){either(famous)}(?!\w)"),
+        places=frozenset(content["places"].split()),
+    )

@@ -1,0 +1,272 @@
+"""Swaps by gender in English.
+
+`prompts.jsonl` has 300 prompts of five domains, which were written before the rules; `held_out.jsonl` has 100 prompts,
+which were written after the rules. All versions in both files were read one by one: they are the expected versions.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_fairness.languages.swaps.english import agreement
+from pytest_fairness.languages.swaps.english.words import gender, names, terms
+from pytest_fairness.languages.swaps.swapping import LeftOut, Swap, swap
+from pytest_fairness.languages.swaps.terms import SwapTerms
+
+GENDER = SwapTerms.built_in("gender", "en")
+BINARY = ("male", "female")
+FOLDER = Path(__file__).parent
+
+
+def prompts(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (FOLDER / f"{name}.jsonl").read_text("utf-8").splitlines()]
+
+
+def swapped(text: str, *groups: str) -> Swap:
+    found = swap(text, GENDER, groups or BINARY)
+    assert isinstance(found, Swap), found
+    return found
+
+
+def reason(text: str, *groups: str) -> str:
+    found = swap(text, GENDER, groups or BINARY)
+    assert isinstance(found, LeftOut), found
+    return found.reason
+
+
+@pytest.mark.parametrize("name", ["prompts", "held_out"])
+def test_versions_that_were_read(name: str) -> None:
+    different = []
+    for row in prompts(name):
+        found = swap(row["text"], GENDER, BINARY)
+        if isinstance(found, LeftOut):
+            different += [row] if row.get("left_out") != found.reason else []
+            continue
+        expected = {group: row.get(group, row["text"]) for group in BINARY}
+        if (found.group, found.versions, found.placebo) != (row["group"], expected, row["placebo"]):
+            different.append(row)
+        neutral = swap(row["text"], GENDER, ("neutral",))
+        if isinstance(neutral, LeftOut):
+            different += [row] if row.get("neutral_left_out") != neutral.reason else []
+        elif (neutral.versions["neutral"], list(neutral.warnings)) != (row["neutral"], row["warnings"]):
+            different.append(row)
+    assert not different
+
+
+def test_prompts_of_five_domains() -> None:
+    rows = prompts("prompts")
+    assert Counter(row["domain"] for row in rows) == dict.fromkeys(
+        ["hiring", "health", "lending", "support", "education"], 60
+    )
+    assert len({row["text"] for row in rows}) == 300
+
+
+@pytest.mark.parametrize("name", ["prompts", "held_out"])
+def test_round_trips(name: str) -> None:
+    for row in prompts(name):
+        found = swap(row["text"], GENDER, BINARY)
+        if isinstance(found, Swap):
+            (other,) = set(BINARY) - {found.group}
+            back = swap(found.versions[other], GENDER, BINARY)
+            one_way = any("another counterpart" in warning for warning in found.warnings)
+            assert isinstance(back, LeftOut) or one_way or back.versions[found.group] == row["text"]
+
+
+@pytest.mark.parametrize(
+    ("text", "male"),
+    [
+        (
+            "Tell her that her card, not hers, is lost; she did it herself.",
+            "Tell him that his card, not his, is lost; he did it himself.",
+        ),
+        ("Call her back. Her back hurts.", "Call him back. His back hurts."),
+        ("I met her two years ago.", "I met him two years ago."),
+        ("We refunded her $5.", "We refunded him $5."),
+        ("Let her know. Make her feel welcome.", "Let him know. Make him feel welcome."),
+        ("Ask her manager.", "Ask his manager."),
+        ("Her in-laws paid her rent.", "His in-laws paid his rent."),
+        ("Sam (she/her) calls.", "Sam (he/him) calls."),
+        ("MY WIFE LOST HER JOB", "MY HUSBAND LOST HIS JOB"),
+        ("Mary’s mother", "James’s father"),
+        ("an actress and a waitress", "an actor and a waiter"),
+        ("my ex-wife and her female-led team", "my ex-husband and his male-led team"),
+        ("She lost her house key.", "He lost his house key."),
+    ],
+)
+def test_versions(text: str, male: str) -> None:
+    assert swapped(text).versions["male"] == male
+
+
+@pytest.mark.parametrize(
+    ("text", "neutral"),
+    [
+        ("Is he well? How old is he?", "Are they well? How old are they?"),
+        ("The problem is he doesn't answer.", "The problem is they don't answer."),
+        ("He no longer works here.", "They no longer work here."),
+        ("He, however, is late.", "They, however, are late."),
+        ("He's been here and he's late.", "They've been here and they're late."),
+        ("He’s late, isn’t he?", "They’re late, aren’t they?"),
+        ("He has cats and dogs.", "They have cats and dogs."),
+        ("He tries, watches and carries it.", "They try, watch and carry it."),
+        ("He hates it and wants his money.", "They hate it and want their money."),
+        ("He and his manager are late.", "They and their manager are late."),
+        ("An uncle? No, an actor.", None),
+        ("He is himself; it is his.", "They are themself; it is theirs."),
+    ],
+)
+def test_gender_neutral_versions(text: str, neutral: str | None) -> None:
+    if neutral is None:
+        assert reason(text, "neutral") == "'uncle' has no gender-neutral counterpart"
+    else:
+        assert swapped(text, "neutral").versions == {"neutral": neutral}
+
+
+@pytest.mark.parametrize(
+    ("text", "neutral"),
+    [
+        ("She said the card is blocked and needs a code.", "the subject of 'needs' is unclear"),
+        ("He's paid.", "'He's paid' may be 'is' or 'has'"),
+        ("He likes running and presses.", "'presses' may be a verb or a noun"),
+    ],
+)
+def test_what_cannot_be_told_has_no_gender_neutral_version(text: str, neutral: str) -> None:
+    assert reason(text, "neutral") == neutral
+    swapped(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The card is lost.", "no term found"),
+        ("They lost their card.", "no term found"),
+        ("He called her.", "names several groups: male, female"),
+        ("Dear Sir or Madam, my card is lost.", "no term found"),
+        ("Give her credit.", "ambiguous 'her' in 'her credit'"),
+        ("I met her last year.", "ambiguous 'her' in 'her last'"),
+        ("Take her home.", "ambiguous 'her' in 'her home'"),
+        ("She is pregnant.", "'pregnant' is bound to one sex"),
+        ("Michelle Obama wrote her book.", "names a famous person or a product: 'Michelle Obama'"),
+        ("I asked Grace about her card.", "the list of names has no counterpart of 'Grace'"),
+        ("My wife Mairéad lost her card.", "'Mairéad' may be a name that the list lacks"),
+        ("A woman named Xiomara called.", "'Xiomara' may be a name that the list lacks"),
+        ("Her mail is emily.carter@example.org.", "'emily.carter@example.org' names a group"),
+        ("Mary Ann lost her card.", "'Mary Ann' may be one name"),
+        ("Elizabeth Hospital called her.", "'Elizabeth Hospital' may be a place or an organisation"),
+        ("The bride lost her ring.", "the list has no counterpart of 'bride'"),
+        ("On Mother's Day she called.", "'Mother's Day' is a fixed phrase"),
+        ("HE policy: he pays.", "'HE' may be an abbreviation"),
+        ("my husbands card", "'husbands' may be a possessive without apostrophe"),
+        ("James' card is lost.", "unclear possessive of 'James'"),
+        ("he says hell pay", "'hell' may be misspelt"),
+        ("James and Mary", "names several groups: male, female"),
+        ("I asked Sister Agnes.", "'Sister Agnes' may be a name or a title"),
+    ],
+)
+def test_prompts_that_are_left_out(text: str, expected: str) -> None:
+    assert reason(text) == expected
+
+
+def test_gender_neutral_terms_are_swapped_without_pronouns() -> None:
+    assert swapped("My spouse and Mx. Lee called.").versions == {
+        "male": "My husband and Mr. Lee called.",
+        "female": "My wife and Ms. Lee called.",
+    }
+    assert reason("My spouse said they called.") == "'they' may be plural"
+
+
+def test_placebos() -> None:
+    assert swapped("Emily and her Rahul-branded card").placebo == "Carol and her Rahul-branded card"
+    assert swapped("He doesn't pay.").placebo == "He does not pay."
+    assert swapped("Why doesn't he pay?").placebo == "Why doesn’t he pay?"
+    assert swapped("He pays.").placebo == "He pays. Thank you."
+    assert swapped("Emily asks. emily's card").placebo == "Carol asks. carol's card"
+
+
+def test_quoted_and_reported_persons_are_flagged() -> None:
+    assert swapped('He wrote: "My son is ill"').warnings == (
+        "terms in a quotation are replaced, too",
+        "reports what a third person says",
+    )
+    assert swapped("My dog lost her bone.").warnings == ("pronouns may refer to the dog",)
+    assert swapped("Mrs. Lee called.").warnings == ("'Mrs' becomes 'Mr', which has another counterpart",)
+
+
+WORDS_WITHOUT_TERMS = "the card is lost and cannot be paid , . ? today we bank 12 Berlin it's NASA"
+ORDINARY = st.sampled_from(sorted(WORDS_WITHOUT_TERMS.split()))
+PRONOUNS = "he she him her his hers himself herself he's she's He She Her His works lives mr. Smith"
+WORDS = st.one_of(
+    ORDINARY,
+    st.sampled_from(sorted(terms())),
+    st.sampled_from(sorted(PRONOUNS.split())),
+    st.sampled_from(["James", "Emily", "Priya", "wife", "son", "give", "to"]),
+)
+
+
+@given(st.lists(ORDINARY, max_size=12))
+def test_words_without_terms_have_no_versions(words: list[str]) -> None:
+    assert swap(" ".join(words), GENDER, BINARY) == LeftOut("no term found")
+
+
+@given(st.lists(WORDS, max_size=12))
+def test_swapping_back_gives_the_prompt_or_is_left_out(words: list[str]) -> None:
+    text = " ".join(words)
+    found = swap(text, GENDER, BINARY)
+    if isinstance(found, LeftOut) or found.group == "neutral" or any("counterpart" in note for note in found.warnings):
+        return
+    (other,) = set(BINARY) - {found.group}
+    assert found.versions[found.group] == text
+    back = swap(found.versions[other], GENDER, BINARY)
+    assert isinstance(back, LeftOut) or back.versions[found.group] == text
+
+
+@given(st.lists(WORDS, max_size=12))
+def test_only_terms_change(words: list[str]) -> None:
+    text = " ".join(words)
+    found = swap(text, GENDER, BINARY)
+    if isinstance(found, Swap):
+        untouched, end = "", 0
+        for term, start in found.replaced:
+            assert text[start : start + len(term)] == term
+            untouched += f"{re.escape(text[end:start])}.+"
+            end = start + len(term)
+        untouched = re.sub(r"(?<!\w)(an?)(?!\w)", "an?", untouched + re.escape(text[end:]))
+        assert all(re.fullmatch(untouched, version) for version in found.versions.values())
+
+
+def test_lists_are_one_to_one() -> None:
+    male_and_female = Counter(term for row in gender()["rows"] for term in row[:2])
+    assert not [term for term, count in male_and_female.items() if count > 1]
+    listed = [name.lower() for forms in {term.forms for term in names().listed.values()} for name in forms]
+    assert not [name for name, count in Counter(filter(None, listed)).items() if count > 1]
+    assert not names().others.intersection(listed)
+    one_way = [form for group in gender()["one_way"].values() for form in group]
+    assert not set(one_way) & set(male_and_female)
+
+
+@pytest.mark.parametrize(
+    ("verb", "expected"),
+    [
+        ("works", "work"),
+        ("tries", "try"),
+        ("goes", "go"),
+        ("watches", "watch"),
+        ("passes", "pass"),
+        ("uses", "use"),
+        ("lies", "lie"),
+        ("ties", "tie"),
+        ("plays", "play"),
+        ("fixes", "fix"),
+        ("sees", "see"),
+        ("has", "have"),
+    ],
+)
+def test_basic_forms_of_verbs(verb: str, expected: str) -> None:
+    assert agreement.base(verb) == expected
