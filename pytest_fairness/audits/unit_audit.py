@@ -22,11 +22,10 @@ from pytest_fairness.audits.intersections import Intersection
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement, Reversal
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.resampling import randomness
 from pytest_fairness.stats.unit_tables.change import SideChange, UnitChange
 from pytest_fairness.stats.unit_tables.statistic import Sample, UnitStatistic
-
-Floats = NDArray[np.float64]
 
 MINIMUM_UNITS = 4
 """Smallest number of complete units that can be measured."""

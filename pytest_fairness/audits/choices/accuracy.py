@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.choices.choice_audit import ChoiceAudit, context_of, sums_table
+from pytest_fairness.audits.choices.choice_audit import ChoiceAudit
+from pytest_fairness.audits.choices.choice_table import sums_table
+from pytest_fairness.audits.choices.coded_answers import context_of
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.choices.bias_scores import DifferenceAudit
-from pytest_fairness.audits.choices.choice_audit import sums_table
+from pytest_fairness.audits.choices.choice_table import sums_table
 from pytest_fairness.audits.effects import cohens_h
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.unit_audit import UnitTable

@@ -10,8 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.choices.choice_audit import ChoiceAudit, context_of, sums_table
-from pytest_fairness.audits.choices.coded_answers import CODES
+from pytest_fairness.audits.choices.choice_audit import ChoiceAudit
+from pytest_fairness.audits.choices.choice_table import sums_table
+from pytest_fairness.audits.choices.coded_answers import CODES, context_of
 from pytest_fairness.audits.effects import cohens_g
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.unit_audit import UnitTable

@@ -60,6 +60,11 @@ class Coded:
         return "stereotypical" if self.choice == self.question.stereotypical else "anti_stereotypical"
 
 
+def context_of(question: Question) -> str:
+    """Return the type of a question's context, in words."""
+    return "ambiguous context" if question.ambiguous else "disambiguated context"
+
+
 def code(probe: MultipleChoiceProbe, answers: Iterable[Answer]) -> list[Coded]:
     """Return the coded answers, sorted by question and trial; answers to questions of other probes are left out."""
     found = [

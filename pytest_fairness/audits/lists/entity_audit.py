@@ -9,7 +9,6 @@ from itertools import product
 from typing import ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
@@ -28,9 +27,8 @@ from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitAudit, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Answers, Comparison, ItemResult, Json, Measurement
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.resampling import column_means, significance
-
-Floats = NDArray[np.float64]
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 

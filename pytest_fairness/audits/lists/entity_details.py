@@ -7,19 +7,17 @@ import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.findings import listed
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.normalization import NEUTRAL
 from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitTable
 from pytest_fairness.records import ItemResult, Json
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.mean_errors import mean_error
 from pytest_fairness.stats.resampling import column_means, significance
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
-
-Floats = NDArray[np.float64]
 
 SHOWN_ENTITIES = 5
 """Largest number of changed entities in the details."""

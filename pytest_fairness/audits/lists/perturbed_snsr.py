@@ -6,7 +6,6 @@ SNSR is the range, over the attribute's values, of the mean similarity to the ne
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.lists.neutral_similarity import SimilaritySettings, similarity_to_neutral
@@ -14,10 +13,9 @@ from pytest_fairness.audits.lists.normalization import NEUTRAL
 from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Answers, Json
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.groups.distance_measures import value_range
 from pytest_fairness.stats.resampling import column_means, randomness, significance
-
-Floats = NDArray[np.float64]
 
 BOOTSTRAPS = 2000
 """Number of bootstrap samples."""

@@ -6,7 +6,6 @@ from collections import Counter
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_d
@@ -20,9 +19,9 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answers, Measurement, Status
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.lists import ranking
 
-Floats = NDArray[np.float64]
 SCORES = ("precision", "recall", "ndcg")
 
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import Finding, subject_of
@@ -35,7 +34,6 @@ from pytest_fairness.records import Answers, ItemResult, Measurement
 from pytest_fairness.stats.unit_tables.means import Mean
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
-Floats = NDArray[np.float64]
 CLEAN, PERTURBED = "clean", "perturbed"
 
 

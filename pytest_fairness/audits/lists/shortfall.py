@@ -10,9 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pytest_fairness.audits.answer_checks import checks
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_h
@@ -29,7 +26,6 @@ from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answers, Concern, Measurement, Status
 from pytest_fairness.stats.intervals import proportions
 
-Floats = NDArray[np.float64]
 CAME = (Status.OK, Status.REFUSED, Status.UNREADABLE)
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_h
@@ -22,12 +21,11 @@ from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.coreference.model import CoreferenceProbe
 from pytest_fairness.records import Answers, Comparison, Json, Measurement
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.resampling import paired_tests
 from pytest_fairness.stats.unit_tables.means import TwoSidedShareDifference
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
-
-Floats = NDArray[np.float64]
 
 VERSIONS = ("pro", "anti")
 

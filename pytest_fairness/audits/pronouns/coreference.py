@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_g
@@ -22,11 +21,10 @@ from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.coreference.model import CoreferenceProbe
 from pytest_fairness.records import Answers, Comparison, Json, Measurement
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.resampling import paired_tests
 from pytest_fairness.stats.unit_tables.means import Ratio
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
-
-Floats = NDArray[np.float64]
 
 SIGNS = 2**16
 """Number of draws of random signs; with up to sixteen items, all combinations are used."""

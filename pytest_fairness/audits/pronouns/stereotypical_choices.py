@@ -7,15 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.pronouns.coded_answers import CodedAnswer, examples
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.records import Json
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.resampling import paired_tests
 
-Floats = NDArray[np.float64]
 ChoiceType = Literal["stereotypical", "anti_stereotypical", "ambiguous"]
 
 CHOICE_TYPES: tuple[ChoiceType, ...] = ("stereotypical", "anti_stereotypical", "ambiguous")

@@ -7,9 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pytest_fairness.audits.base import AuditItem, Example
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.intersections import Intersection
@@ -18,8 +15,8 @@ from pytest_fairness.probes import judge_prompt
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.records import Answer, Answers, ItemResult, Json, Measurement
+from pytest_fairness.stats.arrays import Floats
 
-Floats = NDArray[np.float64]
 Trials = dict[int, Answer]
 """Answers by trial number."""
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem, Example
 from pytest_fairness.audits.effects import cohens_h
@@ -33,13 +32,12 @@ from pytest_fairness.audits.unit_audit import UnitTable, complete_rows
 from pytest_fairness.plurals import counted
 from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.records import Answers, Comparison, Json, Measurement
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import proportions
 from pytest_fairness.stats.resampling import paired_tests
 from pytest_fairness.stats.unit_tables.change import SIGNS
 from pytest_fairness.stats.unit_tables.means import ShareDifference
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
-
-Floats = NDArray[np.float64]
 
 
 class FlipRate(RecordAudit[DecisionSettings]):

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_h
@@ -33,13 +32,11 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
 from pytest_fairness.records import Answer, Answers, Comparison, Json, Measurement
+from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.groups import gaps
 from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.resampling import significance
 from pytest_fairness.stats.unit_tables.distances import ShareGap
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 

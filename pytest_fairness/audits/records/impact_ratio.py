@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem
@@ -23,12 +22,10 @@ from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.records import Answer, Answers, Comparison, Concern, Json, Measurement
 from pytest_fairness.stats import effect_sizes
+from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.intervals import normal, ratios
 from pytest_fairness.stats.resampling import column_means, significance
 from pytest_fairness.stats.unit_tables.impact_ratio import SMALL_SHARE, ImpactRatio, compared_groups, log_ratio
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 FEW_SELECTED = 5
 """Reports mark the ratio of a group with fewer selected records as imprecise."""

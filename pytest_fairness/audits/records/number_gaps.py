@@ -3,48 +3,26 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from pytest_fairness.answers import numbers
-from pytest_fairness.answers.numbers import Unread
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import CLIFFS_DELTA, cohens_d
-from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.records.shown_values import ShownValueAudit
-from pytest_fairness.audits.unit_audit import UnitTable
+from pytest_fairness.audits.records.number_audit import NumberAudit, NumberSettings
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.plurals import significant
-from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement, Status
-from pytest_fairness.stats.intervals import normal, proportions
-from pytest_fairness.stats.intervals.mean_errors import mean_error
+from pytest_fairness.records import Answers, Measurement
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.unit_tables.influence import quantile_scores, rank_scores
-
-Floats = NDArray[np.float64]
 
 TAIL_RECORDS = 5
 """Smallest expected number of records beyond the quantile of `tail_gap`."""
-SHOWN = 3
-"""Number of records that a verdict names."""
 SPREAD = "standard deviation of the numbers over records"
-DECILES = tuple(share / 10 for share in range(11))
-
-
-class NumberSettings(AuditSettings):
-    """Settings of an audit of answers that are numbers: only the settings that every audit has."""
-
-    needs: ClassVar[str] = "number"
 
 
 class GapSettings(NumberSettings):
@@ -64,125 +42,8 @@ class TailSettings(GapSettings):
     )
 
 
-NumberSettingsT = TypeVar("NumberSettingsT", bound=NumberSettings)
-
 number_info = partial(AuditInfo, better=Direction.ZERO, charts={"distribution": "distribution"})
 """Function that creates the description of an audit of numbers."""
-
-
-class NumberAudit(ShownValueAudit[NumberSettingsT]):
-    """Base class of audits of numbers, which compare a summary of the numbers between the values of an attribute.
-
-    Class attributes:
-        summary: name of the detail that holds the summary of each value.
-        in_unit: whether the audit's value has the unit of the answers.
-    """
-
-    version: ClassVar[int] = 1
-    summary: ClassVar[str]
-    in_unit: ClassVar[bool] = True
-
-    @abstractmethod
-    def scores(self, item: AuditItem[NumberSettingsT], rows: Floats) -> Floats:
-        """Return scores whose column means are the summaries of the values.
-
-        Args:
-            item: the item that is measured.
-            rows: (records, values) numbers of the records that have all numbers; at least two records.
-        """
-
-    def number(self, probe: CounterfactualProbe, answer: Answer) -> float:
-        """Return the number that the answer states."""
-        return float(answer.content)
-
-    def table_of(
-        self, probe: CounterfactualProbe, item: AuditItem[NumberSettingsT], answers: Answers, table: UnitTable
-    ) -> UnitTable:
-        """Return the table of `scores`; see `ShownValueAudit.table_of`."""
-        complete = table.complete
-        numbers_, scored = table.rows[complete], table.rows.copy()
-        if len(numbers_) < 2:
-            return table
-        scored[complete] = self.scores(item, numbers_)
-        return replace(
-            table,
-            rows=scored,
-            least_error=proportions.least_difference_error(len(numbers_)) * float(scored[complete].std()),
-            details={
-                "unit": probe.number.unit if probe.number is not None and self.in_unit else "",
-                "mean": _summaries("mean", table.columns, numbers_, sd=True),
-                self.summary: _summaries(self.summary, table.columns, scored[complete], sd=self.summary == "mean"),
-                "distribution": {
-                    value: np.quantile(column, DECILES).tolist()
-                    for value, column in zip(table.columns, numbers_.T, strict=True)
-                },
-                "equal_records": int((numbers_ == numbers_[:, :1]).all(axis=1).sum()),
-                "unread_reasons": unread_reasons(probe, answers),
-                **table.details,
-            },
-        )
-
-    def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return the details of `gap_details`."""
-        return self.gap_details(table, random)
-
-    def concerns(
-        self, probe: CounterfactualProbe, item: AuditItem[NumberSettingsT], answers: Answers, measurement: Measurement
-    ) -> list[Concern]:
-        """Return the concerns of `UnitAudit.concerns`, and a note if no number depends on the attribute at all."""
-        found = super().concerns(probe, item, answers, measurement)
-        if measurement.details["equal_records"] == measurement.details["records"]:
-            message = (
-                "each record has exactly the same number for every value: the system ignores the attribute, or the "
-                "answers are not those to the changed records. Check a few answers"
-            )
-            found.append(Concern("equal_numbers", message, withholds="nothing"))
-        return found
-
-    def describe(self, measurement: Measurement) -> str:
-        """Return a phrase with the value, the summaries of the two compared values, and the unreadable answers."""
-        details = measurement.details
-        shown = " and ".join(f"{self._shown(details, value)} shown as {value}" for value in details["values"])
-        unread = ", ".join(f"{reason} ({count})" for reason, count in details["unread_reasons"].items())
-        return (
-            f"gap {significant(measurement.value)} {details['unit']}".rstrip()
-            + f" ({self.summary_name(measurement)} {shown}, over the same {details['records']} records"
-            + (f"; unreadable answers: {unread})" if unread else ")")
-        )
-
-    def _shown(self, details: Mapping[str, Json], value: str) -> str:
-        return significant(details[self.summary][value][self.summary], 4)
-
-    def summary_name(self, measurement: Measurement) -> str:
-        """Return a phrase for the summary."""
-        return self.summary
-
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the summary of each value."""
-        return {
-            f"{self.summary} as {value}": part[self.summary]
-            for value, part in measurement.details[self.summary].items()
-        }
-
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the records that became worse; without a comparison, the summaries of the two compared values."""
-        if comparison is None:
-            details = measurement.details
-            return [f"{value} {self._shown(details, value)}" for value in details["values"]]
-        moved = comparison.details.get("moved_records", []) if comparison.value > 0 else []
-        return [f"record {record}" for record in moved[:SHOWN]]
-
-    def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that numbers depend on the attribute; see `Audit.finding`."""
-        axis, details = axis_of(result), details_of(result)
-        parts = [f"{self._shown(details, value)} as {shortened(value)}" for value in details.get("values", [])]
-        shown = f" For the same records, the {self.summary} is {' and '.join(parts)}." if parts else ""
-        return Finding(
-            f"Numbers depend on {axis}.{shown}",
-            f"Decide by the other facts of the record only. Give the same number for every {axis}, also if the "
-            "record only hints at it.",
-            trainable=True,
-        )
 
 
 class MeanGap(NumberAudit[GapSettings]):
@@ -285,22 +146,3 @@ class RankGap(NumberAudit[NumberSettings]):
     def summary_name(self, measurement: Measurement) -> str:
         """Return a phrase for the ranks."""
         return "mean rank"
-
-
-def _summaries(name: str, values: Sequence[str], scores: Floats, *, sd: bool) -> dict[str, Json]:
-    """Return the mean score of each value with its 95 % interval and, if `sd`, the standard deviation."""
-    found = {}
-    for value, column in zip(values, scores.T, strict=True):
-        mean, error = float(column.mean()), mean_error(column)
-        ends = list(normal.interval(mean, error, degrees_of_freedom=len(column) - 1))
-        found[value] = {name: mean, **({"sd": float(column.std(ddof=1))} if sd else {}), "interval": ends}
-    return found
-
-
-def unread_reasons(probe: CounterfactualProbe, answers: Answers) -> dict[str, int]:
-    """Return the number of unreadable answers by the reason why no number was read, the most frequent first."""
-    if probe.number is None:
-        return {}
-    texts = [answer.text for answer in answers if answer.status is Status.UNREADABLE and answer.text]
-    found = Counter(numbers.read(text, probe.number) for text in texts)
-    return {str(reason): count for reason, count in found.most_common() if isinstance(reason, Unread)}

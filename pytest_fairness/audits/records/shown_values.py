@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AuditItem, Example
 from pytest_fairness.audits.records.decisions import (
@@ -23,6 +22,7 @@ from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.records import Answer, Answers, Json, Measurement
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.groups.distance_measures import value_range
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.mean_errors import mean_error
@@ -30,8 +30,6 @@ from pytest_fairness.stats.resampling import column_means, paired_tests, signifi
 from pytest_fairness.stats.unit_tables.change import SIGNS
 from pytest_fairness.stats.unit_tables.distances import SignedGap
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
-
-Floats = NDArray[np.float64]
 
 SHOWN_RECORDS = 20
 """Largest number of records in the details that have a larger number with the favoured value; see `examples`."""

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from pytest_fairness.audits.base import AuditItem
@@ -26,12 +25,11 @@ from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.probes.stereotype.validation import LIKELIHOODS
 from pytest_fairness.records import Answers, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats import stereoset
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.resampling import paired_tests
 from pytest_fairness.stats.unit_tables.means import DistanceFromMiddle
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
-
-Floats = NDArray[np.float64]
 
 SHOWN_TERMS = 5
 """Number of changed terms in the details of a comparison."""

@@ -8,19 +8,15 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.comparisons import comparison, group_reversal
 from pytest_fairness.audits.stereotypes.score_estimates import PERMUTATIONS
 from pytest_fairness.audits.stereotypes.scores import Scores
 from pytest_fairness.records import Comparison, Json, Reversal
+from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.groups import distance_measures
 from pytest_fairness.stats.groups.change_error import change_error
 from pytest_fairness.stats.resampling import randomness, relabelling, significance
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 SUBSAMPLES = 20
 """Number of random cuts to equal size that are averaged if two runs have different numbers of scores."""

@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pytest_fairness.stats.arrays import Floats, Ints
 from pytest_fairness.stats.intervals import mean_errors
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Column = tuple[str, str]
 """Case and group; the group is empty if the answers of a case are not split by group."""
 

@@ -15,8 +15,8 @@ from pytest_fairness.probes.stereotype.likelihood_prompts import SENTENCES
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answers, Json
 from pytest_fairness.stats import stereoset
+from pytest_fairness.stats.arrays import Floats
 
-Floats = NDArray[np.float64]
 Scoring = Literal["per_token", "total"]
 
 SAME_SCORE = 1e-4

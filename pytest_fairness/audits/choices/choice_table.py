@@ -1,0 +1,62 @@
+"""Table of the answers to multiple-choice questions, with a row for each template."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from pytest_fairness.audits.choices.coded_answers import Coded, context_of, counts, examples
+from pytest_fairness.audits.unit_audit import UnitTable
+from pytest_fairness.stats.intervals import proportions
+
+
+def sums_table(
+    coded: Sequence[Coded], columns: Sequence[str], rows: Sequence[Sequence[float]], groups: Sequence[str]
+) -> UnitTable:
+    """Return the table of one run, with a row for each template.
+
+    Args:
+        coded: coded answers.
+        columns: names of the columns.
+        rows: for each answer, its number in each column; ignored for a missing answer.
+        groups: for each answer, the name of its group, for the numbers of usable and missing answers.
+    """
+    units = tuple(sorted({each.question.template for each in coded}))
+    places = {unit: row for row, unit in enumerate(units)}
+    table = np.full((len(units), len(columns)), np.nan)
+    n, missing = (Counter(dict.fromkeys(sorted({*groups}), 0)) for _ in range(2))
+    for each, row, group in zip(coded, rows, groups, strict=True):
+        (missing if each.choice is None else n)[group] += 1
+        if each.choice is not None:
+            place = places[each.question.template]
+            table[place] = np.nan_to_num(table[place]) + row
+    usable = [each for each in coded if each.choice is not None]
+    distinct = len({(each.question.name, each.choice) for each in usable})
+    # If all trials of each question give the same answer, only whole questions can change.
+    questions = len({each.question.name for each in usable})
+    answers = questions if distinct == questions else len(usable)
+    return UnitTable(
+        units,
+        tuple(columns),
+        table,
+        n=n,
+        missing=missing,
+        details={
+            "cells": cells(coded),
+            "by_template": {unit: counts(each for each in coded if each.question.template == unit) for unit in units},
+            "questions": examples(each for each in coded if each.choice is not None and not each.right),
+        },
+        step=1 / answers if answers else 0.0,
+        least_error=proportions.least_difference_error(answers),
+    )
+
+
+def cells(coded: Sequence[Coded]) -> dict[str, dict[str, int]]:
+    """Return the numbers of answers of each code, by type of context and polarity of the question."""
+    found: dict[str, list[Coded]] = {}
+    for each in coded:
+        polarity = "negative" if each.question.negative else "non-negative"
+        found.setdefault(f"{context_of(each.question).removesuffix(' context')}, {polarity}", []).append(each)
+    return {name: counts(own) for name, own in sorted(found.items())}
