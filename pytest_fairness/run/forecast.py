@@ -197,7 +197,7 @@ class Forecaster:
         # `self._run.store` would create a missing store.
         if target is None or not self._run.settings.store.exists():
             return {}
-        return self._run.store.get(keys, fresh or self._run.engines.freshness(target))
+        return self._run.store.get(keys, fresh or self._run.engines.reuse.freshness(target))
 
     def _tokens(
         self, target: Target | None, requests: Mapping[str, Request], new: Sequence[Request]
@@ -259,10 +259,10 @@ def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem
     def add(prompts: Sequence[Prompt], keys: Sequence[str]) -> list[Response]:
         """Count the requests, and return a response to each: the recorded one, or a stand-in in conversations."""
         needed.append(_short(keys))
-        if target is not None and (found := list(run.engines.recorded(target, keys))):
+        if target is not None and (found := list(run.engines.reuse.recorded(target, keys))):
             recorded.append(_short(found))
-            oldest.append(run.engines.oldest_of(found))
-            responses = run.store.get(found, run.engines.freshness(target)) if prompts else {}
+            oldest.append(run.engines.reuse.oldest_of(found))
+            responses = run.store.get(found, run.engines.reuse.freshness(target)) if prompts else {}
             return [responses.get(key, STAND_IN) for key in keys]
         return [STAND_IN] * len(keys)
 

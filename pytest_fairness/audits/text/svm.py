@@ -20,6 +20,7 @@ from pytest_fairness.audits.text.concerns import few_different_answers
 from pytest_fairness.audits.text.documents import Documents, join_runs
 from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.samples.linear_classifier import FEWEST_DIFFERENT, Corpus, FeatureName, null_accuracies
+from pytest_fairness.audits.text.samples.published_accuracy import published_accuracy
 from pytest_fairness.audits.text.samples.sample import Relabelled
 from pytest_fairness.audits.text.two_sample import RunChange, TwoSampleAudit, equal_size
 from pytest_fairness.audits.text.words.strongest import strongest_words
@@ -76,7 +77,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     def explain(self, item: AuditItem[SvmSettings], groups: Groups, run: Relabelled[Corpus]) -> dict[str, Json]:
         """Return details: published accuracy, null distribution, number of different answers, strongest words."""
         null = null_accuracies(run)
-        published, fold_sd = run.sample.published(int(run.random.integers(2**31)))
+        published, fold_sd = published_accuracy(run.sample, int(run.random.integers(2**31)))
         return {
             "accuracy": published,
             "fold_sd": fold_sd,

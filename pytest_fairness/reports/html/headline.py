@@ -63,6 +63,25 @@ class Finding:
     size: str
 
 
+@dataclass(frozen=True)
+class Headline:
+    """First lines of the report.
+
+    Attributes:
+        verdict: verdict on the run in words.
+        outcome: outcome that selects the colour of the verdict: the worst of the items' outcomes.
+        findings: one finding about each group that got worse.
+        affected: groups that got worse.
+        unaffected: groups whose items all passed without a significant change.
+    """
+
+    verdict: str
+    outcome: str
+    findings: Sequence[Finding]
+    affected: Sequence[str]
+    unaffected: Sequence[str]
+
+
 def verdict(items: Sequence[Item]) -> str:
     """Return the verdict on the run: `4 of 62 checks got worse, 3 are inconclusive; 55 passed`."""
     total, counts = counted(len(items), "check"), Counter(map(status, items))

@@ -13,6 +13,7 @@ from pytest_fairness.reports.charts.base import Chart, Table
 from pytest_fairness.reports.charts.vega import svg
 from pytest_fairness.reports.html import filters, headline, text_diff
 from pytest_fairness.reports.html.examples import examples_of
+from pytest_fairness.reports.html.headline import Headline
 from pytest_fairness.reports.html.item_view import OUTCOMES, ChangeChart, Figure, ReportItem, has_changed
 from pytest_fairness.reports.html.sheets import MAX_ROWS, Sheet, facts_and_sheets, sheet_of
 from pytest_fairness.reports.items import intersections, target_table
@@ -52,6 +53,7 @@ class View:
 
     document: Mapping[str, Json]
     trends: Mapping[tuple[str, str], Sequence[Mapping[str, Json]]]
+    headline: Headline = field(init=False)
     items: list[ReportItem] = field(init=False)
     methods: dict[str, Mapping[str, Json]] = field(init=False)
     probes: list[str] = field(init=False)
@@ -80,38 +82,19 @@ class View:
         self.items = [
             self._item(place, item, points) for place, (item, points) in enumerate(zip(items, trends, strict=True))
         ]
-
-    @property
-    def verdict(self) -> str:
-        """Return the verdict on the run in words."""
-        return headline.verdict(self.document["items"])
+        outcomes = {one.display_outcome for one in self.items}
+        self.headline = Headline(
+            verdict=headline.verdict(items),
+            outcome=next((name for name in OUTCOMES if name in outcomes), "passed"),
+            findings=headline.findings((one.name, one.item, methods.get(one.item["audit"], {})) for one in self.items),
+            affected=headline.affected(items),
+            unaffected=headline.unaffected(items),
+        )
 
     @property
     def measured_only(self) -> bool:
         """Return whether the run measured without verdicts."""
         return is_measured_only(self.document["items"])
-
-    @property
-    def display_outcome(self) -> str:
-        """Return the outcome that selects the colour of the verdict: the worst of the items' outcomes."""
-        outcomes = {one.display_outcome for one in self.items}
-        return next(name for name in OUTCOMES if name in outcomes)
-
-    @property
-    def findings(self) -> Sequence[headline.Finding]:
-        """Return one finding about each group that got worse; see `headline.findings`."""
-        methods = self.document.get("methods", {})
-        return headline.findings((one.name, one.item, methods.get(one.item["audit"], {})) for one in self.items)
-
-    @property
-    def affected(self) -> Sequence[str]:
-        """Return the groups that got worse; see `headline.affected`."""
-        return headline.affected(self.document["items"])
-
-    @property
-    def unaffected(self) -> Sequence[str]:
-        """Return the groups whose items all passed without a significant change."""
-        return headline.unaffected(self.document["items"])
 
     @property
     def opened(self) -> Sequence[ReportItem]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import islice
 from typing import cast
 
 from pytest_fairness.asking.batches import timing
 from pytest_fairness.asking.batches.sender import BatchSender
 from pytest_fairness.asking.engine import Engine
-from pytest_fairness.asking.store.freshness import Freshness
 from pytest_fairness.asking.store.processes import this_process
 from pytest_fairness.asking.store.runs import RunId
 from pytest_fairness.asking.store.store import Store, response_key
@@ -22,12 +19,10 @@ from pytest_fairness.closing import Closing
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
+from pytest_fairness.run.answering.reuse import Reuse
 from pytest_fairness.targets import likelihood_support
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.batch_client import BatchTarget
-
-KEYS_AT_ONCE = 4_000
-"""Maximum number of requests' keys that are looked up in one query."""
 
 
 class Engines(Closing):
@@ -40,7 +35,8 @@ class Engines(Closing):
     """
 
     def __init__(self, settings: RunSettings, run: RunId, started: float) -> None:
-        self._settings, self._run, self._started = settings, run, started
+        self._settings, self._run = settings, run
+        self.reuse = Reuse(settings, run, started, lambda: self.store)
         self._owner = uuid.uuid4().hex
         self._engines: dict[int, tuple[Target, Engine]] = {}
 
@@ -52,20 +48,10 @@ class Engines(Closing):
     def engine(self, target: Target) -> Engine:
         """Return the engine of this target; the first call creates the engine."""
         if id(target) not in self._engines:
-            oldest = self.freshness(target).oldest
+            oldest = self.reuse.freshness(target).oldest
             engine = Engine(self.store, target, self._settings, oldest=oldest, owner=self._owner, run=self._run)
             self._engines[id(target)] = target, engine
         return self._engines[id(target)][1]
-
-    def freshness(self, target: Target) -> Freshness:
-        """Return the rule that decides which recorded responses of a target are reused; the same in all processes."""
-        settings = self._settings
-        oldest = self._started - settings.max_age_hours * 3600
-        if settings.replay or (getattr(target, "lasting", False) and not settings.fresh):
-            oldest = -math.inf
-        elif settings.fresh or not target.reusable:
-            oldest = math.inf
-        return Freshness(self._run.name, oldest)
 
     @property
     def reuse_needs_replay(self) -> bool:
@@ -73,20 +59,6 @@ class Engines(Closing):
         targets = [target for target, _ in self._engines.values() if not getattr(target, "lasting", False)]
         # `addopts` may contain --fairness-fresh, so that it holds for the later run too.
         return self._settings.replay or self._settings.fresh or not all(target.reusable for target in targets)
-
-    def recorded(self, target: Target, keys: Sequence[str]) -> set[str]:
-        """Return those `keys` whose recorded response this run reuses; a missing store is not created."""
-        return self.store.recorded(keys, self.freshness(target)) if self._settings.store.exists() else set()
-
-    def oldest_of(self, keys: Iterable[str]) -> float | None:
-        """Return the date of the oldest recorded response to the requests with these keys, in seconds since the epoch.
-
-        The result is `None` if there is no response.
-        """
-        rest, found = iter(keys), []
-        while self._settings.store.exists() and (some := list(islice(rest, KEYS_AT_ONCE))):
-            found.append(self.store.oldest_of(some))
-        return min((created for created in found if created is not None), default=None)
 
     def plan(self, target: Target, requests: Iterable[Request]) -> None:
         """Send the requests in the background, in this order; see `Engine.plan`.
@@ -127,7 +99,7 @@ class Engines(Closing):
             target,
             cast("BatchTarget", target).batch_client(),
             self._settings,
-            fresh=self.freshness(target),
+            fresh=self.reuse.freshness(target),
             run=self._run,
             owner=f"{self._owner}/batches of {target.identity}",
             timing=timing.DEFAULT_BATCH_TIMING,

@@ -6,7 +6,6 @@ so that no text is scored by a classifier that was trained on the same text.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +20,7 @@ from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, effective_size
 from pytest_fairness.stats.intervals.estimate import Estimate
 from pytest_fairness.stats.resampling import relabelling
-from pytest_fairness.stats.resampling.bundles import LARGEST_UNBUNDLED, Bundles
+from pytest_fairness.stats.resampling.bundles import Bundles
 from pytest_fairness.stats.texts import least_squares
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 
 FeatureName = Literal["counts", "tfidf"]
 
-FOLDS = 5
-"""Number of folds of the cross-validation that reproduces the published accuracy."""
 FEWEST_DIFFERENT = 5
 """A classifier is trained only if each group has at least this many different answers."""
 FEWEST_DOCUMENTS_OF_A_WORD = 3
@@ -92,7 +89,7 @@ class Corpus(Sample):
             return np.zeros(len(marked))
         labels = least_squares.labels_of(marked, bundles.strata, np.ones_like(marked[:1]), bundles.sizes)
         return least_squares.effects_of_sums(
-            self.classifier, bundles.sums(self.weights).toarray(), bundles.sizes, labels
+            self.classifier, bundles.sums(self._weights).toarray(), bundles.sizes, labels
         )
 
     def test_statistic(self, statistic: Floats) -> Floats:
@@ -123,7 +120,7 @@ class Corpus(Sample):
         return min(len(np.unique(self.kinds[side])) for side in (self.documents.marked, ~self.documents.marked))
 
     @cached_property
-    def weights(self) -> csr_array:
+    def _weights(self) -> csr_array:
         """Return the classifier's features; shape (documents, words).
 
         Features do not depend on labels, so that they may be computed from training and test documents together. Square
@@ -141,7 +138,7 @@ class Corpus(Sample):
     @cached_property
     def classifier(self) -> least_squares.Classifier:
         """Return the classifier of these documents; its matrix is factorised once."""
-        return least_squares.Classifier.of(self.weights, self.documents.strata, self.kinds)
+        return least_squares.Classifier.of(self._weights, self.documents.strata, self.kinds)
 
     def separation(self, marked: Bools | None = None, used: Bools | None = None) -> least_squares.Separation:
         """Return how well the classifier separates the groups, for each labelling.
@@ -194,38 +191,6 @@ class Corpus(Sample):
             self.documents.marked[None], self.documents.strata, np.ones((1, len(self.documents.marked)), dtype=np.bool_)
         )
         return self.vocabulary, self.classifier.weights(labels[:, 0])
-
-    def published(self, seed: int) -> tuple[float, float]:
-        """Return the accuracy as other publications report it, for comparison, and the standard deviation over folds.
-
-        This accuracy comes from the cross-validation of a linear support vector machine; equal documents are in the
-        same fold. The standard deviation is not the standard error of the mean, because folds share training documents.
-        With too few documents to train on, the result is the share of the larger group, and 0. At most
-        `LARGEST_UNBUNDLED` documents, drawn at random, are used.
-        """
-        larger = float(max(self.documents.marked.mean(), 1 - self.documents.marked.mean()))
-        if self.fewest_different < FEWEST_DIFFERENT or not self.vocabulary:
-            return larger, 0.0
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.feature_extraction.text import TfidfTransformer
-        from sklearn.model_selection import StratifiedGroupKFold
-        from sklearn.pipeline import make_pipeline
-        from sklearn.svm import LinearSVC
-
-        counts, marked, kinds = self.counts, self.documents.marked, self.kinds
-        if self.documents.bundles is not None:
-            chosen = np.random.default_rng(seed).choice(len(kinds), LARGEST_UNBUNDLED, replace=False)
-            counts, marked, kinds = counts[chosen], marked[chosen], kinds[chosen]
-        folds = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
-        weighting = (TfidfTransformer(),) if self.features == "tfidf" else ()
-        right = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            for training, test in folds.split(counts, marked, kinds):
-                model = make_pipeline(*weighting, LinearSVC(random_state=seed))
-                model.fit(counts[training], marked[training])
-                right.append(model.predict(counts[test]) == marked[test])
-        return float(np.concatenate(right).mean()), float(np.std([fold.mean() for fold in right], ddof=1))
 
 
 def null_accuracies(run: Relabelled[Corpus]) -> Floats:

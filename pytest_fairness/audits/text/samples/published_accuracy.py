@@ -1,0 +1,46 @@
+"""Accuracy of a linear support vector machine in cross-validation, which publications report."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from pytest_fairness.audits.text.samples.linear_classifier import FEWEST_DIFFERENT, Corpus
+from pytest_fairness.stats.resampling.bundles import LARGEST_UNBUNDLED
+
+FOLDS = 5
+"""Number of folds of the cross-validation."""
+
+
+def published_accuracy(corpus: Corpus, seed: int) -> tuple[float, float]:
+    """Return the accuracy as other publications report it, for comparison, and the standard deviation over folds.
+
+    This accuracy comes from the cross-validation of a linear support vector machine; equal documents are in the
+    same fold. The standard deviation is not the standard error of the mean, because folds share training documents.
+    With too few documents to train on, the result is the share of the larger group, and 0. At most
+    `LARGEST_UNBUNDLED` documents, drawn at random, are used.
+    """
+    larger = float(max(corpus.documents.marked.mean(), 1 - corpus.documents.marked.mean()))
+    if corpus.fewest_different < FEWEST_DIFFERENT or not corpus.vocabulary:
+        return larger, 0.0
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.feature_extraction.text import TfidfTransformer
+    from sklearn.model_selection import StratifiedGroupKFold
+    from sklearn.pipeline import make_pipeline
+    from sklearn.svm import LinearSVC
+
+    counts, marked, kinds = corpus.counts, corpus.documents.marked, corpus.kinds
+    if corpus.documents.bundles is not None:
+        chosen = np.random.default_rng(seed).choice(len(kinds), LARGEST_UNBUNDLED, replace=False)
+        counts, marked, kinds = counts[chosen], marked[chosen], kinds[chosen]
+    folds = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
+    weighting = (TfidfTransformer(),) if corpus.features == "tfidf" else ()
+    right = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for training, test in folds.split(counts, marked, kinds):
+            model = make_pipeline(*weighting, LinearSVC(random_state=seed))
+            model.fit(counts[training], marked[training])
+            right.append(model.predict(counts[test]) == marked[test])
+    return float(np.concatenate(right).mean()), float(np.std([fold.mean() for fold in right], ddof=1))
