@@ -25,6 +25,7 @@ from pytest_fairness.commands import (
     sample,
     schema,
     store,
+    swaps,
 )
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.version import __version__
@@ -39,6 +40,7 @@ COMMANDS = {
     "history": (history, "show the values of earlier runs"),
     "merge": (merge, "merge the stores of several jobs into one"),
     "store": (store, "show the size of the store, delete old responses, copy the store"),
+    "swaps": (swaps, "show the versions of a probe's own prompts for each group, before anything is sent"),
     "calibrate": (calibrate, "show how often a probe's limits are wrong about labelled outputs"),
     "schema": (schema, "print the JSON Schema of probe files"),
 }

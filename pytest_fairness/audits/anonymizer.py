@@ -37,16 +37,23 @@ class Anonymizer:
         declared: all values of the probe's axes, and the probe's own extra terms. A term of several words is removed as
             a phrase and word by word, except generic words such as "person".
         language: language of the texts.
+        phrases: further terms, which are removed as they are, not word by word.
         names: case-folded first names; `words` removes a first name if the text writes it as a name.
         enabled: whether to remove identity terms and names.
     """
 
     def __init__(
-        self, declared: Iterable[str], language: Language, *, names: Collection[str] = (), enabled: bool = True
+        self,
+        declared: Iterable[str],
+        language: Language,
+        *,
+        phrases: Iterable[str] = (),
+        names: Collection[str] = (),
+        enabled: bool = True,
     ) -> None:
         self._names = frozenset(names)
         self._language = language
-        self._pattern = _pattern(tuple(declared), language) if enabled else None
+        self._pattern = _pattern(tuple(declared), tuple(phrases), language) if enabled else None
         # This pattern is for texts as they were written, with curly apostrophes and capitals.
         written = self._pattern and self._pattern.pattern.replace("'", "['\N{RIGHT SINGLE QUOTATION MARK}]")
         self._written = re.compile(written, re.IGNORECASE) if written else None
@@ -103,9 +110,9 @@ def _mask(term: str, mask: str) -> str:
 
 
 @lru_cache(maxsize=8)  # the items of a probe have the same terms, and compiling takes milliseconds
-def _pattern(declared: tuple[str, ...], language: Language) -> re.Pattern[str]:
+def _pattern(declared: tuple[str, ...], phrases: tuple[str, ...], language: Language) -> re.Pattern[str]:
     """Return a regular expression that finds built-in and declared identity terms in a normalised text."""
-    terms = {normalise(term) for term in language.identity_terms}
+    terms = {normalise(term) for term in (*language.identity_terms, *phrases)}
     for term in map(normalise, declared):
         parts = words(term)
         terms |= {term.strip()} if len(parts) > 1 or not language.generic_words.issuperset(parts) else set()

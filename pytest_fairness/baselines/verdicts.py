@@ -80,6 +80,7 @@ def decide(
     minimum_detectable = rule.minimum_detectable(item, measurement, comparison, tolerance)
 
     notes = _notes(measurement, baseline)
+    without_failure = next((each for each in measurement.concerns if each.withholds == "failure"), None)
     change: Decision | None = None
     value: Decision | None = None
 
@@ -126,16 +127,18 @@ def decide(
             minimum_detectable,
             undecided=None if concern is None else concern.message,
         )
-    what += _references(audit, item, baseline, comparison)
+    what += _references(audit, item, measurement, baseline, comparison)
 
     if concern is not None and (concern.withholds == "verdict" or (concern.withholds == "test" and rule.tested)):
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {concern.message}.", concern.message)
     if baseline is not None and comparison is not None:
         difference = audit.info.loss(measurement.value) - audit.info.loss(baseline.value)
         change = rule.judge_change(audit, item, comparison, tolerance, difference)
-        if change.outcome == "beyond":
+        if change.outcome == "beyond" and without_failure is None:
             return verdict(VerdictName.REGRESSION, f"{what}{_significance(item, comparison, change)}.")
     value = None if limit is None else rule.judge_value(audit, item, measurement, limit, tolerance)
+    if without_failure is not None and any(each is not None and each.outcome == "beyond" for each in (change, value)):
+        return verdict(VerdictName.INCONCLUSIVE, f"{what}.", without_failure.message)
     if value is not None and value.outcome == "beyond":
         return verdict(VerdictName.OVER_LIMIT, f"{what}.")
     if undecided := [each for each in (change, value) if each is not None and each.outcome == "unclear"]:
@@ -152,14 +155,20 @@ def decide(
 
 def _notes(measurement: Measurement, baseline: BaselineEntry | None) -> str:
     """Return the notes on the answers and the baseline as sentences for the verdict's reason."""
-    notes = [concern.message for concern in measurement.concerns if concern.withholds == "nothing"]
+    notes = [concern.message for concern in measurement.concerns if concern.withholds in ("nothing", "failure")]
     if baseline is not None and baseline.note:
         notes.append(baseline.note)
     return "".join(f" {note[:1].upper()}{note[1:]}." for note in notes)
 
 
-def _references(audit: AnyAudit, item: AnyItem, baseline: BaselineEntry | None, comparison: Comparison | None) -> str:
-    """Return the part of the reason that states the baseline's value, the change, the tolerance and the limit."""
+def _references(
+    audit: AnyAudit,
+    item: AnyItem,
+    measurement: Measurement,
+    baseline: BaselineEntry | None,
+    comparison: Comparison | None,
+) -> str:
+    """Return the part of the reason with the baseline's value, the change, the tolerance, the limit and the placebo."""
     found = ", the new baseline" if baseline is not None and baseline.new else ""
     if baseline is not None and comparison is not None:
         tolerance = tolerance_of(audit, item)
@@ -168,7 +177,14 @@ def _references(audit: AnyAudit, item: AnyItem, baseline: BaselineEntry | None, 
         if not comparison.from_answers:
             reason = comparison.details.get("answers_not_compared", "the baseline's answers are absent")
             found += f" (only the stored value is compared: {reason})"
-    return found if item.settings.limit is None else f"{found}, limit {significant(item.settings.limit)}"
+    if item.settings.limit is not None:
+        found += f", limit {significant(item.settings.limit)}"
+    placebo = measurement.details.get("placebo", {})
+    if "error" in placebo:
+        found += f", no placebo value ({placebo['error']})"
+    elif placebo:
+        found += f", placebo {significant(placebo['value'])}"
+    return found
 
 
 def _p(p_value: float | None) -> str:
@@ -185,7 +201,9 @@ def gravest_concern(measurement: Measurement) -> Concern | None:
     """Return the most serious concern that prevents a verdict or a pass; `None` if there is no such concern."""
     absent = missing_reason(measurement)
     missing = () if absent is None else (Concern("missing_answers", absent),)
-    return next((each for each in (*measurement.concerns, *missing) if each.withholds != "nothing"), None)
+    return next(
+        (each for each in (*measurement.concerns, *missing) if each.withholds not in ("nothing", "failure")), None
+    )
 
 
 def _significance(item: AnyItem, comparison: Comparison, change: Decision) -> str:

@@ -298,13 +298,30 @@ class Probe(ProbeModel):
         if name not in self._reworded:
             wording = self.variants[name]
             other = {key: text for key in ("system", "prompt") if (text := getattr(wording, key)) is not None}
-            probe = self.model_copy(update={**other, "variants": {}})
-            # Remove cached properties, which were computed from the probe's own wording.
-            for key in probe.__dict__.keys() - type(self).model_fields.keys():
-                del probe.__dict__[key]
-            self._reworded[name] = probe
+            self._reworded[name] = self.copied(**other, variants={})
         found: Self = self._reworded[name]
         return found
+
+    def copied(self, **other: object) -> Self:
+        """Return a copy with other fields; they are not validated."""
+        probe = self.model_copy(update=other)
+        # Remove cached properties, which were computed from the probe's own fields.
+        for key in probe.__dict__.keys() - type(self).model_fields.keys():
+            del probe.__dict__[key]
+        return probe
+
+    def placebo(self, labels: Mapping[str, str]) -> tuple[Self, Mapping[str, str]] | None:
+        """Return the probe that compares two wordings of the same group in place of two groups.
+
+        Its value is the noise floor of the probe's value. Repeated calls return the same probe.
+
+        Args:
+            labels: labels of an item.
+
+        Returns:
+            The probe and the labels of the item in this probe; `None` if the probe has no placebo.
+        """
+        return None
 
     @property
     def has_turns(self) -> bool:

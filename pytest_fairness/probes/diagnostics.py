@@ -53,7 +53,13 @@ class Diagnostic:
 
 
 def raise_diagnostics(found: Iterable[Diagnostic]) -> None:
-    """Raise a pydantic error with these diagnostics, if there are any.
+    """Raise a pydantic error with these diagnostics, if there are any; see `diagnostics_error`."""
+    if given := [*found]:
+        raise diagnostics_error(given)
+
+
+def diagnostics_error(found: Iterable[Diagnostic]) -> ValidationError:
+    """Return a pydantic error with these diagnostics.
 
     The locations of the diagnostics are relative to the value that pydantic validates.
     """
@@ -65,8 +71,7 @@ def raise_diagnostics(found: Iterable[Diagnostic]) -> None:
         )
         for each in found
     ]
-    if errors:
-        raise ValidationError.from_exception_data("probe", errors)
+    return ValidationError.from_exception_data("probe", errors)
 
 
 @contextmanager
@@ -76,6 +81,15 @@ def file_errors() -> Iterator[None]:
         yield
     except ProbeError as error:
         raise PydanticCustomError(FILE_ERRORS, "{lines}", {"lines": str(error).split("\n")}) from None
+
+
+@contextmanager
+def errors_at(*location: str | int) -> Iterator[None]:
+    """Convert a `ProbeError` about a data file into diagnostics at this location, relative to the validated value."""
+    try:
+        yield
+    except ProbeError as error:
+        raise_diagnostics(Diagnostic(location, line) for line in str(error).split("\n"))
 
 
 def raise_file_errors(errors: Sequence[str], name: str) -> None:

@@ -19,13 +19,13 @@ class Concern:
         name: name of the check, by which reports group concerns (`constant_answers`, `missing_answers`).
         message: phrase for the verdict's reason, with numbers and remedy.
         withholds: what the concern rules out. `pass`: the item cannot pass. `test`: a verdict from a statistical test,
-            so that the item is judged only with `gate: point`. `verdict`: any verdict, and a new baseline. `nothing`:
-            the message is a note.
+            so that the item is judged only with `gate: point`. `failure`: the item cannot fail. `verdict`: any verdict,
+            and a new baseline. `nothing`: the message is a note.
     """
 
     name: str
     message: str
-    withholds: Literal["nothing", "pass", "test", "verdict"] = "pass"
+    withholds: Literal["nothing", "pass", "failure", "test", "verdict"] = "pass"
 
 
 @dataclass(frozen=True, slots=True)

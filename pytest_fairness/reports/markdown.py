@@ -24,6 +24,7 @@ from pytest_fairness.reports.items.report_items import (
     grown_words,
     known_failures,
     outcome,
+    placebo_text,
     reason,
     served_model_changes,
     severity,
@@ -283,7 +284,8 @@ def _cells(item: Item, several: bool) -> list[str]:
     baseline = (item["baseline"] or {}).get("value")
     known = "known " if outcome(item) == "known" else ""
     verdict = f"{SIGNS[outcome(item)]} {known}{item['verdict']}"
-    return [name, verdict, number(item["value"]), number(baseline), worse_by(item)]
+    placebo = f" (placebo {text})" if (text := placebo_text(item)) else ""
+    return [name, verdict, f"{number(item['value'])}{placebo}", number(baseline), worse_by(item)]
 
 
 def _measured_cells(item: Item, method: Mapping[str, Json], several: bool) -> list[str]:

@@ -17,7 +17,7 @@ from pytest_fairness.reports.tables.data_table import DataTable
 from pytest_fairness.reports.tables.words import words
 from pytest_fairness.run.items.item_view import ItemView, table_of
 from pytest_fairness.run.items.probe_items import ProbeItem, items_of
-from pytest_fairness.run.measuring import variants
+from pytest_fairness.run.measuring import placebos, variants
 from pytest_fairness.run.run import Run
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.python_callable import Application
@@ -252,7 +252,8 @@ def _audited(
     run: Run, item: ProbeItem, target: Target | None, name: str, read: Callable[[ProbeItem], Sequence[Answer]]
 ) -> Audited:
     try:
-        measurement = variants.with_variants(run.measurer, run.measurer.measure(item, target), target).measurement
+        measured = placebos.with_placebo(run.measurer, run.measurer.measure(item, target), target)
+        measurement = variants.with_variants(run.measurer, measured, target).measurement
     except FairnessError as error:
         return Audited(item, name, None, error, read)
     return Audited(item, name, measurement, None, read)

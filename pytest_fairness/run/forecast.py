@@ -20,7 +20,7 @@ from pytest_fairness.probes import Probe
 from pytest_fairness.records import Answer, Json, Prompt, Request, Response
 from pytest_fairness.run.answering.item_answers import read_all
 from pytest_fairness.run.items.probe_items import RECENT, ProbeItem
-from pytest_fairness.run.measuring import variants
+from pytest_fairness.run.measuring import placebos, variants
 from pytest_fairness.run.run import Run
 from pytest_fairness.targets import likelihood_support
 from pytest_fairness.targets.base import Target
@@ -43,6 +43,7 @@ class Forecast:
         name: name of the probe, with the name of its target if the target has one.
         file: path of the probe's file, as in node ids.
         requests: number of distinct requests that the selected items need.
+        placebo: number of these requests that only the placebo swap needs.
         recorded: number of these requests with a recorded response that the run reuses.
         shared: number of requests without a recorded response that an earlier probe also needs.
         later: maximum number of further requests, which are sent only while a verdict is inconclusive.
@@ -66,6 +67,7 @@ class Forecast:
     name: str
     file: str
     requests: int
+    placebo: int
     recorded: int
     shared: int
     later: int
@@ -119,14 +121,18 @@ class Forecaster:
         later: set[str] = set()
         begun: set[str] = set()
         embedded: defaultdict[str, set[str]] = defaultdict(set)
-        worded = [each for item in items for each in (item, *variants.variants_of(item).values())]
-        for item in worded if items[0].asks else ():
-            requests |= self._requests_of(item.analyses[self._first], target)
-            later |= self._requests_of(item.analyses[-1], target).keys()
-            measured = set(self._keys(item.analyses[-1].prompts(), target))
-            begun |= measured
-            if (embedder := item.models.embedder) is not None:
-                embedded[embedder] |= measured
+        of_placebos = [placebo for item in items if (placebo := placebos.placebo_of(item)) is not None]
+        of_variants = [variant for item in items for variant in variants.variants_of(item).values()]
+        counts = []
+        for group in (items, of_placebos, of_variants) if items[0].asks else ():
+            for item in group:
+                requests |= self._requests_of(item.analyses[self._first], target)
+                later |= self._requests_of(item.analyses[-1], target).keys()
+                measured = set(self._keys(item.analyses[-1].prompts(), target))
+                begun |= measured
+                if (embedder := item.models.embedder) is not None:
+                    embedded[embedder] |= measured
+            counts.append(len(requests))
         recorded = self._recorded(target, requests)
         left = {key: request for key, request in requests.items() if key not in recorded}
         new = [request for key, request in left.items() if key not in self._seen]
@@ -141,6 +147,7 @@ class Forecaster:
             name=items[0].baseline_name,
             file=file,
             requests=len(requests),
+            placebo=counts[1] - counts[0] if counts else 0,
             recorded=len(recorded),
             shared=len(left) - len(new),
             later=len(later - requests.keys()),
@@ -296,13 +303,13 @@ def _short(keys: Sequence[str]) -> Short:
 
 
 def _prompts(analyses: Iterable[ProbeItem]) -> Iterator[tuple[Probe, Iterator[Prompt]]]:
-    """Yield the probes of items and of their variants, each with the prompts of its items.
+    """Yield the probes of items, of their placebos and of their variants, each with the prompts of its items.
 
     A prompt that several items of a probe share is usually yielded once.
     """
     alike: defaultdict[object, list[ProbeItem]] = defaultdict(list)
     for analysis in analyses:
-        for item in (analysis, *variants.variants_of(analysis).values()):
+        for item in (analysis, *variants.further_items(analysis)):
             alike[id(item.probe), item.trial_count, item.stage].append(item)
     for items in alike.values():
         yield items[0].probe, _prompts_of(items)

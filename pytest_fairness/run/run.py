@@ -21,7 +21,7 @@ from pytest_fairness.run.answering.item_answers import ItemAnswers, read_all, wi
 from pytest_fairness.run.answering.open_targets import OpenTargets
 from pytest_fairness.run.comparing.baseline_comparer import BaselineComparer, BaselineComparison
 from pytest_fairness.run.items.probe_items import ProbeItem
-from pytest_fairness.run.measuring import variants
+from pytest_fairness.run.measuring import placebos, variants
 from pytest_fairness.run.measuring.measurements import ItemMeasurement
 from pytest_fairness.run.measuring.measurer import Measurer
 from pytest_fairness.run.results import is_decided
@@ -71,14 +71,14 @@ class Run(Closing):
         return scorer_registry.known(dict(self.settings.scorers))
 
     def plan(self, target: Target, items: Iterable[ProbeItem]) -> None:
-        """Send the requests of the items and of their variants in the background; see `variants.requests`."""
+        """Send the requests of the items, their placebos and variants in the background; see `variants.requests`."""
         own_first = self.settings.max_requests is not None
         self.engines.plan(target, variants.requests(items, own_first=own_first))
 
     async def send_in_batches(
         self, target: Target, items: Iterable[ProbeItem], show_line: Callable[[str], None]
     ) -> None:
-        """Send the requests of the items and of their variants in batches; see `Engines.send_in_batches`."""
+        """Send the requests of the items, their placebos and variants in batches; see `Engines.send_in_batches`."""
         own_first = self.settings.max_requests is not None
         await self.engines.send_in_batches(target, variants.requests(items, own_first=own_first), show_line)
 
@@ -97,7 +97,7 @@ class Run(Closing):
                 f"{len(failed):,} of {counted(len(own), 'request')} failed; the first error: {failed[0]}"
             )
         responses = dict(zip(own, answered, strict=True))
-        for each in (final, *variants.variants_of(final).values()):
+        for each in (final, *variants.further_items(final)):
             if each.probe.has_follow_ups:
                 prompts = [prompt for prompt in each.prompts() if prompt.request in responses]
                 answers = read_all(prompts, [responses[prompt.request] for prompt in prompts], each.probe.language)
@@ -126,10 +126,14 @@ class Run(Closing):
 
     def measure(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
         """Return the measurement of an item with its variants at the final analysis, without a comparison."""
-        return variants.with_variants(self.measurer, self.measurer.measure(item.analyses[-1], target), target)
+        return variants.with_variants(self.measurer, self._with_placebo(item.analyses[-1], target), target)
+
+    def _with_placebo(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
+        """Return the measurement of an item with its placebo; see `Measurer.measure`."""
+        return placebos.with_placebo(self.measurer, self.measurer.measure(item, target), target)
 
     def _new_baseline(self, item: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison]:
-        measured = self.measurer.measure(item.analyses[-1], target)
+        measured = self._with_placebo(item.analyses[-1], target)
         return measured, self.baselines.new_baseline(measured)
 
     def _measured_and_compared(
@@ -138,7 +142,7 @@ class Run(Closing):
         for analysis in item.analyses[:-1]:
             if (decided := self._decided(analysis, target)) is not None:
                 return decided
-        measured = self.measurer.measure(item.analyses[-1], target)
+        measured = self._with_placebo(item.analyses[-1], target)
         return measured, self.baselines.compare(measured)
 
     def _decided(self, analysis: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison] | None:
@@ -147,7 +151,7 @@ class Run(Closing):
         The answers are freed when the method returns `None`, before the next analysis needs memory.
         """
         try:
-            measured = self.measurer.measure(analysis, target)
+            measured = self._with_placebo(analysis, target)
         except NotMeasurable as error:
             if error.permanent:
                 raise

@@ -142,11 +142,15 @@ def plain_texts(probe: GenerationProbe, answers: Answers) -> list[str | None]:
 
 
 def anonymizer(probe: GenerationProbe) -> Anonymizer:
-    """Return the probe's anonymizer, which removes the values of axes, the probe's own terms, and first names."""
+    """Return the probe's anonymizer.
+
+    It removes the values of axes, swapped terms, the probe's own terms, and first names.
+    """
     if probe.removed_terms is None:
         return Anonymizer((), probe.language, enabled=False)
-    values = [value for axis in probe.axes.values() for value in (axis.unmarked, *axis.marked)]
-    return Anonymizer([*values, *probe.removed_terms], probe.language, names=probe.removed_names)
+    values = [value for axis in probe.axes.values() for value in axis.values]
+    swapped = () if probe.swap_lists is None else probe.swap_lists.removed_terms
+    return Anonymizer([*values, *probe.removed_terms], probe.language, phrases=swapped, names=probe.removed_names)
 
 
 def documents_by_word(counts: csr_array) -> NDArray[np.int64]:

@@ -13,12 +13,13 @@ from pytest_fairness.audits.answer_checks import repeats
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.generation.model import GenerationProbe
+from pytest_fairness.probes.generation.swapped_prompts import LEAST_ANSWERS
 from pytest_fairness.records import Answer, Answers, Concern, Status
 from pytest_fairness.stats.arrays import Bools, Ints, numbered
 
 SHARED_STRATA = 0.80
 """Smallest share of each run's answers that must be in strata of both runs."""
-MINIMUM_DOCUMENTS = 8
+MINIMUM_DOCUMENTS = LEAST_ANSWERS
 """Smallest number of usable answers of each group that can be measured."""
 
 

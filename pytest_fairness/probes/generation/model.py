@@ -7,21 +7,23 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import ClassVar, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, field_serializer, model_validator
 
 from pytest_fairness.probes import checks, template
 from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.conversations import ConversationProbe
-from pytest_fairness.probes.diagnostics import Diagnostic, file_errors, raise_diagnostics
+from pytest_fairness.probes.diagnostics import Diagnostic, errors_at, raise_diagnostics
 from pytest_fairness.probes.field_types import Identifier, Texts, block_text, texts
 from pytest_fairness.probes.free_text import FreeTextProbe
-from pytest_fairness.probes.generation import validation
+from pytest_fairness.probes.generation import swapped_prompts, validation
 from pytest_fairness.probes.generation.anonymize import Anonymize, Removed, removal_fingerprint, terms_of
 from pytest_fairness.probes.generation.axes import Axis, Intersection
-from pytest_fairness.probes.generation.prompts_file import PromptsFile
+from pytest_fairness.probes.generation.prompts_file import PromptRow, PromptsFile
+from pytest_fairness.probes.generation.swap_settings import PLACEBO, SwapLists, Swaps
+from pytest_fairness.probes.generation.swapped_prompts import SwappedPrompt, SwappedPrompts
 from pytest_fairness.probes.interim_stages import Trials, max_trials
-from pytest_fairness.records import AnswerFormat, Message, Prompt
+from pytest_fairness.records import AnswerFormat, Json, Message, Prompt
 
 
 class AnswerSettings(ProbeModel):
@@ -37,7 +39,12 @@ class GenerationProbe(ConversationProbe, FreeTextProbe):
     """Probe of texts about groups; each prompt gets `trials` answers for every combination of the axes' values."""
 
     model_config = ConfigDict(
-        json_schema_extra={"anyOf": [{"required": [key]} for key in ("prompt", "prompts", "messages", "responses")]}
+        json_schema_extra={
+            "allOf": [
+                {"anyOf": [{"required": [key]} for key in keys]}
+                for keys in (("prompt", "prompts", "messages", "responses"), ("axes", "swap"))
+            ]
+        }
     )
     several_prompts: ClassVar[bool] = True
 
@@ -50,10 +57,19 @@ class GenerationProbe(ConversationProbe, FreeTextProbe):
     prompts_file: PromptsFile | None = Field(
         default=None,
         alias="prompts",
-        description="A file with prompts in place of `prompt`, each with a placeholder for every axis.",
+        description="A file with prompts in place of `prompt`, each with a placeholder for every axis, or without "
+        "placeholders if there is `swap`.",
     )
     axes: dict[Identifier, Axis] = Field(
-        min_length=1, description="The attributes by which groups differ, by name. Their values are combined."
+        default_factory=dict,
+        min_length=1,
+        description="The attributes by which groups differ, by name. Their values are combined.",
+    )
+    swap: Swaps | None = Field(
+        default=None,
+        description="In place of `axes`, for prompts without placeholders: the terms of groups that are swapped in the "
+        "prompts. gender names the built-in list of the probe's language; {NAME: {unmarked: …, marked: […], terms: "
+        "…}} is a list of your own.",
     )
     intersections: tuple[Intersection, ...] = Field(
         default=(),
@@ -73,29 +89,44 @@ class GenerationProbe(ConversationProbe, FreeTextProbe):
         "values. false removes nothing; {names: true} removes first names as well.",
     )
 
+    @field_serializer("swap")
+    def _terms_of_lists(self, _: object) -> Json:
+        """Serialize a swap as its terms, because stored measurements depend on the content of a list."""
+        return None if self.swap_lists is None else list(self.swap_lists.removed_terms)
+
     def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
         """Return the format that the probe's key `answer` sets."""
         return self.answer.format
 
     @model_validator(mode="after")
-    def _reads_prompts(self) -> Self:
-        """Read the prompts of a file, if there is one, and set `trials` to 1 for them unless the probe sets it."""
-        if self.prompts_file is not None:
-            if "trials" not in self.model_fields_set:
-                # The model is frozen, and its default cannot depend on a key that is validated later.
-                object.__setattr__(self, "trials", 1)
-            with file_errors():
-                count = len(self.templates) * len(list(self.cells())) * max_trials(self.trials, None)
-            raise_diagnostics(checks.too_many_prompts({}, count, "prompts, values and trials", "prompts"))
+    def _has_prompts(self) -> Self:
+        """Set the axis that a swap gives to the probe, and check the prompts of a file and all swaps."""
+        # The model is frozen, and defaults cannot depend on keys that are validated later.
+        if self.swap_lists is not None:
+            object.__setattr__(self, "axes", {self.swap_lists.name: self.swap_lists.axis})
+        if self.prompts_file is not None and "trials" not in self.model_fields_set:
+            object.__setattr__(self, "trials", 1)
+        if self.prompts_file is None and self.swap is None:
+            return self
+        with errors_at("prompts"):
+            trials = len(self.templates) * max_trials(self.trials, None)
+        if self.swap is not None:
+            raise_diagnostics(swapped_prompts.diagnostics(self.swapped, trials, in_file=self.prompts_file is not None))
+        count = trials * len(list(self.cells()))
+        raise_diagnostics(checks.too_many_prompts({}, count, "prompts, values and trials", "prompts"))
         return self
 
     @cached_property
     def templates(self) -> dict[str, str]:
         """Templates of the prompts, by the value of the label `prompt`; a single prompt, without label, has the key "".
 
+        With `swap`, these are the prompts as they are written.
+
         Raises:
             ProbeError: the file of the prompts cannot be read, or a prompt in it is not a valid template.
         """
+        if self.swap is not None:
+            return {name: each.row.text for name, each in self._swapped_by_name.items()}
         if self.prompts_file is not None:
             return self.prompts_file.read(self.axes)
         found = texts(self.prompt) if self.messages is None else (block_text(self.messages[-1].content),)
@@ -110,6 +141,60 @@ class GenerationProbe(ConversationProbe, FreeTextProbe):
     def _prompt(self, text: str, labels: Mapping[str, str], trial: int, past: tuple[Message, ...]) -> Prompt:
         return Prompt(self._request(text, trial, self.answer.format, past), labels, trial)
 
+    @cached_property
+    def swap_lists(self) -> SwapLists | None:
+        """Groups and terms of `swap`; `None` without `swap`."""
+        return None if self.swap is None else SwapLists.of(self.swap, self.language)
+
+    @cached_property
+    def swapped(self) -> SwappedPrompts:
+        """Versions of the prompts for each group, and the prompts in which no swap is possible; empty without `swap`.
+
+        Raises:
+            ProbeError: the file of the prompts cannot be read, or a swap is possible in too few prompts.
+        """
+        if self.swap_lists is None:
+            return SwappedPrompts((), ())
+        if self.prompts_file is not None:
+            return swapped_prompts.of_file(self.prompts_file, self.swap_lists)
+        written = (PromptRow(text, number) for number, text in enumerate(texts(self.prompt), start=1))
+        return swapped_prompts.of_rows(written, self.swap_lists)
+
+    @cached_property
+    def _swapped_by_name(self) -> dict[str, SwappedPrompt]:
+        """Swapped prompts by the value of the label `prompt`; see `templates`."""
+        found = self.swapped.prompts
+        if self.prompts_file is not None:
+            return {each.row.id: each for each in found}
+        return {"": found[0]} if len(found) == 1 else {str(each.row.line): each for each in found}
+
+    @cached_property
+    def _placebo(self) -> Self | None:
+        """Probe that compares the placebo of each prompt with the version of the unmarked group; see `placebo`."""
+        prompts = tuple(each for each in self.swapped.prompts if PLACEBO in each.versions)
+        axes = {name: Axis(unmarked=axis.unmarked, marked=(PLACEBO,)) for name, axis in self.axes.items()}
+        probe = self.copied(axes=axes, variants={})
+        object.__setattr__(probe, "swapped", SwappedPrompts(prompts, ()))
+        return probe if prompts else None
+
+    def placebo(self, labels: Mapping[str, str]) -> tuple[Self, Mapping[str, str]] | None:
+        """Return the probe whose marked group is a placebo; see `Probe.placebo`."""
+        if self._placebo is None:
+            return None
+        return self._placebo, {name: PLACEBO if name in self.axes else label for name, label in labels.items()}
+
+    def _text(self, name: str, cell: Mapping[str, str]) -> str:
+        """Return the text of a prompt for a combination of the axes' values.
+
+        Args:
+            name: key of the prompt in `templates`.
+            cell: the value of each axis.
+        """
+        if self.swap is None:
+            return template.fill(self.templates[name], cell)
+        (group,) = cell.values()
+        return self._swapped_by_name[name].versions[group]
+
     def cells(self) -> Iterator[dict[str, str]]:
         """Yield every combination of the axes' values, with the unmarked value of each axis first."""
         for values in itertools.product(*(axis.values for axis in self.axes.values())):
@@ -120,9 +205,9 @@ class GenerationProbe(ConversationProbe, FreeTextProbe):
         if self.responses is not None:
             return []
         asked = []
-        for name, prompt in self.templates.items():
+        for name in self.templates:
             for cell in self.cells():
-                text, opening = template.fill(prompt, cell), self._opening(cell)
+                text, opening = self._text(name, cell), self._opening(cell)
                 labels = {**cell, "prompt": name} if name else cell
                 count = max_trials(self.trials, trials)
                 asked += [self._prompt(text, labels, trial, opening) for trial in range(count)]
@@ -147,6 +232,10 @@ class GenerationProbe(ConversationProbe, FreeTextProbe):
         for name, axis in self.axes.items():
             marked = [labels[name]] if name in labels else sorted(axis.marked)
             parts[f"axis {name}"] = canonical({"unmarked": axis.unmarked, "marked": marked})
+        if self.swap_lists is not None:
+            axis = self.swap_lists.axis
+            groups = [labels[self.swap_lists.name]] if self.swap_lists.name in labels else axis.marked
+            parts["swap list"] = canonical(self.swap_lists.content((axis.unmarked, *groups)))
         parts["answer"] = self.answer.format
         parts["anonymize"] = canonical(removal_fingerprint(self.anonymize))
         return parts

@@ -53,18 +53,30 @@ class PromptsFile(DataFile):
                 not a valid template.
         """
         name = self.file.name
+        order = self.in_sample_order()
+        in_file = sorted(order, key=lambda row: row.line)
+        raise_file_errors([error for row in in_file for error in _errors(row, name, axes)], name)
+        if len(order) < (self.sample or 1):
+            message = f"the file holds only {len(order)} different prompts: set `sample` to at most this number"
+            raise ProbeError(f"{name}:1: {message}")
+        drawn = {row.id for row in order[: self.sample]}
+        return {row.id: row.text for row in in_file if row.id in drawn}
+
+    def in_sample_order(self) -> list[PromptRow]:
+        """Return the different prompts of the file, in the order in which a sample draws them.
+
+        Raises:
+            ProbeError: the file cannot be read, or lacks the column.
+        """
+        name = self.file.name
         content = table.read(self.file, name, self.holds)
         if self.column not in content.columns:
             near = suggestion(self.column, content.columns)
             raise ProbeError(f"{name}:1: no column {quoted(self.column)}{near}; name it under `prompts.column`")
-        rows = {row.id: row for row in _rows(content, self.column)}
-        raise_file_errors([error for row in rows.values() for error in _errors(row, name, axes)], name)
-        if len(rows) < (self.sample or 1):
-            message = f"the file holds only {len(rows)} different prompts: set `sample` to at most this number"
-            raise ProbeError(f"{name}:1: {message}")
-        order = sorted(rows, key=lambda id_: sha256(f"{self.seed}/{id_}".encode()).digest())
-        drawn = {*order[: self.sample]}
-        return {id_: row.text for id_, row in rows.items() if id_ in drawn}
+        rows: dict[str, PromptRow] = {}
+        for row in _rows(content, self.column):
+            rows.setdefault(row.id, row)
+        return [rows[id_] for id_ in sorted(rows, key=lambda id_: sha256(f"{self.seed}/{id_}".encode()).digest())]
 
 
 def _rows(content: table.Table, column: str) -> Iterator[PromptRow]:

@@ -8,10 +8,19 @@ from pytest_fairness.probes import checks, conversations, template
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, suggestion
+from pytest_fairness.probes.generation.swap_settings import PLACEBO
 from pytest_fairness.records import Json
 
 OTHER_COLUMNS = ("text", "trial", "prompt")
 """Column names of an answer file, in addition to the axes."""
+NOT_WITH_SWAP = {
+    "axes": "`swap` gives the probe its axis",
+    "intersections": "a probe with `swap` has one axis",
+    "messages": "terms are swapped only in `prompt` and in the prompts of a file",
+    "turns": "terms are swapped only in `prompt` and in the prompts of a file",
+    "responses": "recorded answers name their group in a column, so that the probe needs `axes`",
+}
+"""Keys that a probe with `swap` cannot have, each with the reason."""
 
 
 def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
@@ -21,15 +30,17 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
         yield from checks.missing_keys(data, {"prompt": cure})
     joined = checks.mapping(data.get("answer")).get("format", "text") == "text"
     yield from conversations.diagnostics(data, sources=("prompt", "prompts", "messages"), labels="axes", texts=joined)
+    if "swap" in data:
+        yield from _swap(data, audits)
+        return
+    if "axes" not in data:
+        cure = "the attributes by which groups differ, or `swap: gender` for prompts without placeholders"
+        yield Diagnostic((), f"`axes` is missing: write {cure}")
     axes = checks.mapping(data.get("axes"))
     if not axes:
         return
-    for audit, settings in audits.items():
-        for name in axes.keys() & settings.item_labels:
-            why = f"because items of the audit {audit} have this label"
-            message = f"an axis cannot be called {quoted(name)}, {why}: rename the axis"
-            yield Diagnostic(("axes", name), message, at_key=True)
-    yield from _axes(axes)
+    yield from _names(axes, audits, "axes")
+    yield from _values(axes, "axes")
     yield from _intersections(data.get("intersections"), list(axes))
     yield from _prompts(data, list(axes))
     yield from checks.unknown_columns(data, [*axes, *OTHER_COLUMNS])
@@ -43,17 +54,31 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
     yield from checks.too_many_prompts(data, count, "values, prompts and trials", "axes")
 
 
-def _axes(axes: Content) -> Iterator[Diagnostic]:
-    """Yield diagnostics for axes whose names are reserved, and for repeated values."""
+def _names(axes: Content, audits: Mapping[str, type[AuditSettings]], key: str) -> Iterator[Diagnostic]:
+    """Yield diagnostics for axes with the name of a label that answers, or items of an audit, already have.
+
+    Args:
+        axes: the axes by name.
+        audits: the settings models of the probe's audits, by audit name.
+        key: the key that holds the axes.
+    """
     for name in axes:
-        if name in OTHER_COLUMNS:
-            message = (
-                f"an axis cannot be called {quoted(name)}, because answers have a label of this name: rename the axis"
-            )
-            yield Diagnostic(("axes", name), message, at_key=True)
+        reasons = ["answers have a label of this name"] if name in OTHER_COLUMNS else []
+        reasons += [
+            f"items of the audit {audit} have this label"
+            for audit, settings in audits.items()
+            if name in settings.item_labels
+        ]
+        for reason in reasons:
+            message = f"an axis cannot be called {quoted(name)}, because {reason}: rename the axis"
+            yield Diagnostic((key, name), message, at_key=True)
+
+
+def _values(axes: Content, key: str) -> Iterator[Diagnostic]:
+    """Yield diagnostics for repeated values of the axes; see `_names` for the arguments."""
     for name, axis in checks.mappings(axes):
         unmarked = axis.get("unmarked")
-        marked = [(("axes", name, "marked", i), value) for i, value in checks.items(axis.get("marked"))]
+        marked = [((key, name, "marked", i), value) for i, value in checks.items(axis.get("marked"))]
         others = []
         for location, value in marked:
             if isinstance(value, str) and isinstance(unmarked, str) and checks.folded(value) == checks.folded(unmarked):
@@ -62,6 +87,35 @@ def _axes(axes: Content) -> Iterator[Diagnostic]:
             else:
                 others.append((location, value))
         yield from checks.repeats(others, "each value of an axis occurs once")
+
+
+def _swap(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
+    """Yield diagnostics for keys that contradict `swap`, for its groups, and for placeholders of its name."""
+    for key, reason in NOT_WITH_SWAP.items():
+        if key in data:
+            yield Diagnostic((key,), f"{reason}: remove `{key}` or `swap`", at_key=True)
+    for name, variant in checks.mappings(data.get("variants")):
+        if "prompt" in variant:
+            message = "with `swap`, a variant can change only `system`: remove `prompt`"
+            yield Diagnostic(("variants", name, "prompt"), message, at_key=True)
+    swap = data["swap"]
+    axes = {swap: None} if isinstance(swap, str) else checks.mapping(swap)
+    yield from _names(axes, audits, "swap")
+    yield from _values(axes, "swap")
+    for name, settings in checks.mappings(axes):
+        groups: list[tuple[Location, Json]] = [(("unmarked",), settings.get("unmarked"))]
+        groups += [(("marked", place), group) for place, group in checks.items(settings.get("marked"))]
+        for place, group in groups:
+            if group == PLACEBO:
+                message = f"{quoted(PLACEBO)} is the name of the placebo swap: rename the group"
+                yield Diagnostic(("swap", name, *place), message)
+    for location, text in _texts_at(("prompt",), data.get("prompt")):
+        for name in axes:
+            if (piece := f"{{{name}}}") in text:
+                message = (
+                    "with `swap`, prompts are sent as written, without placeholders: write `axes` in place of `swap`"
+                )
+                yield Diagnostic(location, message, piece=piece)
 
 
 def _intersections(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]:

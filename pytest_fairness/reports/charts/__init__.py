@@ -53,7 +53,7 @@ CHARTS_OF_OLD_REPORTS = {
 }
 """Names of charts by the name of a detail, for report documents of earlier versions, whose audits name no charts."""
 
-SHOWN_ELSEWHERE = ("examples", "intersections", "suggestions")
+SHOWN_ELSEWHERE = ("examples", "intersections", "placebo", "suggestions")
 """Details without a chart, because reports show them elsewhere."""
 
 

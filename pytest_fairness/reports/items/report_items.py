@@ -93,6 +93,12 @@ def is_measured_only(items: Sequence[Item]) -> bool:
     return {outcome(item) for item in items} in ({"measured"}, {"measured", "error"})
 
 
+def placebo_text(item: Item) -> str:
+    """Return the value of the item's placebo swap; `unknown` if it was not measured, empty without a placebo."""
+    placebo = item["details"].get("placebo")
+    return "" if not placebo else number(placebo["value"]) if "value" in placebo else "unknown"
+
+
 def reason(item: Item) -> str:
     """Return the verdict's reason without the item id that may precede it."""
     text: str = item["reason"]

@@ -16,6 +16,7 @@ from pytest_fairness.reports.items.report_items import (
     grown_words,
     is_tolerated_worsening,
     outcome,
+    placebo_text,
     reason,
     verdict_word,
 )
@@ -97,6 +98,7 @@ def _cells(item: Item, *, several_probes: bool, rounded: bool) -> dict[str, str]
         "baseline": "" if baseline is None else number(baseline),
         "change": _with_half_width(grown_words(item) or signed(shift), change["interval"]) if change else "",
         "allowed": allowed,
+        "placebo": placebo_text(item),
         "item": full_name(item, several_probes=several_probes),
     }
 

@@ -19,6 +19,7 @@ from pytest_fairness.baselines.verdicts import missing_reason
 from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Json, Request
 from pytest_fairness.run.items.probe_items import ProbeItem
+from pytest_fairness.run.measuring import placebos
 from pytest_fairness.run.measuring.measurements import ItemMeasurement
 from pytest_fairness.run.measuring.measurer import Measurer
 from pytest_fairness.stats.intervals import normal, proportions
@@ -49,10 +50,16 @@ def variants_of(item: ProbeItem) -> dict[str, ProbeItem]:
     }
 
 
-def requests(items: Iterable[ProbeItem], *, own_first: bool = False) -> Iterator[Request]:
-    """Yield the requests of items and their variants one by one, because there may be millions.
+def further_items(item: ProbeItem) -> list[ProbeItem]:
+    """Return the items whose requests a run sends in addition to the item's own: its placebo and its variants."""
+    placebo = placebos.placebo_of(item)
+    return [*([] if placebo is None else [placebo]), *variants_of(item).values()]
 
-    For each probe, the requests of its items come before the requests of its variants.
+
+def requests(items: Iterable[ProbeItem], *, own_first: bool = False) -> Iterator[Request]:
+    """Yield the requests of items, their placebos and their variants one by one, because there may be millions.
+
+    For each probe, the requests of its items and placebos come before the requests of its variants.
 
     Args:
         items: the items; the interim or final analysis of an item determines which of its requests are yielded.
@@ -64,6 +71,9 @@ def requests(items: Iterable[ProbeItem], *, own_first: bool = False) -> Iterator
         of_probe = list(group)
         for item in of_probe:
             yield from item.requests()
+        for placebo in map(placebos.placebo_of, of_probe):
+            if placebo is not None:
+                yield from placebo.requests()
         later += [variant for item in of_probe for variant in variants_of(item).values()]
         if not own_first:
             for variant in later:

@@ -1,0 +1,162 @@
+"""Versions of a user's own prompts for each group, made by swapping terms, and the prompts that are left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.languages.swaps.swapping import LeftOut, Swap, swap
+from pytest_fairness.plurals import counted
+from pytest_fairness.probes.diagnostics import Diagnostic, Location, raise_file_errors
+from pytest_fairness.probes.generation.prompts_file import PromptRow, PromptsFile
+from pytest_fairness.probes.generation.swap_settings import PLACEBO, SwapLists
+
+LEAST_ANSWERS = 8
+"""Smallest number of usable answers of each group that audits of texts measure."""
+SHOWN_REASONS = 5
+
+
+@dataclass(frozen=True)
+class SwappedPrompt:
+    """A prompt with its versions.
+
+    Attributes:
+        row: the prompt as written.
+        group: group that the prompt names as written.
+        versions: text for each group and, if there is one, for `PLACEBO`: a text that names the unmarked group with
+            other words.
+        warnings: reasons to read the versions before they are used.
+    """
+
+    row: PromptRow
+    group: str
+    versions: Mapping[str, str]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LeftOutPrompt:
+    """A prompt in which no swap is possible, with the reason."""
+
+    row: PromptRow
+    reason: str
+
+
+@dataclass(frozen=True)
+class SwappedPrompts:
+    """Prompts of a probe with their versions.
+
+    Attributes:
+        prompts: the prompts that are sent, in the order of the file.
+        left_out: prompts in which no swap is possible, in the order of the file.
+        not_examined: number of further prompts of the file, which are not examined because the sample is complete.
+    """
+
+    prompts: tuple[SwappedPrompt, ...]
+    left_out: tuple[LeftOutPrompt, ...]
+    not_examined: int = 0
+
+    @property
+    def reasons(self) -> Counter[str]:
+        """Return the number of prompts that are left out for each reason."""
+        return Counter(each.reason for each in self.left_out)
+
+
+def swapped(row: PromptRow, lists: SwapLists) -> SwappedPrompt | LeftOutPrompt:
+    """Return the versions of one prompt."""
+    groups, unmarked = lists.axis.values, lists.axis.unmarked
+    found = swap(row.text, lists.terms, groups)
+    if isinstance(found, LeftOut):
+        return LeftOutPrompt(row, found.reason)
+    versions = {group: found.versions[group] for group in groups}
+    if lists.has_placebo and (placebo := _placebo(found, lists)) not in (None, versions[unmarked]):
+        versions[PLACEBO] = placebo
+    return SwappedPrompt(row, found.group, versions, found.warnings)
+
+
+def _placebo(found: Swap, lists: SwapLists) -> str | None:
+    """Return the placebo of the unmarked group's version, because it is compared with this version."""
+    unmarked = lists.axis.unmarked
+    if lists.own_placebo is not None:
+        other = swap(found.versions[unmarked], lists.own_placebo, (unmarked, PLACEBO))
+        return other.versions[PLACEBO] if isinstance(other, Swap) else None
+    if found.group == unmarked:
+        return found.placebo
+    own = swap(found.versions[unmarked], lists.terms, lists.axis.values)
+    return own.placebo if isinstance(own, Swap) and own.group == unmarked else None
+
+
+def of_rows(rows: Iterable[PromptRow], lists: SwapLists, most: int | None = None) -> SwappedPrompts:
+    """Return the versions of prompts.
+
+    Args:
+        rows: the prompts, in the order in which they are examined.
+        lists: the groups and the terms.
+        most: number of prompts with versions after which no further prompt is examined.
+    """
+    prompts: list[SwappedPrompt] = []
+    left_out: list[LeftOutPrompt] = []
+    not_examined = 0
+    for row in rows:
+        if most is not None and len(prompts) == most:
+            not_examined += 1
+        elif isinstance(found := swapped(row, lists), SwappedPrompt):
+            prompts.append(found)
+        else:
+            left_out.append(found)
+    return SwappedPrompts(
+        tuple(sorted(prompts, key=lambda each: each.row.line)),
+        tuple(sorted(left_out, key=lambda each: each.row.line)),
+        not_examined,
+    )
+
+
+def of_file(file: PromptsFile, lists: SwapLists) -> SwappedPrompts:
+    """Return the versions of the prompts in a file; only prompts in which a swap is possible count for the sample.
+
+    Raises:
+        ProbeError: the file cannot be read, lacks the column, or a swap is possible in fewer prompts than the sample.
+    """
+    found = of_rows(file.in_sample_order(), lists, file.sample)
+    name = file.file.name
+    if not found.prompts:
+        raise_file_errors([f"{name}:{each.row.line}: no swap: {each.reason}" for each in found.left_out], name)
+    if len(found.prompts) < (file.sample or 1):
+        total = len(found.prompts) + len(found.left_out)
+        raise ProbeError(
+            f"{name}:1: a swap is possible in only {len(found.prompts)} of {counted(total, 'prompt')}: set `sample` to "
+            f"at most this number, or add prompts. Left out: {listed_reasons(found)}"
+        )
+    return found
+
+
+def diagnostics(found: SwappedPrompts, trials: int, *, in_file: bool) -> Iterator[Diagnostic]:
+    """Yield diagnostics for prompts in the probe in which no swap is possible, and for too few answers of each group.
+
+    Args:
+        found: the prompts.
+        trials: number of answers of each group.
+        in_file: whether the prompts are in a file, some of whose prompts may be left out.
+    """
+    key = "prompts" if in_file else "prompt"
+    if not in_file:
+        several = len(found.prompts) + len(found.left_out) > 1
+        for each in found.left_out:
+            location: Location = (key, each.row.line - 1) if several else (key,)
+            yield Diagnostic(location, f"no swap: {each.reason}")
+    if found.prompts and trials < LEAST_ANSWERS:
+        message = (
+            f"each group gets only {counted(trials, 'answer')}, and audits of texts need {LEAST_ANSWERS}: raise "
+            "`trials`, or add prompts in which a swap is possible"
+        )
+        yield Diagnostic((key,), message, at_key=True)
+
+
+def listed_reasons(found: SwappedPrompts) -> str:
+    """Return the most frequent reasons why prompts are left out, with their numbers."""
+    reasons = found.reasons
+    text = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(SHOWN_REASONS))
+    more = len(reasons) - SHOWN_REASONS
+    return f"{text}; and {counted(more, 'other reason')}" if more > 0 else text

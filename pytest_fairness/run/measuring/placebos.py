@@ -1,0 +1,86 @@
+"""Placebo of an item: the same audit, with prompts that name the unmarked group in other words.
+
+The placebo's value is the noise floor of the item's value. If it exceeds the tolerance, the audit measures any
+rewording of the prompts. An item then fails only if its value is significantly worse than the placebo's value.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from pytest_fairness.audits.decision_rules import rule_of
+from pytest_fairness.baselines.verdicts import tolerance_of
+from pytest_fairness.errors import FairnessError, on_one_line
+from pytest_fairness.plurals import significant
+from pytest_fairness.records import Concern, Json, Measurement
+from pytest_fairness.run.items.probe_items import ProbeItem
+from pytest_fairness.run.measuring.measurements import ItemMeasurement
+from pytest_fairness.run.measuring.measurer import Measurer
+from pytest_fairness.stats.intervals import normal
+from pytest_fairness.targets.base import Target
+
+PLACEBO_EFFECT = "placebo_effect"
+"""Name of the concern that the placebo's value exceeds the tolerance."""
+KEPT = ("value", "interval", "standard_error", "p_value", "n", "missing")
+"""Numbers of the placebo's measurement that reports show."""
+
+
+def placebo_of(item: ProbeItem) -> ProbeItem | None:
+    """Return the item's placebo, at the same analysis; `None` if the item's probe has no placebo."""
+    found = item.probe.placebo(item.labels) if item.asks else None
+    if found is None:
+        return None
+    probe, labels = found
+    return replace(item, probe=probe, labels=labels, subject=f"{item.subject}; placebo")
+
+
+def with_placebo(measurer: Measurer, measured: ItemMeasurement, target: Target | None) -> ItemMeasurement:
+    """Return the measurement with the placebo's result in its details, under `placebo`.
+
+    The result has the numbers in `KEPT`; a placebo that could not be measured has only its `error`. Requests of the
+    placebo are sent if their responses are not recorded.
+    """
+    item, measurement = measured.item, measured.measurement
+    placebo = placebo_of(item)
+    if placebo is None or target is None:
+        return measured
+    concerns = list(measurement.concerns)
+    try:
+        found = measurer.measure(placebo, target).measurement
+    except FairnessError as error:
+        result: dict[str, Json] = {"error": on_one_line(error).rstrip(".")}
+    else:
+        result = {name: value for name, value in found.to_json().items() if name in KEPT}
+        if (concern := concern_of(item, measurement, found)) is not None:
+            concerns.append(concern)
+    details = {**measurement.details, "placebo": result}
+    return replace(measured, measurement=replace(measurement, details=details, concerns=concerns))
+
+
+def concern_of(item: ProbeItem, measurement: Measurement, placebo: Measurement) -> Concern | None:
+    """Return the concern that the placebo's value exceeds the tolerance; `None` if it does not.
+
+    With a tested decision rule, the excess must also be significant.
+    """
+    info, tested = item.audit.info, rule_of(item.audit, item).tested
+    tolerance = tolerance_of(item.audit, item)
+    no_effect = 0.0 if info.effect is None else info.effect.no_effect
+    excess = info.loss(placebo.value) - info.loss(no_effect)
+    is_chance = tested and placebo.p_value is not None and placebo.p_value > item.alpha
+    if not excess > tolerance or is_chance:  # the tolerance may be NaN
+        return None
+    worse = info.loss(measurement.value) - info.loss(placebo.value)
+    if tested and measurement.standard_error is not None and placebo.standard_error is not None:
+        # Both values share the answers of the unmarked group, so that this standard error is rather too large.
+        error = math.hypot(measurement.standard_error, placebo.standard_error)
+        worse -= normal.quantile(1 - item.alpha) * error
+    numbers = f"{significant(placebo.value)}, tolerance {significant(tolerance)}"
+    if worse > 0:
+        message = f"the placebo swap alone gives more than the tolerance ({numbers}), but less than the other group"
+        return Concern(PLACEBO_EFFECT, message, withholds="nothing")
+    message = (
+        f"the placebo swap gives as much ({numbers}), so that the audit may measure any rewording rather than the "
+        "group. Use more prompts, or a larger tolerance"
+    )
+    return Concern(PLACEBO_EFFECT, message, withholds="failure")
