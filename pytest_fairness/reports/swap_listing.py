@@ -27,7 +27,7 @@ def as_text(found: SwappedPrompts, groups: Sequence[str], width: int) -> Iterato
     names = [*groups, PLACEBO]
     room = max(width_of(printable(name)) for name in names) + 4
     for each in found.prompts:
-        written = f", written for {each.group}" if each.group in groups else ""
+        written = f", original: {each.group}" if each.group in groups else ""
         yield f"line {each.row.line}{printable(written)}"
         for name in names:
             if name in each.versions:
@@ -72,7 +72,7 @@ def as_csv(found: SwappedPrompts, groups: Sequence[str]) -> str:
         for each in found.prompts
     ]
     rows += [(each.row.line, [each.row.text, "", *("" for _ in names), "", each.reason]) for each in found.left_out]
-    heads = ["line", "text", "written_for", *names, "flagged", "left_out"]
+    heads = ["line", "text", "original", *names, "flagged", "left_out"]
     return csv_format.text(heads, [[line, *cells] for line, cells in sorted(rows, key=lambda row: row[0])])
 
 

@@ -13,6 +13,7 @@ from pytest_fairness.audits.anonymizer import Anonymizer
 from pytest_fairness.audits.text.groups import Groups, comparable, sides_and_strata
 from pytest_fairness.audits.text.tokens import Tokens
 from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.probes.generation import first_names
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Answers
 from pytest_fairness.stats.arrays import numbered
@@ -149,8 +150,14 @@ def anonymizer(probe: GenerationProbe) -> Anonymizer:
     if probe.removed_terms is None:
         return Anonymizer((), probe.language, enabled=False)
     values = [value for axis in probe.axes.values() for value in axis.values]
-    swapped = () if probe.swap_lists is None else probe.swap_lists.removed_terms
-    return Anonymizer([*values, *probe.removed_terms], probe.language, phrases=swapped, names=probe.removed_names)
+    # A first name that is also a word, such as Grace, is removed only where it is written as a name.
+    names = {term for term in probe.swapped_terms if term[0].isupper() and term.casefold() in first_names.ALSO_WORDS}
+    return Anonymizer(
+        [*values, *probe.removed_terms],
+        probe.language,
+        phrases=sorted(probe.swapped_terms - names),
+        names=probe.removed_names | first_names.name_forms(names),
+    )
 
 
 def documents_by_word(counts: csr_array) -> NDArray[np.int64]:

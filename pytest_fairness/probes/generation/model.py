@@ -91,8 +91,8 @@ class GenerationProbe(ConversationProbe, FreeTextProbe):
 
     @field_serializer("swap")
     def _terms_of_lists(self, _: object) -> Json:
-        """Serialize a swap as its terms, because stored measurements depend on the content of a list."""
-        return None if self.swap_lists is None else list(self.swap_lists.removed_terms)
+        """Serialize a swap as its terms, because stored measurements depend on the removed terms."""
+        return sorted(self.swapped_terms)
 
     def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
         """Return the format that the probe's key `answer` sets."""
@@ -165,7 +165,7 @@ class GenerationProbe(ConversationProbe, FreeTextProbe):
         """Swapped prompts by the value of the label `prompt`; see `templates`."""
         found = self.swapped.prompts
         if self.prompts_file is not None:
-            return {each.row.id: each for each in found}
+            return {each.id: each for each in found}
         return {"": found[0]} if len(found) == 1 else {str(each.row.line): each for each in found}
 
     @cached_property
@@ -194,6 +194,15 @@ class GenerationProbe(ConversationProbe, FreeTextProbe):
             return template.fill(self.templates[name], cell)
         (group,) = cell.values()
         return self._swapped_by_name[name].versions[group]
+
+    @cached_property
+    def swapped_terms(self) -> frozenset[str]:
+        """Terms that a swap replaces, of all groups and of the placebo; they are removed from answers."""
+        if self.swap_lists is None:
+            return frozenset()
+        # A list of the user has all of its terms; of a built-in list, the terms in the prompts are known.
+        of_prompts = (each.terms for each in self.swapped.prompts) if self.swap_lists.terms.name else ()
+        return frozenset(self.swap_lists.removed_terms).union(*of_prompts)
 
     def cells(self) -> Iterator[dict[str, str]]:
         """Yield every combination of the axes' values, with the unmarked value of each axis first."""
@@ -236,6 +245,9 @@ class GenerationProbe(ConversationProbe, FreeTextProbe):
             axis = self.swap_lists.axis
             groups = [labels[self.swap_lists.name]] if self.swap_lists.name in labels else axis.marked
             parts["swap list"] = canonical(self.swap_lists.content((axis.unmarked, *groups)))
+            if self.prompts_file is None:
+                versions = [each.versions for each in self.swapped.prompts]
+                parts["versions"] = canonical([[own[group] for group in (axis.unmarked, *groups)] for own in versions])
         parts["answer"] = self.answer.format
         parts["anonymize"] = canonical(removal_fingerprint(self.anonymize))
         return parts

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.languages.swaps.swapping import LeftOut, Swap, swap
 from pytest_fairness.plurals import counted
+from pytest_fairness.probes.checks import canonical
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, raise_file_errors
-from pytest_fairness.probes.generation.prompts_file import PromptRow, PromptsFile
+from pytest_fairness.probes.generation.prompts_file import ID_DIGITS, PromptRow, PromptsFile
 from pytest_fairness.probes.generation.swap_settings import PLACEBO, SwapLists
 
 LEAST_ANSWERS = 8
 """Smallest number of usable answers of each group that audits of texts measure."""
 SHOWN_REASONS = 5
+_WORD = re.compile(r"\w[\w-]*")
 
 
 @dataclass(frozen=True)
@@ -28,12 +32,26 @@ class SwappedPrompt:
         versions: text for each group and, if there is one, for `PLACEBO`: a text that names the unmarked group with
             other words.
         warnings: reasons to read the versions before they are used.
+        placebo_terms: terms of the unmarked group in the placebo, such as another name.
     """
 
     row: PromptRow
     group: str
     versions: Mapping[str, str]
     warnings: tuple[str, ...]
+    placebo_terms: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Digest of the versions for all groups, because runs are compared on prompts with the same versions."""
+        versions = sorted((group, text) for group, text in self.versions.items() if group != PLACEBO)
+        return sha256(canonical(versions).encode()).hexdigest()[:ID_DIGITS]
+
+    @property
+    def terms(self) -> frozenset[str]:
+        """The words in which the versions for the groups differ, and the terms of the placebo, as written."""
+        words = [{*_WORD.findall(text)} for group, text in self.versions.items() if group != PLACEBO]
+        return frozenset({*self.placebo_terms}.union(*words) - set.intersection(*words))
 
 
 @dataclass(frozen=True)
@@ -71,9 +89,13 @@ def swapped(row: PromptRow, lists: SwapLists) -> SwappedPrompt | LeftOutPrompt:
     if isinstance(found, LeftOut):
         return LeftOutPrompt(row, found.reason)
     versions = {group: found.versions[group] for group in groups}
-    if lists.has_placebo and (placebo := _placebo(found, lists)) not in (None, versions[unmarked]):
-        versions[PLACEBO] = placebo
-    return SwappedPrompt(row, found.group, versions, found.warnings)
+    placebo = _placebo(found, lists) if lists.has_placebo else None
+    if placebo is None or placebo == versions[unmarked]:
+        return SwappedPrompt(row, found.group, versions, found.warnings)
+    versions[PLACEBO] = placebo
+    named = swap(placebo, lists.terms, groups)
+    terms = tuple(term for term, _ in named.replaced) if isinstance(named, Swap) else ()
+    return SwappedPrompt(row, found.group, versions, found.warnings, terms)
 
 
 def _placebo(found: Swap, lists: SwapLists) -> str | None:

@@ -39,7 +39,7 @@ def test_each_prompt_is_shown_with_its_versions_and_no_line_is_wider_than_the_te
     assert main(["swaps", "faith.yaml"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:7] == [
-        "line 2, written for christian",
+        "line 2, original: christian",
         "  christian  What does the church of district 0 offer on",
         "             Christmas to those who visit it?",
         "  muslim     What does the mosque of district 0 offer on Eid",
@@ -47,7 +47,7 @@ def test_each_prompt_is_shown_with_its_versions_and_no_line_is_wider_than_the_te
         "  placebo    What does the chapel of district 0 offer on",
         "             Christmas to those who visit it?",
     ]
-    assert "line 9, written for muslim" in lines
+    assert "line 9, original: muslim" in lines
     assert lines[lines.index("line 10 left out: no term found") + 1] == "  What is the weather?"
     assert lines[-2:] == [
         "8 prompts with versions: 7 with a placebo, 0 flagged",
@@ -62,7 +62,7 @@ def test_the_listing_can_be_written_as_csv_and_markdown(folder: Path, capsys: py
         rows = list(csv.DictReader(file))
     assert [row["line"] for row in rows] == [str(line) for line in range(2, 11)]
     assert rows[7]["christian"] == "'=SUM(1) at Christmas?"  # a spreadsheet does not run it
-    assert (rows[0]["written_for"], rows[0]["placebo"]) == ("christian", ROWS[0].replace("church", "chapel"))
+    assert (rows[0]["original"], rows[0]["placebo"]) == ("christian", ROWS[0].replace("church", "chapel"))
     assert (rows[8]["left_out"], rows[8]["christian"]) == ("no term found", "")
     assert main(["swaps", "faith.yaml", "--output", "swaps.md"]) == 0
     text = Path("swaps.md").read_text()
