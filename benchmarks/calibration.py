@@ -177,9 +177,13 @@ def errors(change: Comparison | None) -> dict[str, float]:
     }
 
 
-def repeat(key: tuple[str, str], change: float, seeds: Sequence[int]) -> list[Row]:
+def repeated(key: tuple[str, str], change: float, seeds: Sequence[int]) -> list[Row]:
+    """Return the rows of the scenario with this name and size, which no other process can be sent."""
+    return repeat(scenarios()[key], change, seeds)
+
+
+def repeat(scenario: Scenario, change: float, seeds: Sequence[int]) -> list[Row]:
     """Judge pairs of runs, one a seed; one row for each item of the probe, and one for the whole of it."""
-    scenario = scenarios()[key]
     parts = items_of(scenario.probe)
     counted: dict[tuple[str, bool], Counter[str]] = defaultdict(Counter)
     moves: dict[tuple[str, bool], list[float]] = defaultdict(list)
@@ -284,7 +288,7 @@ def main() -> None:
         show()
         return
     with ProcessPoolExecutor(given.workers) as pool, COUNTS.open("a") as file:
-        work = [pool.submit(repeat, *task) for task in tasks(given.only, given.repeats, given.planted, given.change)]
+        work = [pool.submit(repeated, *task) for task in tasks(given.only, given.repeats, given.planted, given.change)]
         for number, future in enumerate(work, start=1):
             file.writelines(json.dumps(row, sort_keys=True) + "\n" for row in future.result())
             file.flush()

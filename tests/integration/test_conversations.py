@@ -1,4 +1,4 @@
-"""Conversations against real targets: a server, a Python function, the embedded model; resumed after a kill."""
+"""Conversations against real targets: a server, a Python function; resumed after a kill."""
 
 from __future__ import annotations
 
@@ -210,13 +210,3 @@ def test_a_run_killed_within_conversations_goes_on_there(project: Project) -> No
     # Only requests that were in flight when their process was killed are sent again.
     assert 0 <= lost <= 8
     assert len(server.questions) <= 180
-
-
-@pytest.mark.slow
-def test_the_embedded_model_goes_through_three_turns(project: Project) -> None:
-    pytest.importorskip("xllamacpp")
-    text = PROBE.replace("trials: 10", "trials: 8\nsampling: {temperature: 1.0, max_tokens: 4, seed: 1}")
-    project.probe(text=text.replace("{limit: 0.5, gate: point}", "{}"))
-    report = project.report(target="local")
-    assert report["requests"]["sent"] == 48
-    assert report["items"][0]["n"] == {"Kim": 8, "Alex": 8}

@@ -14,7 +14,7 @@ from jsonschema import Draft7Validator
 from ruamel.yaml import YAML
 
 from pytest_fairness.__main__ import main
-from tests.support.projects import Project, shows
+from tests.support.projects import Project
 
 PROBE, SCHEMA = "probes/first.yaml", "probes/probe.schema.json"
 GITHUB, GITLAB, GITLAB_JOB = ".github/workflows/fairness.yml", ".gitlab-ci.yml", ".gitlab/fairness.yml"
@@ -279,16 +279,3 @@ def test_the_command_of_the_workflow_runs(project: Project, service: str, monkey
     for report in ("fairness.json", "fairness.html", "junit.xml"):
         assert (project.path / report).stat().st_size > 0
     assert "## Fairness: 2 of 2 checks passed" in summary.read_text("utf-8")
-
-
-def test_the_probe_runs_on_the_embedded_model(project: Project) -> None:
-    pytest.importorskip("xllamacpp", reason="needs the extra `local`")
-    assert main(["init", "--ci", "none"]) == 0
-    # As few and as short answers as can be measured: those of the probe as it is take a minute on a busy machine.
-    path = project.path / PROBE
-    path.write_text(path.read_text("utf-8").replace("max_tokens: 48", "max_tokens: 4"), "utf-8")
-    result = project.run_forked(
-        "--fairness", "--fairness-trials", "8", "-k", "refusals", PROBE, target=None, timeout=200
-    )
-    assert result.ret == 0
-    assert shows(result, "requests: 16 sent")

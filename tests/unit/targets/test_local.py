@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.errors import RequestFailed, TargetError
-from pytest_fairness.records import Request, Response, Sampling
+from pytest_fairness.records import Message, Request, Response, Sampling
 from pytest_fairness.targets import Target, open_target, serve
 from pytest_fairness.targets.local import json_grammar, model_file
 from pytest_fairness.targets.shared_target import TargetServer
@@ -95,6 +95,17 @@ def test_a_missing_library_of_the_system_is_named_before_the_model_is_downloaded
 def test_a_prompt_longer_than_the_context_fails(tmp_path: Path, served: TargetServer) -> None:
     with pytest.raises(RequestFailed, match="exceeds the available context size"):
         ask(open_target("local", settings_in(tmp_path), served.address), replace(SHORT, prompt="word " * 3000))
+
+
+def test_the_model_gets_the_history_of_a_conversation(tmp_path: Path, served: TargetServer) -> None:
+    history = (Message("user", "My name is Kim."), Message("assistant", "Hello, Kim."))
+    alone, later = ask(
+        open_target("local", settings_in(tmp_path), served.address), SHORT, replace(SHORT, history=history)
+    )
+    assert later.text
+    assert alone.prompt_tokens is not None
+    assert later.prompt_tokens is not None
+    assert later.prompt_tokens >= alone.prompt_tokens + 8, "at least a token a word"
 
 
 def test_the_embedded_model_is_not_asked_through_a_proxy(
