@@ -262,8 +262,8 @@ class RunSettings:
     )
     http_body: str = _setting(
         DEFAULT_HTTP_BODY,
-        "JSON body of a request to an http target; placeholders: {prompt} or {messages}, {system}, {temperature}, "
-        "{top_p}, {max_tokens}, {seed}",
+        "JSON body of a request to an http target; placeholders: {prompt} or {messages}, {tools}, {system}, "
+        "{temperature}, {top_p}, {max_tokens}, {seed}",
     )
     http_answer: str = _setting(DEFAULT_HTTP_ANSWER, "JSONPath of the answer in the response of an http target")
     http_headers: tuple[str, ...] = _setting(

@@ -14,8 +14,24 @@ from functools import lru_cache
 
 from pytest_fairness.answers import choices, json_in_text, list_items, numbers, titles
 from pytest_fairness.answers.refusals import is_refusal
+from pytest_fairness.answers.structured import select
 from pytest_fairness.languages.language import Language
-from pytest_fairness.records import Answer, AnswerFormat, Json, NumberFormat, Prompt, Response, Status
+from pytest_fairness.records import (
+    CALLED,
+    NOT_CALLED,
+    Answer,
+    AnswerFormat,
+    Json,
+    NumberFormat,
+    Prompt,
+    Reply,
+    Response,
+    Selection,
+    Status,
+    ToolCall,
+    calls_in,
+    reply_in,
+)
 
 LONGEST = 200_000
 """Largest number of characters of an answer that is parsed. A longer answer, from a model that never stops, counts as
@@ -33,18 +49,46 @@ def answer(prompt: Prompt, response: Response | None, language: Language) -> Ans
         response: the response, or `None` if there is none.
         language: language of the answer.
     """
-    status, content = read(response, prompt.request.answer_format, language, prompt.choices, prompt.number)
+    status, content = read(
+        response, prompt.request.answer_format, language, prompt.choices, prompt.number, prompt.selection
+    )
+    text = None if response is None else response.text
+    if response is not None and prompt.request.answer_format == "calls":
+        text = Reply(response.text, calls_in(response.tool_calls)).as_json
     # Interned to save memory, because thousands of answers are from the same model.
     served = sys.intern(response.served) if response is not None and response.served else None
     return Answer(
         labels=prompt.labels,
         trial=prompt.trial,
-        text=None if response is None else response.text,
+        text=text,
         status=status,
         content=content,
         truncated=response is not None and response.finish_reason == "length",
         served=served,
     )
+
+
+def recorded(prompt: Prompt, text: str | None, language: Language, *, refused: bool = False) -> Answer:
+    """Return the answer in a recorded text, which is the text of an `Answer` or of a file; `None` is no response.
+
+    Args:
+        prompt: the prompt, as in `answer`. If its format is `calls`, the text must be the JSON of a message, or say
+            whether the tool is called: a text alone does not show it.
+        text: the text.
+        language: language of the answer.
+        refused: whether the target reported a refusal.
+    """
+    reason = "refusal" if refused else None
+    if text is None or prompt.request.answer_format != "calls":
+        return answer(prompt, None if text is None else Response(text, reason), language)
+    reply = reply_in(text)
+    if reply is None and prompt.selection is not None and prompt.selection.tool and text.strip().casefold() == CALLED:
+        reply = Reply("", (ToolCall(prompt.selection.tool, {}),))
+    elif reply is None and text.strip().casefold() == NOT_CALLED:
+        reply = Reply(text, ())
+    if reply is None:
+        return Answer(prompt.labels, prompt.trial, text, Status.UNREADABLE)
+    return answer(prompt, Response(reply.text, reason, tool_calls=reply.calls_as_json), language)
 
 
 def read(
@@ -53,6 +97,7 @@ def read(
     language: Language,
     allowed: Sequence[str] = (),
     number: NumberFormat | None = None,
+    selection: Selection | None = None,
 ) -> tuple[Status, Json]:
     """Return the status and the content of a response.
 
@@ -62,6 +107,7 @@ def read(
         language: language of the answer, by which refusals are recognised.
         allowed: possible choices, if the request asked for one.
         number: the number that the request asked for, if it asked for one.
+        selection: the part of the response that is read, if not all of it.
 
     Returns:
         The status and the content. If the status is `OK`, the content is a string for the formats `text` and `json`, a
@@ -72,13 +118,20 @@ def read(
         return Status.FAILED, None
     if response.finish_reason in _WITHHELD:
         return Status.REFUSED, None
-    if len(response.text) > LONGEST:
+    if len(response.text) + len(response.tool_calls or "") > LONGEST:
         return Status.UNREADABLE, None
-    text = whole_characters(response.text).strip()
+    selected = response.text
+    if selection is not None:
+        found = select(response, selection)
+        if found is None:
+            return (Status.REFUSED if is_refusal(selected, language) else Status.UNREADABLE), None
+        selected, answer_format = found, selection.format
+    text = whole_characters(selected).strip()
     if not text:
         return Status.UNREADABLE, None
     if number is not None:
-        content, refused = _number(text, number, language, cut=response.finish_reason == "length")
+        cut = selection is None and response.finish_reason == "length"
+        content, refused = _number(text, number, language, cut=cut)
     else:
         content, refused = _parsed(text, answer_format, language, tuple(allowed))
     if refused:
@@ -171,6 +224,8 @@ def _number(text: str, wanted: NumberFormat, language: Language, *, cut: bool) -
 
 _READERS: dict[AnswerFormat, Callable[[str, Language], tuple[Json, bool]]] = {
     "json": _json,
+    "structured": _json,
+    "calls": _text,
     "list": _list,
     "titles": _titles,
     "likelihood": _likelihood,

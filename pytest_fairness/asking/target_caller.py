@@ -60,10 +60,12 @@ class TargetCaller:
     def recordable(self, response: Response) -> Response:
         """Return the response with the current date and without secrets; a text over the size limit is dropped."""
         redact = self._secrets.redact
-        too_long = len(response.text.encode("utf-8", "surrogatepass")) > self._settings.max_answer_bytes
+        said = response.text + (response.tool_calls or "")
+        too_long = len(said.encode("utf-8", "surrogatepass")) > self._settings.max_answer_bytes
         return replace(
             response,
             text="" if too_long else redact(response.text),
+            tool_calls=None if too_long else response.tool_calls and redact(response.tool_calls),
             finish_reason=TOO_LONG if too_long else response.finish_reason,
             model=response.model and redact(response.model),
             fingerprint=response.fingerprint and redact(response.fingerprint),

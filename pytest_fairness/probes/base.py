@@ -41,7 +41,17 @@ from pytest_fairness.probes.file_names import name_problem
 from pytest_fairness.probes.interim_stages import GrowingTrials, Stage, Trials, growing
 from pytest_fairness.probes.language_settings import Languages, to_language
 from pytest_fairness.probes.refusal_settings import RefusalSettings
-from pytest_fairness.records import Answer, AnswerFormat, Json, Judging, Message, NumberFormat, Prompt, Request
+from pytest_fairness.records import (
+    Answer,
+    AnswerFormat,
+    Json,
+    Judging,
+    Message,
+    NumberFormat,
+    Prompt,
+    Request,
+    Selection,
+)
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet")
 
@@ -267,6 +277,16 @@ class Probe(ProbeModel):
         return None
 
     @property
+    def selection(self) -> Selection | None:
+        """The part of an answer that is measured; `None` if it is the whole answer."""
+        return None
+
+    def recorded_prompt(self, labels: Mapping[str, str], trial: int) -> Prompt:
+        """Return a prompt without text, by which a recorded answer with these labels is parsed."""
+        request = Request("", answer_format=self.format_of(labels))
+        return Prompt(request, labels, trial, self.choices, self.number, self.selection)
+
+    @property
     def judging(self) -> Judging | None:
         """The instructions for the judge model that classifies the answers; `None` without a judge model."""
         return None
@@ -347,11 +367,16 @@ class Probe(ProbeModel):
         return list(answers)
 
     def _request(
-        self, text: str, trial: int, answer_format: AnswerFormat = "text", history: tuple[Message, ...] = ()
+        self,
+        text: str,
+        trial: int,
+        answer_format: AnswerFormat = "text",
+        history: tuple[Message, ...] = (),
+        tools: str = "",
     ) -> Request:
         """Return a request for a prompt; `trial` distinguishes requests with the same text."""
         system, sampling = self._system_prompt, self.sampling
-        return Request(text, system, sampling, trial, answer_format, history=history).with_own_seed()
+        return Request(text, system, sampling, trial, answer_format, history=history, tools=tools).with_own_seed()
 
     @classmethod
     def missing_inputs(cls, data: Content) -> dict[str, str]:  # noqa: ARG003 - for the kinds that override the method

@@ -18,7 +18,7 @@ from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted
 from pytest_fairness.probes.field_types import Text, block_text
-from pytest_fairness.records import Answer, Message, Prompt, Status
+from pytest_fairness.records import Answer, Message, Prompt, Reply, Status, reply_in
 
 TURN = "turn"
 """Name of the label that numbers the answers of a conversation, from the second turn on."""
@@ -70,18 +70,25 @@ class ConversationProbe(Probe):
         if not self.has_turns:
             return []
         found = []
-        for answered in unfinished(answers, 1 + len(self.turns)):
+        for answered in unfinished(answers, 1 + len(self.turns), calls=self._has_calls):
             last = answered[max(answered)]
             first = without_turn(last.labels)
             said = [self._filled(text, first) for text in (self._first_template(first), *self.turns)]
-            past = history(self._opening(first), said, answered)
+            past = history(self._opening(first), said, answered, calls=self._has_calls)
             labels = {**first, TURN: str(len(answered) + 1)}
             found.append(self._prompt(said[len(answered)], labels, last.trial, past))
         return found
 
     def measured_answers(self, answers: Sequence[Answer]) -> list[Answer]:
         """Return one answer for each conversation; see `Probe.measured_answers`."""
-        return measured(answers, 1 + len(self.turns), self.measure) if self.has_turns else list(answers)
+        if not self.has_turns:
+            return list(answers)
+        return measured(answers, 1 + len(self.turns), self.measure, calls=self._has_calls)
+
+    @property
+    def _has_calls(self) -> bool:
+        """Whether answers may have tool calls."""
+        return self.selection is not None and self.selection.tool is not None
 
     @abstractmethod
     def _first_template(self, labels: Mapping[str, str]) -> str:
@@ -173,33 +180,46 @@ def without_turn(labels: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in labels.items() if name != TURN}
 
 
-def history(opening: Sequence[Message], said: Sequence[str], answers: Turns) -> tuple[Message, ...]:
+def reply_to(answer: Answer, *, calls: bool) -> Reply:
+    """Return what the model replied; `calls` says whether the answer may have tool calls."""
+    text = answer.text or ""
+    return (reply_in(text) if calls else None) or Reply(text, ())
+
+
+def history(opening: Sequence[Message], said: Sequence[str], answers: Turns, *, calls: bool) -> tuple[Message, ...]:
     """Return the messages before the next turn of a conversation.
 
     Args:
         opening: messages before the first prompt.
         said: the first prompt and the user messages of all turns.
         answers: the answers so far.
+        calls: whether answers may have tool calls.
     """
     found = [*opening]
     for turn in sorted(answers):
-        found += [Message("user", said[turn - 1]), Message("assistant", answers[turn].text or "")]
+        replied = reply_to(answers[turn], calls=calls)
+        found += [Message("user", said[turn - 1]), Message("assistant", replied.text)]
     return tuple(found)
 
 
-def unfinished(answers: Sequence[Answer], number: int) -> Iterator[Turns]:
-    """Yield the conversations in which the last answer has a text and further turns are to be asked.
+def unfinished(answers: Sequence[Answer], number: int, *, calls: bool) -> Iterator[Turns]:
+    """Yield the conversations in which the last answer is a text and further turns are to be asked.
+
+    A tool call ends a conversation, because no tool is run.
 
     Args:
         answers: all answers so far.
         number: number of turns of a complete conversation.
+        calls: whether answers may have tool calls.
     """
     for turns in turns_of(answers):
-        if max(turns) < number and (turns[max(turns)].text or "").strip():
-            yield turns
+        if max(turns) < number:
+            replied = reply_to(turns[max(turns)], calls=calls)
+            if replied.text.strip() and not replied.calls:
+                yield turns
 
 
-def measured(answers: Sequence[Answer], number: int, turn: MeasuredTurn) -> list[Answer]:
+def measured(answers: Sequence[Answer], number: int, turn: MeasuredTurn, *, calls: bool) -> list[Answer]:
     """Return one answer for each conversation, with the labels of its first prompt.
 
     Answers of one conversation depend on each other, so that they cannot count as several answers.
@@ -209,15 +229,19 @@ def measured(answers: Sequence[Answer], number: int, turn: MeasuredTurn) -> list
         number: number of turns of a complete conversation.
         turn: the turn whose answer is returned; `all` joins the texts of all answers. If an answer is missing, its
             status stands for the conversation.
+        calls: whether answers may have tool calls; an earlier answer with a call, which ends the conversation, is then
+            returned.
     """
     last = number if isinstance(turn, str) else turn
-    return [_of_conversation(turns, last, join=turn == "all") for turns in turns_of(answers)]
+    return [_of_conversation(turns, last, join=turn == "all", calls=calls) for turns in turns_of(answers)]
 
 
-def _of_conversation(turns: Turns, last: int, *, join: bool) -> Answer:
+def _of_conversation(turns: Turns, last: int, *, join: bool, calls: bool) -> Answer:
     labels = without_turn(turns[min(turns)].labels)
     if last not in turns:
         ended = turns[max(turns)]
+        if reply_to(ended, calls=calls).calls:
+            return replace(ended, labels=labels)
         status = Status.FAILED if (ended.text or "").strip() else ended.status
         return replace(ended, labels=labels, status=status, content=None)
     own = [turns[turn] for turn in (range(1, last + 1) if join else [last])]

@@ -18,6 +18,8 @@ from pytest_fairness.records.effects import Effect, Size
 from pytest_fairness.records.measurements import Comparison, Concern, Interval, Measurement, Reversal
 from pytest_fairness.records.plain_json import MAX_LINE, Json, without_nonfinite
 from pytest_fairness.records.requests import (
+    CALLED,
+    NOT_CALLED,
     TOO_LONG,
     AnswerFormat,
     Message,
@@ -26,11 +28,15 @@ from pytest_fairness.records.requests import (
     Request,
     Response,
     Sampling,
+    Selection,
 )
 from pytest_fairness.records.results import ItemResult, Verdict, VerdictName, outcome_of
+from pytest_fairness.records.tool_calls import Reply, ToolCall, calls_in, reply_in, reply_of
 
 __all__ = [
+    "CALLED",
     "MAX_LINE",
+    "NOT_CALLED",
     "REFUSAL_CLASSES",
     "TOO_LONG",
     "Answer",
@@ -48,15 +54,21 @@ __all__ = [
     "Message",
     "NumberFormat",
     "Prompt",
+    "Reply",
     "Request",
     "Response",
     "Reversal",
     "RowsWithoutGroup",
     "Sampling",
+    "Selection",
     "Size",
     "Status",
+    "ToolCall",
     "Verdict",
     "VerdictName",
+    "calls_in",
     "outcome_of",
+    "reply_in",
+    "reply_of",
     "without_nonfinite",
 ]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Self
 
-AnswerFormat = Literal["text", "list", "titles", "json", "number", "likelihood", "embedding"]
+from pytest_fairness.records.plain_json import Json
+
+AnswerFormat = Literal["text", "list", "titles", "json", "structured", "calls", "number", "likelihood", "embedding"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +49,11 @@ class Request:
         sampling: sampling parameters; each request has its own seed, see `with_own_seed`.
         trial: number of the trial, from 0.
         answer_format: `likelihood` asks for the log-probabilities of the tokens of `continuation`, `embedding` for the
-            vector of `prompt`; all other formats ask for text.
+            vector of `prompt`, `json` and `structured` for JSON, `calls` for a message that may have tool calls; all
+            other formats ask for text.
         continuation: text whose likelihood is requested; `None` for other formats.
         history: messages before the prompt, without the system prompt; empty if the prompt begins the conversation.
+        tools: definitions of the tools that the target may call, as JSON in OpenAI's form; empty without tools.
     """
 
     prompt: str
@@ -58,6 +63,12 @@ class Request:
     answer_format: AnswerFormat = "text"
     continuation: str | None = None
     history: tuple[Message, ...] = ()
+    tools: str = ""
+
+    @property
+    def tool_definitions(self) -> list[dict[str, Json]] | None:
+        """The definitions of the tools, in OpenAI's form; `None` without tools."""
+        return json.loads(self.tools) if self.tools else None
 
     @property
     def conversation(self) -> tuple[Message, ...]:
@@ -98,7 +109,8 @@ class Request:
 
     def _derived_seed(self, seed: int) -> int:
         parts = [str(seed), str(self.trial), self.system or "", self.prompt, self.continuation or ""]
-        asked = "\0".join([*parts, *(text for message in self.history for text in message)])
+        parts += [text for message in self.history for text in message]
+        asked = "\0".join([*parts, self.tools] if self.tools else parts)
         digest = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).digest()
         return int.from_bytes(digest[:4], "big") >> 1
 
@@ -121,6 +133,7 @@ class Response:
         prompt_tokens, completion_tokens: numbers of tokens that the target reports; `None` if it reports none.
         created: time of arrival, in seconds since the epoch.
         model, fingerprint: `model` and `system_fingerprint` that the server reports; `None` if it does not report them.
+        tool_calls: tool calls as a JSON list of `{"name": …, "arguments": {…}}`; `None` without tool calls.
     """
 
     text: str
@@ -130,6 +143,7 @@ class Response:
     created: float = 0.0
     model: str | None = None
     fingerprint: str | None = None
+    tool_calls: str | None = None
 
     @property
     def served(self) -> str | None:
@@ -159,6 +173,26 @@ class NumberFormat:
     decimal: Literal[".", ","] | None = None
 
 
+CALLED, NOT_CALLED = "called", "not called"
+"""Choices of a decision that is the call of a tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Part of an answer that is measured.
+
+    Attributes:
+        tool: name of the tool whose call is measured; `None` if the answer itself is JSON.
+        path: JSONPath of one value in the arguments of the call, or in the answer; `None` if it is measured whether the
+            tool is called, `CALLED` or `NOT_CALLED`.
+        format: format in which the value is parsed.
+    """
+
+    tool: str | None
+    path: str | None
+    format: AnswerFormat = "text"
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """Request with its labels in the probe.
@@ -170,6 +204,7 @@ class Prompt:
         trial: number of the trial among the requests with the same labels, from 0.
         choices: valid answers, if the probe limits them; else empty.
         number: the number that the prompt asks for; `None` if it asks for no number.
+        selection: the part of the answer that is measured; `None` for the whole answer.
     """
 
     request: Request
@@ -177,3 +212,4 @@ class Prompt:
     trial: int
     choices: tuple[str, ...] = ()
     number: NumberFormat | None = None
+    selection: Selection | None = None

@@ -10,7 +10,7 @@ from pytest_fairness.errors import FairnessError
 from pytest_fairness.records import Request, Response
 from pytest_fairness.targets.base import Target
 
-BATCHED = frozenset({"text", "list", "titles", "json", "number"})
+BATCHED = frozenset({"text", "list", "titles", "json", "structured", "calls", "number"})
 """Answer formats of the requests that are sent in batches."""
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.options import RunSettings
-from pytest_fairness.records import Request, Response
+from pytest_fairness.records import Request, Response, reply_of
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.one_line import identifier
 from pytest_fairness.targets.web.address import public_url
@@ -69,7 +69,10 @@ class LiteLLMTarget:
         """Send one request once and return its response; see `Target.ask`."""
         if self._litellm is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")
-        more: dict[str, Any] = {"response_format": {"type": "json_object"}} if request.answer_format == "json" else {}
+        in_json = request.answer_format in ("json", "structured")
+        more: dict[str, Any] = {"response_format": {"type": "json_object"}} if in_json else {}
+        if request.tools:
+            more["tools"] = request.tool_definitions
         try:
             completion = await self._litellm.acompletion(
                 model=self._model,
@@ -130,18 +133,24 @@ class LiteLLMTarget:
         choice, usage = completion.choices[0], getattr(completion, "usage", None)
         refusal = getattr(choice.message, "refusal", None)
         text = choice.message.content if choice.message.content is not None else refusal
-        if text is None:
+        written = [call.model_dump() for call in getattr(choice.message, "tool_calls", None) or []]
+        try:
+            calls = reply_of({"tool_calls": written}).calls_as_json if written else None
+        except ValueError as error:
+            raise RequestFailed(f"{self.name}: the completion {error}.", retry=RetryReason.TRANSIENT) from error
+        if text is None and calls is None:
             raise RequestFailed(
                 f"{self.name}: the completion has no text (finish_reason {choice.finish_reason!r}). A larger "
                 "max_tokens may help."
             )
         return Response(
-            self._redact(text),
+            self._redact(text or ""),
             finish_reason="refusal" if refusal else choice.finish_reason,
             prompt_tokens=getattr(usage, "prompt_tokens", None),
             completion_tokens=getattr(usage, "completion_tokens", None),
             model=identifier(completion.model),
             fingerprint=identifier(getattr(completion, "system_fingerprint", None)),
+            tool_calls=calls and self._redact(calls),
         )
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
-from functools import cached_property
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property, partial
 from numbers import Real
 from typing import Any
 
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.options import RunSettings
-from pytest_fairness.records import Request, Response
+from pytest_fairness.records import Json, Request, Response, reply_of
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.one_line import one_line
 from pytest_fairness.targets.python_import import at, imported, is_callable_name, shown
@@ -22,6 +23,8 @@ from pytest_fairness.targets.threads import DaemonThreads, Escaped
 Messages = list[dict[str, str]]
 Application = Callable[[str], str | Awaitable[str]] | Callable[[Messages], str | Awaitable[str]]
 
+MESSAGE = '{"content": "…", "tool_calls": [{"name": "…", "arguments": {…}}]}'
+"""Example of a message with a tool call."""
 _LIST = re.compile(r"(?:[\w.]+\.)?(?:list|List|Sequence|Iterable)\b")
 """Annotation of a parameter that takes a list of messages."""
 
@@ -67,7 +70,7 @@ class ApplicationTarget(ABC):
             self.preflight = True
             return
         try:
-            signature.bind("prompt")
+            signature.bind("prompt", **({"tools": []} if "tools" in signature.parameters else {}))
         except TypeError as error:
             raise TargetError(
                 f"{self.name} must take the prompt as its only required argument and return a str, like `def "
@@ -82,8 +85,11 @@ class ApplicationTarget(ABC):
         """Send one request once and return its response; see `Target.ask`."""
         function = self.function()
         prompt: Any = self._argument(request)
+        call: Any = function
+        if request.tools:
+            call = partial(call, tools=self._tools(request))
         try:
-            answer: Any = function(prompt) if _is_async(function) else await self._threads.run(function, prompt)
+            answer: Any = call(prompt) if _is_async(function) else await self._threads.run(call, prompt)
             if inspect.isawaitable(answer):
                 answer = await answer
         except (asyncio.CancelledError, GeneratorExit):
@@ -96,13 +102,47 @@ class ApplicationTarget(ABC):
             raise RequestFailed(f"{self.name} raised {type(cause).__name__}{place}: {one_line(cause)}") from error
         if request.answer_format == "number" and not isinstance(answer, bool) and isinstance(answer, Real):
             answer = str(float(answer))
+        if hasattr(answer, "model_dump"):
+            answer = answer.model_dump()  # a message of a client library
+        if request.answer_format == "calls":
+            return self._message(answer)
+        if request.answer_format in ("json", "structured") and isinstance(answer, dict | list):
+            answer = json.dumps(answer, ensure_ascii=False, default=str)
         if not isinstance(answer, str):
             raise TargetError(f"{self.name} must return a str, not {type(answer).__name__}: {one_line(answer)}")
         return Response(answer)
 
+    def _message(self, answer: Any) -> Response:
+        """Return the response in a message that an application returned for a probe that measures tool calls."""
+        try:
+            reply = reply_of(answer)
+            return Response(reply.text, tool_calls=reply.calls_as_json)
+        except (TypeError, ValueError) as error:
+            raise TargetError(
+                f"{self.name} must return a dict, because the probe measures tool calls: {MESSAGE}. Its "
+                f"{type(answer).__name__} {error}: {one_line(answer)}"
+            ) from error
+
+    def _tools(self, request: Request) -> list[dict[str, Json]] | None:
+        """Return the definitions of the tools.
+
+        Raises:
+            TargetError: the application takes no tools.
+        """
+        if not self._takes_tools:
+            raise TargetError(
+                f"{self.name} takes no tools, and the probe has some: add a parameter, like `def answer(messages, "
+                "tools): ...`, or remove `tools` from the probe if the application has its own."
+            )
+        return request.tool_definitions
+
     @cached_property
     def _takes_messages(self) -> bool:
         return takes_messages(self.function())
+
+    @cached_property
+    def _takes_tools(self) -> bool:
+        return "tools" in _parameters(self.function())
 
     def _argument(self, request: Request) -> str | Messages:
         """Return the argument for the application: the messages if it takes messages, otherwise one text."""
@@ -193,12 +233,17 @@ def open_python(rest: str | None, settings: RunSettings) -> ImportedTarget:
 
 def takes_messages(function: Application) -> bool:
     """Return whether an application takes a list of messages, by the name or the annotation of its first parameter."""
-    try:
-        first = next(iter(inspect.signature(function).parameters.values()), None)
-    except (TypeError, ValueError):
-        return False
+    first = next(iter(_parameters(function).values()), None)
     annotation = "" if first is None or first.annotation is first.empty else first.annotation
     return first is not None and (first.name == "messages" or _LIST.match(_annotation_text(annotation)) is not None)
+
+
+def _parameters(function: Application) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters of an application by name; none if they are not known."""
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
 
 
 def _annotation_text(annotation: object) -> str:

@@ -21,7 +21,13 @@ class MessagesServer(ChatServer):
 
     def answered(self, reply: Reply, body: Body) -> bytes:
         """Return a message."""
-        content = [{"type": "text", "text": part} for part in ([reply.text] if reply.text else [])]
+        content: list[dict[str, object]] = [
+            {"type": "text", "text": part} for part in ([reply.text] if reply.text else [])
+        ]
+        content += [
+            {"type": "tool_use", "id": f"toolu_{place}", "name": name, "input": json.loads(arguments)}
+            for place, (name, arguments) in enumerate(reply.calls)
+        ]
         prompt_tokens = sum(len(str(message["content"]).split()) for message in body["messages"])
         return json.dumps(
             {

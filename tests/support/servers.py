@@ -45,6 +45,7 @@ class Reply:
         delay: seconds before answering, in place of the server's own delay.
         broken: `reset` closes the connection without an answer, `half` closes it in the middle of the body.
         finish_reason, refusal: fields of the chat completion.
+        calls: name and arguments (as JSON text) of each tool call.
         model, fingerprint: reported model (by default the requested model) and fingerprint (by default none).
     """
 
@@ -58,6 +59,7 @@ class Reply:
     refusal: str | None = None
     model: str | None = None
     fingerprint: str | None = None
+    calls: tuple[tuple[str, str], ...] = ()
 
 
 Answer = Callable[[Messages, Body], str | Reply]
@@ -267,7 +269,12 @@ class ChatServer:
 
 
 def _completion(reply: Reply, body: Body) -> bytes:
-    message = {"role": "assistant", "content": reply.text}
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text}
+    if reply.calls:
+        message["tool_calls"] = [
+            {"id": f"call_{place}", "type": "function", "function": {"name": name, "arguments": arguments}}
+            for place, (name, arguments) in enumerate(reply.calls)
+        ]
     if reply.refusal is not None:
         message["refusal"] = reply.refusal
     prompt_tokens = sum(len(str(message["content"]).split()) for message in body["messages"])

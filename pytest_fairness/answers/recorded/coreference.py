@@ -44,10 +44,7 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
                 found.append((row.fields.get(self.columns["text"]), labels, trial))
         self.trial_numbers.raise_errors()
         self._require_items({labels.get("item") or labels["line"] for _, labels, _ in found})
-        return [
-            fields.answer(written, labels, trial, self.probe.language, self.probe.format_of(labels))
-            for written, labels, trial in found
-        ]
+        return [fields.answer(written, labels, trial, self.probe) for written, labels, trial in found]
 
     def _columns(self) -> dict[str, str]:
         if self.probe.is_winobias:

@@ -133,12 +133,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
             if labels["form"] == OWN and trial >= trials:
                 labels, trial = {**labels, "form": AGAIN}, trial - trials
             written = row.fields.get(self.columns["answer"])
-            format_, language = self.probe.format_of(labels), self.probe.language
-            answers.append(
-                fields.answer(
-                    written, labels, trial, language, format_, choices=self.probe.choices, number=self.probe.number
-                )
-            )
+            answers.append(fields.answer(written, labels, trial, self.probe))
         return answers
 
     def _strata(self, row: Row) -> dict[str, str]:

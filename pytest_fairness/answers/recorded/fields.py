@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from pytest_fairness.answers import reading
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.languages.language import Language
+from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.diagnostics import suggestion
-from pytest_fairness.records import Answer, AnswerFormat, Json, NumberFormat, Prompt, Request, Response
+from pytest_fairness.records import Answer, Json
 
 
 def text(value: Json) -> str:
@@ -58,16 +58,8 @@ def require_columns(
         raise ProbeError("\n".join(faults))
 
 
-def answer(
-    written: Json,
-    labels: Mapping[str, str],
-    trial: int,
-    language: Language,
-    answer_format: AnswerFormat = "text",
-    choices: tuple[str, ...] = (),
-    number: NumberFormat | None = None,
-) -> Answer:
+def answer(written: Json, labels: Mapping[str, str], trial: int, probe: Probe) -> Answer:
     """Return the answer that a field contains; a field that is `None` (JSON `null`) counts as a missing response."""
-    response = None if written is None else Response(text(written))
-    prompt = Prompt(Request("", answer_format=answer_format), labels, trial, choices, number)
-    return reading.answer(prompt, response, language)
+    return reading.recorded(
+        probe.recorded_prompt(labels, trial), None if written is None else text(written), probe.language
+    )

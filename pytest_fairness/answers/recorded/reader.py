@@ -156,7 +156,7 @@ class TextReader(Reader[ProbeT]):
             trial = self.trial_numbers.number(row, cell, (f"{name} {value}" for name, value in labels.items()))
             if trial is not None:
                 text = row.fields[self.columns["text"]]
-                answers.append(fields.answer(text, labels, trial, self.probe.language, self.probe.format_of(labels)))
+                answers.append(fields.answer(text, labels, trial, self.probe))
         self.trial_numbers.raise_errors()
         return answers
 

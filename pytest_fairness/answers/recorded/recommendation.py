@@ -48,10 +48,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
         found = self._ranked() if "rank" in self.columns else self._whole()
         self.trial_numbers.raise_errors()
         self._require_values({labels["value"] and _named(labels) for _, labels, _ in found})
-        return [
-            fields.answer(written, labels, trial, self.probe.language, self.probe.format_of(labels))
-            for written, labels, trial in found
-        ]
+        return [fields.answer(written, labels, trial, self.probe) for written, labels, trial in found]
 
     def _columns(self) -> dict[str, str]:
         columns = self._column_names(["entity", "attribute", "value", "items"], ["trial", "domain", "rank"])

@@ -23,7 +23,7 @@ from pytest_fairness.asking.store.sqlite import SqliteDatabase
 from pytest_fairness.closing import Closing
 from pytest_fairness.errors import StoreError
 from pytest_fairness.option_types import DatabaseUrl
-from pytest_fairness.records import Json, Message, Request, Response, Sampling
+from pytest_fairness.records import Json, Message, Request, Response, Sampling, calls_in
 
 T = TypeVar("T")
 
@@ -55,6 +55,8 @@ def response_key(target_identity: str, request: Request) -> str:
         parts.append(request.continuation)
     if request.history:
         parts.append(request.history)
+    if request.tools:
+        parts.append({"tools": request.tools})
     return hashlib.sha256(_encode(parts).encode()).hexdigest()
 
 
@@ -259,6 +261,8 @@ def _plain_request(request: Request) -> dict[str, Json]:
     more: dict[str, Json] = {} if request.continuation is None else {"continuation": request.continuation}
     if request.history:
         more["history"] = request.history
+    if request.tools:
+        more["tools"] = request.tools
     return {
         "prompt": request.prompt,
         "system": request.system,
@@ -286,13 +290,13 @@ def decode_request(text: str) -> Request:
 
 
 def _plain_response(response: Response) -> dict[str, Json]:
-    served = {"model": response.model, "fingerprint": response.fingerprint}
+    reported = {"model": response.model, "fingerprint": response.fingerprint, "tool_calls": response.tool_calls}
     return {
         "text": response.text,
         "finish_reason": response.finish_reason,
         "prompt_tokens": response.prompt_tokens,
         "completion_tokens": response.completion_tokens,
-        **{name: value for name, value in served.items() if value is not None},
+        **{name: value for name, value in reported.items() if value is not None},
     }
 
 
@@ -302,6 +306,7 @@ def _response(text: str, created: float) -> Response:
     _require(response.finish_reason, str, type(None))
     _require(response.prompt_tokens, int, type(None))
     _require(response.completion_tokens, int, type(None))
+    calls_in(response.tool_calls)
     _require(created, int, float)
     return response
 

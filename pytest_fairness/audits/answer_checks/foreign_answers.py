@@ -76,9 +76,11 @@ def mostly_foreign(probe: Probe, answers: Answers) -> list[Concern]:
 
 
 def _text_of(probe: Probe, answer: Answer) -> str | None:
-    """Return the text of a usable answer; `None` if the answer is not usable, or is a list."""
+    """Return the text of a usable answer; `None` if the answer is not usable, or is no text."""
     if not answer.usable or isinstance(answer.content, list):
         return None
+    if probe.selection is not None and (probe.choices or probe.number):
+        return None  # the answer is JSON, and the decision in it has no language
     return answer.text if probe.choices or probe.judging or probe.number else str(answer.content)
 
 

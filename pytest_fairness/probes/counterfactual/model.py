@@ -10,10 +10,9 @@ from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_vali
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.options import MAX_TRIALS
-from pytest_fairness.probes import checks, clauses, conversations, template
+from pytest_fairness.probes import checks, clauses, conversations, structured, template
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.checks import Content, canonical
-from pytest_fairness.probes.conversations import ConversationProbe
 from pytest_fairness.probes.counterfactual import record_checks
 from pytest_fairness.probes.counterfactual.flips import Flip, WrittenFlip, check_flips, columns_of, flips_of
 from pytest_fairness.probes.counterfactual.record_checks import Located
@@ -29,13 +28,14 @@ from pytest_fairness.probes.counterfactual.settings import RecordAnswerSettings,
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, raise_diagnostics
 from pytest_fairness.probes.field_types import Line, Text, block_text
 from pytest_fairness.probes.interim_stages import max_trials
+from pytest_fairness.probes.structured import StructuredAnswerSettings, StructuredProbe
 from pytest_fairness.records import Answer, AnswerFormat, Judging, Message, NumberFormat, Prompt
 
 OWN, AGAIN, FLIPPED = "own", "again", "flipped"
 """Values of the label `form`: the unchanged record, a repetition of its prompt, and the record with a flip."""
 
 
-class CounterfactualProbe(ConversationProbe):
+class CounterfactualProbe(StructuredProbe):
     """Probe of decisions about records.
 
     For each record, there are requests about the unchanged record, repetitions of them, and requests about the record
@@ -105,8 +105,12 @@ class CounterfactualProbe(ConversationProbe):
         """The number that answers state; `None` if answers are choices."""
         return None if self.answer.number is None else self.answer.number.format
 
-    def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
-        """Return the format in which answers are parsed; see `Probe.format_of`."""
+    @property
+    def _structured_answer(self) -> StructuredAnswerSettings:
+        return self.answer
+
+    @property
+    def _value_format(self) -> AnswerFormat:
         return "text" if self.answer.number is None else "number"
 
     @property
@@ -261,8 +265,8 @@ class CounterfactualProbe(ConversationProbe):
     def _prompt(self, text: str, labels: Mapping[str, str], trial: int, past: tuple[Message, ...]) -> Prompt:
         # The repeated prompt of a record has a trial number above all others, so that it is a separate request.
         request_trial = trial + MAX_TRIALS * (labels["form"] == AGAIN)
-        request = self._request(text, request_trial, self.format_of(labels), past)
-        return Prompt(request, labels, trial, self.choices, self.number)
+        request = self._request(text, request_trial, self.format_of(labels), past, self._tools_as_json)
+        return Prompt(request, labels, trial, self.choices, self.number, self.selection)
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Return the parts of the probe that determine the item's prompts, and the flip of the item's attribute.
@@ -278,6 +282,7 @@ class CounterfactualProbe(ConversationProbe):
                 else [sorted(self.answer.choices), self.positive]
             ),
             "truth": canonical(self.truth and self.truth.model_dump()),
+            **self._structure_fingerprint(),
         }
         if self.answer.judge:
             parts["judge"] = str(self.answer.votes)
@@ -316,6 +321,7 @@ class CounterfactualProbe(ConversationProbe):
         if "messages" not in data:
             needed["prompt"] = "the question about each record, `messages`, or `responses:` with recorded answers"
         yield from checks.missing_keys(data, needed)
+        yield from structured.diagnostics(data)
         texts = _form_of(data) == "texts"
         yield from conversations.diagnostics(data, sources=("prompt", "messages"), labels="flip", texts=texts)
         if "truth" in data and (form := _form_of(data)) != "choices":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -11,7 +12,8 @@ from pytest_fairness.probes import checks
 from pytest_fairness.probes.audit_settings import ProbeModel
 from pytest_fairness.probes.diagnostics import Diagnostic, quoted, raise_diagnostics, suggestion
 from pytest_fairness.probes.field_types import Line
-from pytest_fairness.records import NumberFormat
+from pytest_fairness.probes.structured import StructuredAnswerSettings
+from pytest_fairness.records import CALLED, NOT_CALLED, NumberFormat
 
 
 class NumberSettings(ProbeModel):
@@ -50,10 +52,19 @@ class NumberSettings(ProbeModel):
         return NumberFormat(self.min, self.max, self.unit or "", self.name or "", self.ranges, self.decimal)
 
 
-class RecordAnswerSettings(ProbeModel):
+def _default_choices(before: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the default choices; `before` holds the settings that are written before `choices`."""
+    return (CALLED, NOT_CALLED) if before.get("tool") and not before.get("path") else ("yes", "no")
+
+
+class RecordAnswerSettings(StructuredAnswerSettings):
     """Settings of the valid answers (choices, numbers or texts), and of the way answers are read."""
 
-    choices: tuple[Line, ...] = Field(default=("yes", "no"), min_length=2, description="The valid answers.")
+    choices: tuple[Line, ...] = Field(
+        default_factory=_default_choices,
+        min_length=2,
+        description="The valid answers. Default: yes and no; called and not called for a `tool` without `path`.",
+    )
     positive: Line | None = Field(default=None, description="The favourable choice. Default: the first one.")
     judge: bool = Field(
         default=False,
@@ -96,16 +107,29 @@ class RecordAnswerSettings(ProbeModel):
             raise_diagnostics([Diagnostic((), "`votes` needs a judge: add `judge: true`", at_key=True)])
         return votes
 
+    @property
+    def is_call(self) -> bool:
+        """Return whether the decision is the call of a tool."""
+        return self.tool is not None and self.path is None
+
     @model_validator(mode="after")
     def _have_one_form(self) -> Self:
-        """Check that numbers and texts have no settings of choices, and that answers are not both."""
+        """Check that answers have one form, and that only choices in free text have settings of choices."""
         form = "number" if self.number else "text" if self.text else None
         others = {"choices", "positive", "judge", "votes", *(("text",) if self.number and self.text else ())}
         both = self.model_fields_set & others if form else set()
-        raise_diagnostics(
+        found = [
             Diagnostic((name,), f"{form}s have no `{name}`: remove `{name}`, or remove `{form}`", at_key=True)
             for name in sorted(both)
-        )
+        ]
+        if self.is_call:
+            message = "the decision is whether `tool` is called: remove `{}`, or add the `path` of an argument"
+            own = self.model_fields_set & {"choices", "number", "text", "judge"}
+            found += [Diagnostic((name,), message.format(name), at_key=True) for name in sorted(own)]
+        elif self.judge and self.path is not None:
+            message = "a judge model reads free text: remove `judge`, or remove `path`"
+            found.append(Diagnostic(("judge",), message, at_key=True))
+        raise_diagnostics(found)
         return self
 
 

@@ -10,9 +10,8 @@ from typing import ClassVar, Literal, Self
 from pydantic import ConfigDict, Field, field_serializer, model_validator
 
 from pytest_fairness.probes import checks, template
-from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
+from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.checks import Content, canonical
-from pytest_fairness.probes.conversations import ConversationProbe
 from pytest_fairness.probes.diagnostics import Diagnostic, errors_at, raise_diagnostics
 from pytest_fairness.probes.field_types import Identifier, Texts, block_text, texts
 from pytest_fairness.probes.free_text import FreeTextProbe
@@ -23,10 +22,11 @@ from pytest_fairness.probes.generation.prompts_file import PromptRow, PromptsFil
 from pytest_fairness.probes.generation.swap_settings import PLACEBO, SwapLists, Swaps
 from pytest_fairness.probes.generation.swapped_prompts import SwappedPrompt, SwappedPrompts
 from pytest_fairness.probes.interim_stages import Trials, max_trials
+from pytest_fairness.probes.structured import StructuredAnswerSettings, StructuredProbe
 from pytest_fairness.records import AnswerFormat, Json, Message, Prompt
 
 
-class AnswerSettings(ProbeModel):
+class AnswerSettings(StructuredAnswerSettings):
     """Settings of the format of answers."""
 
     format: Literal["text", "list", "json"] = Field(
@@ -35,7 +35,7 @@ class AnswerSettings(ProbeModel):
     )
 
 
-class GenerationProbe(ConversationProbe, FreeTextProbe):
+class GenerationProbe(StructuredProbe, FreeTextProbe):
     """Probe of texts about groups; each prompt gets `trials` answers for every combination of the axes' values."""
 
     model_config = ConfigDict(
@@ -94,8 +94,12 @@ class GenerationProbe(ConversationProbe, FreeTextProbe):
         """Serialize a swap as its terms, because stored measurements depend on the removed terms."""
         return sorted(self.swapped_terms)
 
-    def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
-        """Return the format that the probe's key `answer` sets."""
+    @property
+    def _structured_answer(self) -> StructuredAnswerSettings:
+        return self.answer
+
+    @property
+    def _value_format(self) -> AnswerFormat:
         return self.answer.format
 
     @model_validator(mode="after")
@@ -139,7 +143,8 @@ class GenerationProbe(ConversationProbe, FreeTextProbe):
         return template.fill(block_text(text), labels)
 
     def _prompt(self, text: str, labels: Mapping[str, str], trial: int, past: tuple[Message, ...]) -> Prompt:
-        return Prompt(self._request(text, trial, self.answer.format, past), labels, trial)
+        request = self._request(text, trial, self.format_of(labels), past, self._tools_as_json)
+        return Prompt(request, labels, trial, selection=self.selection)
 
     @cached_property
     def swap_lists(self) -> SwapLists | None:
@@ -249,6 +254,7 @@ class GenerationProbe(ConversationProbe, FreeTextProbe):
                 versions = [each.versions for each in self.swapped.prompts]
                 parts["versions"] = canonical([[own[group] for group in (axis.unmarked, *groups)] for own in versions])
         parts["answer"] = self.answer.format
+        parts |= self._structure_fingerprint()
         parts["anonymize"] = canonical(removal_fingerprint(self.anonymize))
         return parts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pytest_fairness.probes import checks, conversations, template
+from pytest_fairness.probes import checks, conversations, structured, template
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, suggestion
@@ -28,7 +28,12 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
     if data.keys().isdisjoint(("messages", "prompts")):
         cure = "the question, `prompts` with a file, `messages`, or `responses:` with recorded answers"
         yield from checks.missing_keys(data, {"prompt": cure})
-    joined = checks.mapping(data.get("answer")).get("format", "text") == "text"
+    yield from structured.diagnostics(data)
+    answer = checks.mapping(data.get("answer"))
+    if "tool" in answer and "path" not in answer:
+        message = "a call is no text: add the `path` of an argument, such as `path: $.message`"
+        yield Diagnostic(("answer", "tool"), message, at_key=True)
+    joined = answer.get("format", "text") == "text" and "tool" not in answer
     yield from conversations.diagnostics(data, sources=("prompt", "prompts", "messages"), labels="axes", texts=joined)
     if "swap" in data:
         yield from _swap(data, audits)

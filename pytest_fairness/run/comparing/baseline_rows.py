@@ -9,16 +9,13 @@ from pytest_fairness.answers import judge_votes, reading
 from pytest_fairness.baselines.answer_sets import Row
 from pytest_fairness.errors import BaselineStale
 from pytest_fairness.probes import Probe
-from pytest_fairness.records import Answer, Judged, Prompt, Request, Response, Status
+from pytest_fairness.records import Answer, Judged, Status
 
 
 def answer_from(row: Row, probe: Probe) -> Answer:
     """Return the answer in a baseline's row, parsed by the same rules as current answers."""
-    request = Request("", answer_format=probe.format_of(row.labels))
-    prompt = Prompt(request, row.labels, row.trial, probe.choices, probe.number)
-    reason = "refusal" if row.refused else None
-    response = None if row.text is None else Response(row.text, finish_reason=reason)
-    answer = reading.answer(prompt, response, probe.language)
+    prompt = probe.recorded_prompt(row.labels, row.trial)
+    answer = reading.recorded(prompt, row.text, probe.language, refused=row.refused)
     if row.judged is None:
         return answer
     judged = Judged.from_json(row.judged)

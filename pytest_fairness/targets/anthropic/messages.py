@@ -78,12 +78,13 @@ class Messages(ApiClient):
 
     def _body(self, request: Request) -> dict[str, Json]:
         """Return the body of a request without its sampling parameters."""
-        limit = request.sampling.max_tokens
+        limit, tools = request.sampling.max_tokens, request.tool_definitions
         return {
             "model": self._model,
             "messages": [message.to_json() for message in request.conversation],
             "max_tokens": MAX_TOKENS if limit is None else limit,
             **({} if request.system is None else {"system": request.system}),
+            **({} if tools is None else {"tools": [_tool(each["function"]) for each in tools]}),
         }
 
     def _sampling_rejected(self, said: str, sampling: Mapping[str, float]) -> RequestFailed:
@@ -124,12 +125,13 @@ class Messages(ApiClient):
         """Return the response in a message.
 
         Raises:
-            RequestFailed: the message has no text.
+            RequestFailed: the message has neither text nor tool calls.
             Exception: one of `MALFORMED`; the response is not a message.
         """
         parts, reason, usage = message["content"], message.get("stop_reason"), message.get("usage")
         text = "".join(str(part["text"]) for part in parts if part["type"] == "text")
-        if not text and reason != "refusal":
+        calls = self._tool_calls([part for part in parts if part["type"] == "tool_use"])
+        if not text and calls is None and reason != "refusal":
             raise RequestFailed(
                 f"{self._name}: the message of {self._endpoint} has no text (stop_reason {reason!r}). A larger "
                 "max_tokens may help."
@@ -141,4 +143,10 @@ class Messages(ApiClient):
             prompt_tokens=token_count(usage.get("input_tokens")),
             completion_tokens=token_count(usage.get("output_tokens")),
             model=identifier(message.get("model")),
+            tool_calls=calls,
         )
+
+
+def _tool(function: Json) -> Json:
+    """Return the definition of a tool in Anthropic's form, from that in OpenAI's form."""
+    return {"input_schema": function["parameters"], **{key: function[key] for key in function if key != "parameters"}}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
+from pytest_fairness.json_paths import JsonPath
 from pytest_fairness.options import RunSettings
-from pytest_fairness.records import AnswerFormat, Json, Request, Response
+from pytest_fairness.records import AnswerFormat, Json, Request, Response, reply_of
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.http.json_template import JsonTemplate
 from pytest_fairness.targets.web.address import is_web_address, public_address, public_url
@@ -18,15 +20,13 @@ from pytest_fairness.targets.web.api_keys import is_distinct, secret_remover, se
 from pytest_fairness.targets.web.headers import Headers, References
 
 if TYPE_CHECKING:
-    from jsonpath import JSONPath
-
     from pytest_fairness.targets.web.http_errors import HttpErrors
     from pytest_fairness.targets.web.http_library import httpx
 
 MAX_UNREADABLE = 8
 """If this many answers are unreadable and none is readable, the JSONPath of the answer counts as wrong."""
-_KINDS = {dict: "an object", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
-PLACEHOLDERS = ("prompt", "messages", "system", "temperature", "top_p", "max_tokens", "seed")
+_KINDS = {str: "text", dict: "an object", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
+PLACEHOLDERS = ("prompt", "messages", "tools", "system", "temperature", "top_p", "max_tokens", "seed")
 
 
 class HttpTarget:
@@ -113,8 +113,9 @@ class HttpTarget:
             raise self._status_error(answer, self._errors)
         if is_too_long(answer):
             return too_long_response()
-        text = await parsed(partial(self._text, errors=self._errors, answer_format=request.answer_format), answer)
-        return Response(self._without_secrets(text))
+        found = await parsed(partial(self._read, errors=self._errors, answer_format=request.answer_format), answer)
+        calls = found.tool_calls and self._without_secrets(found.tool_calls)
+        return replace(found, text=self._without_secrets(found.text), tool_calls=calls)
 
     async def close(self) -> None:
         """Close the connections and processes of the target; see `Target.close`."""
@@ -141,6 +142,11 @@ class HttpTarget:
                 f"{self.name}: the probe has a conversation, and fairness_http_body has no {{messages}}; add it where "
                 "the service expects the list of messages."
             )
+        if request.tools and "tools" not in self._body.names:
+            raise TargetError(
+                f"{self.name}: the probe has tools, and fairness_http_body has no {{tools}}; add it where the service "
+                "expects the list of tools."
+            )
         prompt, sampling = request.prompt, request.sampling
         messages = request.conversation if "system" in self._body.names else request.messages
         if request.system is not None and "system" not in self._body.names:
@@ -149,6 +155,7 @@ class HttpTarget:
             {
                 "prompt": prompt,
                 "messages": [message.to_json() for message in messages],
+                "tools": request.tool_definitions,
                 "system": request.system,
                 "temperature": sampling.temperature,
                 "top_p": sampling.top_p,
@@ -192,9 +199,11 @@ class HttpTarget:
                     status, answer.headers, said, check="fairness_http_body and fairness_http_headers"
                 )
 
-    def _text(self, answer: httpx.Response, errors: HttpErrors, answer_format: AnswerFormat) -> str:
+    def _read(self, answer: httpx.Response, errors: HttpErrors, answer_format: AnswerFormat) -> Response:
         if self._answer_path == "$" and answer.headers.get("content-type", "").startswith("text/plain"):
-            return answer.text
+            if answer_format == "calls":
+                raise self._wrong_type_error(answer.text, answer_format, errors)
+            return Response(answer.text)
         try:
             content = json.loads(answer.content)
         except (ValueError, RecursionError) as error:
@@ -204,19 +213,25 @@ class HttpTarget:
                 retry=RetryReason.TRANSIENT,
             ) from error
         try:
-            found = self._path.findall(content)
-        except (self._path_error, RecursionError) as error:
+            found = self._path.find(content)
+        except ValueError as error:
             raise RequestFailed(
                 f"{self.name}: the response is nested too deeply to be read. Let the service return the answer "
                 "closer to the top of the JSON."
             ) from error
-        value = found[0] if found and self._path.singular_query() else found
+        value = found[0] if found and self._path.single else found
         if not found:
             raise self._no_match_error(content, errors)
-        if not _is_answer(value, answer_format):
+        try:
+            reply = reply_of(value) if answer_format == "calls" else None
+        except ValueError:
+            raise self._wrong_type_error(value, answer_format, errors) from None
+        if reply is None and not _is_answer(value, answer_format):
             raise self._wrong_type_error(value, answer_format, errors)
         self._readable_answers += 1
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if reply is not None:
+            return Response(reply.text, tool_calls=reply.calls_as_json)
+        return Response(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
     def _no_match_error(self, content: Json, errors: HttpErrors) -> RequestFailed | TargetError:
         """Return the error for a response in which the JSONPath of the answer matches nothing."""
@@ -234,10 +249,15 @@ class HttpTarget:
         self, value: Json, answer_format: AnswerFormat, errors: HttpErrors
     ) -> RequestFailed | TargetError:
         """Return the error for a response in which the JSONPath of the answer matches a value of the wrong type."""
-        wanted = {"text": "text", "number": "a number or text"}.get(answer_format, "text or a list")
+        calls = "an object with `content` and `tool_calls`"
+        wanted = {"text": "text", "number": "a number or text", "calls": calls}.get(answer_format, "text or a list")
         kind = "null" if value is None else _KINDS[type(value)]
         shown = "" if value is None else f": {errors.quoted(json.dumps(value, ensure_ascii=False), 120)}"
-        if isinstance(value, dict) and (texts := [key for key, text in value.items() if isinstance(text, str)]):
+        if (
+            answer_format != "calls"
+            and isinstance(value, dict)
+            and (texts := [key for key, text in value.items() if isinstance(text, str)])
+        ):
             # Without the text, the message is the same for all answers, so that reports count it once.
             step = f".{texts[0]}" if texts[0].isidentifier() else f"[{json.dumps(texts[0])}]"
             shown = f", such as {errors.quoted(self._answer_path + step)}"
@@ -257,22 +277,11 @@ class HttpTarget:
             return TargetError(f"{message}. The {MAX_UNREADABLE - 1} previous answers were also unreadable.")
         return RequestFailed(f"{message}.")
 
-    def _compiled(self, path: str) -> JSONPath:
-        import jsonpath
-
-        if not path.startswith("$"):
-            raise TargetError(f"{self.name}: fairness_http_answer is not a JSONPath: {path!r} does not begin with $.")
+    def _compiled(self, path: str) -> JsonPath:
         try:
-            found = jsonpath.compile(path)
-        except jsonpath.JSONPathError as error:
-            reason = str(error).splitlines()[0]
-            raise TargetError(f"{self.name}: fairness_http_answer is not a JSONPath: {path!r}, {reason}.") from error
-        self._path_error = jsonpath.JSONPathError
-        if not isinstance(found, jsonpath.JSONPath):
-            raise TargetError(
-                f"{self.name}: fairness_http_answer contains several JSONPaths: {path!r}; write only one."
-            )
-        return found
+            return JsonPath(path)
+        except ValueError as error:
+            raise TargetError(f"{self.name}: fairness_http_answer is not a JSONPath: {path!r}: {error}.") from error
 
     # Secrets
 

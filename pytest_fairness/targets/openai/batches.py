@@ -8,7 +8,7 @@ from contextlib import aclosing
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import Json, Request
 from pytest_fairness.targets.batch_client import BatchIntent, BatchResult, BatchStatus, json_line
-from pytest_fairness.targets.openai.chat import NEW_LIMIT_NAME, Chat
+from pytest_fairness.targets.openai.chat import JSON_FORMATS, NEW_LIMIT_NAME, Chat
 from pytest_fairness.targets.web.api_batches import CLOCK_SKEW, ApiBatches, id_of
 from pytest_fairness.targets.web.api_client import StatusError
 from pytest_fairness.targets.web.endpoint import Endpoint
@@ -43,7 +43,7 @@ class ChatBatches(Chat, ApiBatches):
         body = self._body(request)
         if "max_tokens" in body:
             body[self._limit_name] = body.pop("max_tokens")
-        if request.answer_format == "json" and "json" in f"{request.system} {request.prompt}".casefold():
+        if request.answer_format in JSON_FORMATS and "json" in f"{request.system} {request.prompt}".casefold():
             body["response_format"] = {"type": "json_object"}
         return json_line({"custom_id": key, "method": "POST", "url": PATH, "body": body})
 

@@ -32,6 +32,8 @@ ACCOUNT_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OP
 """Headers that say which account of OpenAI is charged, and the environment variables that set them."""
 NO_KEY = "none"
 """Placeholder for the key of a client that has none; the placeholder is not sent."""
+JSON_FORMATS = ("json", "structured")
+"""Answer formats whose requests set `response_format`."""
 NEW_LIMIT_NAME = "max_completion_tokens"
 """Name of `max_tokens` for newer models of OpenAI, which reject the old name. Other servers know only the old name."""
 
@@ -86,7 +88,7 @@ class Chat(ApiClient):
             TargetError: no request can be answered: the key is rejected or the model is unknown.
         """
         body = {**self._body(request), **(more or {})}
-        in_json = json_format and request.answer_format == "json" and self._takes_json_format
+        in_json = json_format and request.answer_format in JSON_FORMATS and self._takes_json_format
         in_json = in_json and request not in self._asked_without_json
         with self._translated_errors():
             try:
@@ -156,7 +158,9 @@ class Chat(ApiClient):
 
     def _body(self, request: Request) -> dict[str, Any]:
         messages = [message.to_json() for message in request.messages]
-        return {"model": self._model, "messages": messages, **request.sampling.to_json()}
+        tools = request.tool_definitions
+        more = {} if tools is None else {"tools": tools}
+        return {"model": self._model, "messages": messages, **request.sampling.to_json(), **more}
 
     async def _complete(self, body: Mapping[str, Any], in_json: bool) -> httpx.Response:
         fields = dict(body)
@@ -216,7 +220,7 @@ class Chat(ApiClient):
         """Return the response in a chat completion.
 
         Raises:
-            RequestFailed: the completion has no text.
+            RequestFailed: the completion has neither text nor tool calls.
             Exception: one of `MALFORMED`; the response is not a chat completion.
         """
         choice = completion["choices"][0]
@@ -225,7 +229,7 @@ class Chat(ApiClient):
         usage, model = completion.get("usage"), identifier(completion.get("model"))
         if refusal:
             text, reason = text or str(refusal), "refusal"
-        elif text is None and reason == "content_filter":
+        elif text is None and (reason == "content_filter" or message.get("tool_calls")):
             text = ""
         if text is None:
             raise RequestFailed(
@@ -242,6 +246,7 @@ class Chat(ApiClient):
             completion_tokens=token_count(usage.get("completion_tokens")),
             model=model,
             fingerprint=identifier(completion.get("system_fingerprint")),
+            tool_calls=self._tool_calls(message.get("tool_calls")),
         )
 
 

@@ -74,6 +74,11 @@ class TransformersTarget:
         """Send one request once and return its response; see `Target.ask`."""
         if self._batches is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")
+        if request.answer_format == "calls":
+            raise TargetError(
+                f"{self.name}: tool calls of transformers: targets cannot be read, because each model writes them in "
+                "its own form. Serve the model with vLLM, and use the target vllm:MODEL."
+            )
         return await self._batches.ask(request)
 
     async def close(self) -> None:

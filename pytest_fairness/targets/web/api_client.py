@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
-from pytest_fairness.records import Json, Response
+from pytest_fairness.records import Json, Response, reply_of
 from pytest_fairness.targets.web.address import public_url
 from pytest_fairness.targets.web.api_keys import is_distinct, secret_remover, secrets_of
 from pytest_fairness.targets.web.endpoint import Endpoint
@@ -143,6 +143,14 @@ class ApiClient(ABC):
             raise self._errors.timed_out(error) from error
         except httpx.HTTPError as error:
             raise self._errors.disconnected(error) from error
+
+    def _tool_calls(self, written: Json) -> str | None:
+        """Return a message's tool calls in the form of `Response.tool_calls`; `None` if the message has none.
+
+        Raises:
+            ValueError: the tool calls are malformed.
+        """
+        return self._redact_answer(reply_of({"tool_calls": written}).calls_as_json) if written else None
 
     def _malformed(self, wanted: str, content: bytes) -> RequestFailed:
         """Return the error for a malformed response; `wanted` says what it should be, such as `a message`."""

@@ -109,7 +109,7 @@ def test_the_environment_variable_of_a_header_must_be_set(customer: Project, mon
             '{"text": "{prompt} {sytem}"}',
             "contains {sytem}; placeholders are {prompt}, {messages}, {system}",
         ),
-        ("fairness_http_answer", "songs", "is not a JSONPath: 'songs' does not begin with $"),
+        ("fairness_http_answer", "songs", "is not a JSONPath: 'songs': it does not begin with $"),
         ("fairness_http_answer", "$.songs[", "fairness_http_answer is not a JSONPath: '$.songs['"),
         ("fairness_http_headers", "secret-0815", "a line of fairness_http_headers is not of the form `Name: value`"),
     ],

@@ -15,9 +15,16 @@ from pytest_fairness.answers.numbers import Unread
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.languages.language import ENGLISH
 from pytest_fairness.records import NumberFormat, Prompt, Request, Response, Status
+from tests.support import deciders
 
 SCORE = NumberFormat(0, 100, "points")
 SALARY = NumberFormat(0, 200_000, "USD")
+SCORED = deciders.probe(
+    [("Male", None), ("Female", None)],
+    answer={"number": {"min": 0, "max": 100, "unit": "points"}},
+    truth=None,
+    audits={"mean_gap": {"tolerance": 4}},
+)
 NONE, SEVERAL, RANGE, OUTSIDE, UNIT, SEPARATOR = Unread
 
 
@@ -248,13 +255,13 @@ def test_a_number_that_may_have_been_cut_off_is_not_read() -> None:
 
 @pytest.mark.parametrize(("written", "number"), [(72, 72), (72.5, 72.5), ("72", 72), (0, 0), (-0.0, 0), (1e-05, 1e-05)])
 def test_numbers_in_files_and_fields_of_services_are_read(written: object, number: float) -> None:
-    found = fields.answer(written, {}, 0, ENGLISH, "number", number=SCORE)
+    found = fields.answer(written, {}, 0, SCORED)
     assert (found.status, found.content) == (Status.OK, number)
 
 
 @pytest.mark.parametrize("written", [math.nan, math.inf, True, "", [], {}, "n/a", "null"])
 def test_other_values_in_files_are_unreadable(written: object) -> None:
-    assert fields.answer(written, {}, 0, ENGLISH, "number", number=SCORE).status is Status.UNREADABLE
+    assert fields.answer(written, {}, 0, SCORED).status is Status.UNREADABLE
 
 
 @given(

@@ -1,0 +1,53 @@
+"""Parts of structured answers that are measured: whether a tool is called, its arguments, or values in JSON."""
+
+from __future__ import annotations
+
+import json
+
+from pytest_fairness import json_paths
+from pytest_fairness.answers import json_in_text
+from pytest_fairness.answers.json_in_text import Pairs
+from pytest_fairness.records import CALLED, NOT_CALLED, Json, Response, Selection, calls_in
+
+
+def select(response: Response, selection: Selection) -> str | None:
+    """Return the selected part of an answer as text; `None` if the answer does not show it.
+
+    A tool counts as not called only if the answer is complete, and as neither if the arguments of a call are malformed,
+    because such a call cannot be carried out. A path must match one value; an object or a list is a value only if its
+    format is `json` or `list`.
+    """
+    if selection.tool is None:
+        found = json_in_text.find(response.text)
+        return None if found is None else _at_path(found, selection)
+    calls = calls_in(response.tool_calls)
+    own = [call.arguments for call in calls if call.name == selection.tool]
+    if any(isinstance(arguments, str) for arguments in own):
+        return None
+    if selection.path is not None:
+        values = {_at_path(arguments, selection) for arguments in own}
+        return values.pop() if len(values) == 1 else None
+    if own:
+        return CALLED
+    complete = response.finish_reason != "length" and (calls or response.text.strip())
+    return NOT_CALLED if complete else None
+
+
+def _at_path(document: Json, selection: Selection) -> str | None:
+    try:
+        found = json_paths.compiled(selection.path or "$").find(_plain(document))
+    except (ValueError, RecursionError):
+        return None
+    value = found[0] if len(found) == 1 else None
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, dict | list) and selection.format not in ("json", "list"):
+        return None
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _plain(value: Json) -> Json:
+    """Return JSON with objects as dictionaries; of repeated keys, the last one counts."""
+    if isinstance(value, Pairs):
+        return {key: _plain(part) for key, part in value}
+    return [_plain(part) for part in value] if isinstance(value, list) else value

@@ -1,0 +1,131 @@
+"""Probes that measure parts of structured answers: calls of tools, their arguments, and values in JSON."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from pytest_fairness.json_paths import compiled
+from pytest_fairness.probes import checks
+from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.checks import Content, canonical
+from pytest_fairness.probes.conversations import ConversationProbe
+from pytest_fairness.probes.diagnostics import Diagnostic, quoted, suggestion
+from pytest_fairness.probes.field_types import Line, Text, block_text
+from pytest_fairness.records import AnswerFormat, Selection
+
+NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}}
+"""JSON Schema of a tool without arguments."""
+
+
+def _single(path: str) -> str:
+    try:
+        single = compiled(path).single
+    except ValueError as error:
+        raise PydanticCustomError("path", "is not a JSONPath: {reason}", {"reason": str(error)}) from error
+    if not single:
+        raise PydanticCustomError(
+            "path", "must lead to one value: remove wildcards, slices, filters and `..`, as in $.items[0].name"
+        )
+    return path
+
+
+class Tool(ProbeModel):
+    """Tool that the target may call."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] = Field(
+        description="Name of the tool: letters, digits, `_` and `-`."
+    )
+    description: Text | None = Field(default=None, description="What the tool does, for the model.")
+    parameters: dict[str, Any] = Field(
+        default=NO_ARGUMENTS, description="JSON Schema of the arguments. Default: no arguments."
+    )
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """The definition in the form of OpenAI's API."""
+        about = {} if self.description is None else {"description": block_text(self.description)}
+        return {"type": "function", "function": {"name": self.name, **about, "parameters": self.parameters}}
+
+
+class StructuredAnswerSettings(ProbeModel):
+    """Settings of the part of an answer that is measured."""
+
+    tool: Line | None = Field(
+        default=None,
+        description="Name of the tool whose call is measured: an argument of the call (`path`) or, in counterfactual "
+        "probes, whether the tool is called.",
+    )
+    path: Annotated[Line, AfterValidator(_single)] | None = Field(
+        default=None,
+        description="JSONPath of the measured value in an answer that is JSON, or in the arguments of the call of "
+        "`tool`: $.decision",
+    )
+
+
+class StructuredProbe(ConversationProbe):
+    """Base model of probes that can measure a part of an answer."""
+
+    tools: tuple[Tool, ...] = Field(
+        default=(),
+        min_length=1,
+        description="The tools that the target may call, sent with every request; no tool is run. An application with "
+        "tools of its own needs no `tools`.",
+    )
+
+    @property
+    @abstractmethod
+    def _structured_answer(self) -> StructuredAnswerSettings:
+        """The value of the key `answer`."""
+
+    @property
+    @abstractmethod
+    def _value_format(self) -> AnswerFormat:
+        """The format of answers or, with `path`, of the measured values."""
+
+    @property
+    def selection(self) -> Selection | None:
+        """The part of an answer that is measured; see `Probe.selection`."""
+        answer = self._structured_answer
+        if answer.tool is None and answer.path is None:
+            return None
+        return Selection(answer.tool, answer.path, self._value_format)
+
+    def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
+        """Return the format of the target's answers; see `Probe.format_of`."""
+        answer = self._structured_answer
+        return "calls" if answer.tool is not None else "structured" if answer.path is not None else self._value_format
+
+    @cached_property
+    def _tools_as_json(self) -> str:
+        return canonical([tool.definition for tool in self.tools]) if self.tools else ""
+
+    def _structure_fingerprint(self) -> dict[str, str]:
+        """Return the tools, and the part of an answer that is measured; see `Probe.fingerprint`."""
+        answer = self._structured_answer
+        parts = {name: str(value) for name, value in (("tool", answer.tool), ("path", answer.path)) if value}
+        return parts | ({"tools": self._tools_as_json} if self.tools else {})
+
+
+def diagnostics(data: Content) -> Iterator[Diagnostic]:
+    """Yield diagnostics for tools that do not fit the key `answer`."""
+    tools = [(i, tool) for i, tool in checks.items(data.get("tools")) if isinstance(tool, dict)]
+    names = [tool["name"] for _, tool in tools if isinstance(tool.get("name"), str)]
+    yield from checks.repeats(
+        [(("tools", i, "name"), tool.get("name")) for i, tool in tools], "each tool needs its own name", str
+    )
+    wanted = checks.mapping(data.get("answer")).get("tool")
+    if "tools" in data and checks.is_recorded(data):
+        message = "a probe with `responses` sends no requests: remove `tools` or `responses`"
+        yield Diagnostic(("tools",), message, at_key=True)
+    elif "tools" in data and wanted is None:
+        message = "no audit measures calls of these tools: name one of them, `answer: {tool: …}`"
+        yield Diagnostic(("tools",), message, at_key=True)
+    elif names and isinstance(wanted, str) and wanted not in names:
+        message = f"{quoted(wanted)} is not one of the probe's tools{suggestion(wanted, names)}"
+        yield Diagnostic(("answer", "tool"), message)

@@ -1,0 +1,97 @@
+"""Tool calls of a model, in the one form in which they are stored and read."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from pytest_fairness.records.plain_json import Json
+
+
+class ToolCall(NamedTuple):
+    """Call of a tool.
+
+    Attributes:
+        name: name of the tool.
+        arguments: the arguments, a JSON object; the written text if the model wrote no valid JSON object.
+    """
+
+    name: str
+    arguments: Json
+
+
+class Reply(NamedTuple):
+    """A model's message: its text, which may be empty, and its tool calls."""
+
+    text: str
+    calls: tuple[ToolCall, ...]
+
+    @property
+    def calls_as_json(self) -> str:
+        """The tool calls as JSON, the form of `Response.tool_calls`."""
+        return json.dumps([call._asdict() for call in self.calls], ensure_ascii=False)
+
+    @property
+    def as_json(self) -> str:
+        """The message as JSON, from which `reply_in` makes an equal reply."""
+        calls = [call._asdict() for call in self.calls]
+        return json.dumps({"content": self.text, "tool_calls": calls}, ensure_ascii=False)
+
+
+def reply_of(message: Json) -> Reply:
+    """Return the reply in a message with text, tool calls, or both.
+
+    Args:
+        message: an object with `content`, `tool_calls` or both, as in OpenAI's API; tool calls may also be objects with
+            `name` and `arguments`. Or an object with a list of blocks as its `content`, or this list, as in Anthropic's
+            API.
+
+    Raises:
+        ValueError: the message has another form; what the message says follows a name of it ("the answer").
+    """
+    if isinstance(message, list):
+        message = {"content": message}
+    if not isinstance(message, dict) or message.keys().isdisjoint(("content", "tool_calls")):
+        raise ValueError("is no object with `content` and `tool_calls`")
+    content, calls = message.get("content"), message.get("tool_calls") or []
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    if not isinstance(calls, list):
+        raise ValueError("has `tool_calls` that are no list")  # noqa: TRY004 - the content of a document is wrong
+    used = [*calls, *(block for block in blocks if block.get("type") == "tool_use")]
+    texts = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
+    text = content if isinstance(content, str) else "".join(texts)
+    return Reply(text, tuple(map(_call, used)))
+
+
+def reply_in(text: str) -> Reply | None:
+    """Return the reply in JSON text; `None` if the text is no JSON, or holds no message of a model."""
+    try:
+        return reply_of(json.loads(text))
+    except (ValueError, RecursionError):
+        return None
+
+
+def calls_in(text: str | None) -> tuple[ToolCall, ...]:
+    """Return the tool calls in JSON that `Reply.calls_as_json` returned; none for `None`."""
+    return tuple(ToolCall(call["name"], call["arguments"]) for call in json.loads(text or "[]"))
+
+
+def _call(written: Json) -> ToolCall:
+    called = written.get("function", written) if isinstance(written, dict) else None
+    name = called.get("name") if isinstance(called, dict) else None
+    if not isinstance(called, dict) or not isinstance(name, str):
+        raise ValueError("has a tool call without the name of a tool")  # noqa: TRY004 - as above
+    return ToolCall(name, _arguments(called.get("arguments", called.get("input"))))
+
+
+def _arguments(written: Json) -> Json:
+    """Return the arguments as an object; the text of arguments that are none."""
+    if written is None or (isinstance(written, str) and not written.strip()):
+        return {}  # some servers write no text for a call without arguments
+    if isinstance(written, str):
+        try:
+            found = json.loads(written)
+        except (ValueError, RecursionError):
+            return written
+        return found if isinstance(found, dict) else written
+    return written if isinstance(written, dict) else json.dumps(written, ensure_ascii=False)
