@@ -33,11 +33,6 @@ class StratifiedValues:
     stratum_names: tuple[str, ...]
     least_error: float
 
-    @property
-    def cells(self) -> Ints:
-        """Return the cell number of each document (group within stratum); shape (documents,)."""
-        return self.strata * 2 + self.marked
-
     @cached_property
     def weights(self) -> Floats:
         """Return the weight of each stratum's difference between the groups; shape (strata,)."""
