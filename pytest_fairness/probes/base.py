@@ -22,6 +22,7 @@ from pydantic_core import PydanticCustomError
 from pytest_fairness import records
 from pytest_fairness.languages.language import Language
 from pytest_fairness.probes import checks
+from pytest_fairness.probes.answer_reading import AnswerReading
 from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
 from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, raise_diagnostics
@@ -40,17 +41,13 @@ from pytest_fairness.probes.field_types import (
 from pytest_fairness.probes.file_names import name_problem
 from pytest_fairness.probes.interim_stages import GrowingTrials, Stage, Trials, growing
 from pytest_fairness.probes.language_settings import Languages, to_language
-from pytest_fairness.probes.refusal_settings import RefusalSettings
 from pytest_fairness.records import (
     Answer,
     AnswerFormat,
     Json,
-    Judging,
     Message,
-    NumberFormat,
     Prompt,
     Request,
-    Selection,
 )
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet")
@@ -266,42 +263,16 @@ class Probe(ProbeModel):
         """Return the format in which answers with these labels are parsed."""
         return "text"
 
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The valid answers; empty if answers are not choices, or if a judge model classifies the answers."""
-        return ()
-
-    @property
-    def number(self) -> NumberFormat | None:
-        """The number that answers state; `None` if answers are no numbers."""
-        return None
-
-    @property
-    def selection(self) -> Selection | None:
-        """The part of an answer that is measured; `None` if it is the whole answer."""
-        return None
+    @cached_property
+    def reading(self) -> AnswerReading:
+        """What answers state, and who reads them."""
+        return AnswerReading()
 
     def recorded_prompt(self, labels: Mapping[str, str], trial: int) -> Prompt:
         """Return a prompt without text, by which a recorded answer with these labels is parsed."""
         request = Request("", answer_format=self.format_of(labels))
-        return Prompt(request, labels, trial, self.choices, self.number, self.selection)
-
-    @property
-    def judging(self) -> Judging | None:
-        """The instructions for the judge model that classifies the answers; `None` without a judge model."""
-        return None
-
-    @property
-    def refusals(self) -> RefusalSettings:
-        """The settings of the recognition of refusals."""
-        return RefusalSettings()
-
-    @property
-    def judge_votes(self) -> int:
-        """The number of votes of the judge model on each answer; 0 without a judge model."""
-        if self.judging is not None:
-            return self.judging.votes
-        return self.refusals.votes if self.refusals.by == "judge" else 0
+        reading = self.reading
+        return Prompt(request, labels, trial, reading.choices, reading.number, reading.selection)
 
     def stages(self) -> list[Stage]:
         """Return one stage for each interim analysis; a single stage if the number of trials does not grow."""

@@ -88,7 +88,7 @@ class ConversationProbe(Probe):
     @property
     def _has_calls(self) -> bool:
         """Whether answers may have tool calls."""
-        return self.selection is not None and self.selection.tool is not None
+        return self.reading.selection is not None and self.reading.selection.tool is not None
 
     @abstractmethod
     def _first_template(self, labels: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ from functools import cached_property
 from pydantic import Field
 
 from pytest_fairness.languages.language import Language
+from pytest_fairness.probes.answer_reading import AnswerReading
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.refusal_settings import RefusalSettings
 
@@ -21,13 +22,13 @@ class FreeTextProbe(Probe):
         description="Who recognises refusals: {by: judge} asks a judge model. Default: the patterns of `language`.",
     )
 
-    @property
-    def refusals(self) -> RefusalSettings:
-        """The settings of the recognition of refusals; see `Probe.refusals`."""
-        return self.refusal_settings
+    @cached_property
+    def reading(self) -> AnswerReading:
+        """Texts, and who recognises refusals among them."""
+        return replace(super().reading, refusals=self.refusal_settings)
 
     @cached_property
     def language(self) -> Language:
         """The language of the answers; without patterns of refusals if a model recognises refusals."""
         found = super().language
-        return found if self.refusals.by == "patterns" else replace(found, refusals=(), refusals_missing=())
+        return found if self.refusal_settings.by == "patterns" else replace(found, refusals=(), refusals_missing=())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from pytest_fairness.json_paths import compiled
 from pytest_fairness.probes import checks
+from pytest_fairness.probes.answer_reading import AnswerReading
 from pytest_fairness.probes.audit_settings import ProbeModel
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.conversations import ConversationProbe
@@ -88,13 +90,13 @@ class StructuredProbe(ConversationProbe):
     def _value_format(self) -> AnswerFormat:
         """The format of answers or, with `path`, of the measured values."""
 
-    @property
-    def selection(self) -> Selection | None:
-        """The part of an answer that is measured; see `Probe.selection`."""
-        answer = self._structured_answer
+    @cached_property
+    def reading(self) -> AnswerReading:
+        """What answers state; with `tool` or `path`, in a part of an answer."""
+        answer, found = self._structured_answer, super().reading
         if answer.tool is None and answer.path is None:
-            return None
-        return Selection(answer.tool, answer.path, self._value_format)
+            return found
+        return replace(found, selection=Selection(answer.tool, answer.path, self._value_format))
 
     def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
         """Return the format of the target's answers; see `Probe.format_of`."""

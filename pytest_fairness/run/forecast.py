@@ -158,7 +158,7 @@ class Forecaster:
             batch_cost=cost * BATCH_PRICE if cost is not None and in_batches and not probe.has_turns else None,
             has_turns=bool(requests) and probe.has_turns,
             may_ask_more=bool(requests) and probe.has_follow_ups and not probe.has_turns,
-            judge_requests=len(begun) * probe.judge_votes,
+            judge_requests=len(begun) * probe.reading.judge_votes,
             embedded={name: len(keys) for name, keys in embedded.items()},
             unknown_target=target is None and bool(requests),
         )

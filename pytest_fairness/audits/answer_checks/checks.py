@@ -98,7 +98,7 @@ def failed_requests(answers: Answers) -> Concern | None:
 
 def _without_class(probe: Probe, item: AnyItem, answers: Answers) -> Concern | None:
     """Return the concern that the model that recognises refusals named no class for some answers; else `None`."""
-    if probe.refusals.by == "patterns":
+    if probe.reading.refusals.by == "patterns":
         return None
     groups: defaultdict[tuple[str, ...], list[Answer]] = defaultdict(list)
     for answer in answers:
@@ -139,7 +139,7 @@ def truncated(probe: Probe, answers: Iterable[Answer]) -> dict[str, int]:
     """
     usable = [answer for answer in answers if answer.usable]
     cut = [answer for answer in usable if answer.truncated]
-    if probe.choices or probe.judging:
+    if probe.reading.choices or probe.reading.judging:
         cut = [answer for answer in cut if _letters(answer.text) != _letters(answer.content)]
     return {"answers": len(cut), "of": len(usable)}
 

@@ -56,7 +56,7 @@ def constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Answ
     nearly all answers to different prompts are the same. A pass is not possible if the only prompt, or one group, gets
     nearly always the same answer, or if different prompts get the same long text.
     """
-    decided = bool(probe.choices or probe.judging)
+    decided = bool(probe.reading.choices or probe.reading.judging)
     came = (answer for answer in answers if answer.usable or answer.status is Status.REFUSED)
     kept = [(answer, _distinct_value(answer, decision=decided)) for answer in came]
     if len(kept) < FEWEST_ANSWERS:

@@ -23,7 +23,7 @@ def unrecognised_refusals(probe: Probe, item: AnyItem, answers: Answers) -> list
 
     This concern is only for audits that measure refusals, and for refusals that are recognised by patterns.
     """
-    if probe.refusals.by != "patterns":
+    if probe.reading.refusals.by != "patterns":
         return []
     missing = " and ".join(probe.language.refusals_missing)
     if missing:
@@ -64,7 +64,7 @@ def mostly_foreign(probe: Probe, answers: Answers) -> list[Concern]:
     shares = foreign_shares({"": texts}, probe.language.codes)[""]
     if sum(shares.values()) <= MOSTLY:
         return []
-    unknown = "refusals and identity terms" if probe.refusals.by == "patterns" else "identity terms"
+    unknown = "refusals and identity terms" if probe.reading.refusals.by == "patterns" else "identity terms"
     return [
         Concern(
             FOREIGN_ANSWERS,
@@ -79,9 +79,10 @@ def _text_of(probe: Probe, answer: Answer) -> str | None:
     """Return the text of a usable answer; `None` if the answer is not usable, or is no text."""
     if not answer.usable or isinstance(answer.content, list):
         return None
-    if probe.selection is not None and (probe.choices or probe.number):
+    reading = probe.reading
+    if reading.selection is not None and (reading.choices or reading.number):
         return None  # the answer is JSON, and the decision in it has no language
-    return answer.text if probe.choices or probe.judging or probe.number else str(answer.content)
+    return answer.text if reading.choices or reading.judging or reading.number else str(answer.content)
 
 
 def _percentages(shares: Mapping[str, float]) -> str:

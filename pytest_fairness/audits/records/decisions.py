@@ -156,7 +156,7 @@ def changed_columns_and_records(
 def judge_details(probe: CounterfactualProbe, answers: Answers) -> dict[str, Json]:
     """Return details of the judge model: its name, its prompt and its votes; empty without a judge model."""
     judged = [answer for answer in answers if answer.judged]
-    if probe.judging is None or not judged:
+    if probe.reading.judging is None or not judged:
         return {}
     disputed = sorted(
         ((answer.text or "")[:SHOWN_TEXT], list(answer.judged.votes))
@@ -166,8 +166,8 @@ def judge_details(probe: CounterfactualProbe, answers: Answers) -> dict[str, Jso
     return {
         "judge": {
             "model": ", ".join(sorted({answer.judged.by for answer in judged if answer.judged})),
-            "prompt": judge_prompt.filled(probe.judging, "ANSWER"),
-            "votes": probe.judging.votes,
+            "prompt": judge_prompt.filled(probe.reading.judging, "ANSWER"),
+            "votes": probe.reading.judging.votes,
             "answers": len(judged),
             "disagreements": len(disputed),
             "disputed": [{"text": text, "votes": votes} for text, votes in disputed[:SHOWN_DISPUTES]],

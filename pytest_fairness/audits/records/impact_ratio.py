@@ -88,7 +88,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
 
     def fingerprint(self, probe: CounterfactualProbe, item: AuditItem[ImpactSettings]) -> dict[str, str]:
         """Return which answers count and, if answers are numbers, which side of the median is selected."""
-        side = {} if probe.number is None else {"selected": item.settings.selected}
+        side = {} if probe.reading.number is None else {"selected": item.settings.selected}
         return {"wordings": item.settings.wordings, **side}
 
     def uses(self, probe: CounterfactualProbe, item: AuditItem[ImpactSettings], labels: Mapping[str, str]) -> bool:
@@ -122,7 +122,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         144, or below it (setting `selected`).
         """
         selected = repr(probe.positive)
-        if probe.number is not None:
+        if probe.reading.number is not None:
             median = float(np.median([answer.content for answer in answers if answer.usable] or [np.nan]))
             answers = [_decision(probe, answer, median, item.settings.selected) for answer in answers]
             selected = f"{item.settings.selected} the median of {median:g}"

@@ -77,7 +77,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
             rows=scored,
             least_error=proportions.least_difference_error(len(numbers_)) * float(scored[complete].std()),
             details={
-                "unit": probe.number.unit if probe.number is not None and self.in_unit else "",
+                "unit": probe.reading.number.unit if probe.reading.number is not None and self.in_unit else "",
                 "mean": _summaries("mean", table.columns, numbers_, sd=True),
                 self.summary: _summaries(self.summary, table.columns, scored[complete], sd=self.summary == "mean"),
                 "distribution": {
@@ -165,8 +165,8 @@ def _summaries(name: str, values: Sequence[str], scores: Floats, *, sd: bool) ->
 
 def unread_reasons(probe: CounterfactualProbe, answers: Answers) -> dict[str, int]:
     """Return the number of unreadable answers by the reason why no number was read, the most frequent first."""
-    if probe.number is None:
+    if probe.reading.number is None:
         return {}
     texts = [answer.text for answer in answers if answer.status is Status.UNREADABLE and answer.text]
-    found = Counter(numbers.read(text, probe.number) for text in texts)
+    found = Counter(numbers.read(text, probe.reading.number) for text in texts)
     return {str(reason): count for reason, count in found.most_common() if isinstance(reason, Unread)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal, Self
 
@@ -11,6 +12,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_vali
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes import checks, clauses, conversations, structured, template
+from pytest_fairness.probes.answer_reading import AnswerReading
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.counterfactual import record_checks
@@ -29,7 +31,7 @@ from pytest_fairness.probes.diagnostics import Diagnostic, Location, raise_diagn
 from pytest_fairness.probes.field_types import Line, Text, block_text
 from pytest_fairness.probes.interim_stages import max_trials
 from pytest_fairness.probes.structured import StructuredAnswerSettings, StructuredProbe
-from pytest_fairness.records import Answer, AnswerFormat, Judging, Message, NumberFormat, Prompt
+from pytest_fairness.records import Answer, AnswerFormat, Judging, Message, Prompt
 
 OWN, AGAIN, FLIPPED = "own", "again", "flipped"
 """Values of the label `form`: the unchanged record, a repetition of its prompt, and the record with a flip."""
@@ -95,15 +97,16 @@ class CounterfactualProbe(StructuredProbe):
             raise_diagnostics(found)
         return self
 
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The valid answers; empty if a judge model classifies the answers, or if answers are numbers or texts."""
-        return () if self.answer.judge or self.answer.number or self.answer.text else self.answer.choices
-
-    @property
-    def number(self) -> NumberFormat | None:
-        """The number that answers state; `None` if answers are choices."""
-        return None if self.answer.number is None else self.answer.number.format
+    @cached_property
+    def reading(self) -> AnswerReading:
+        """The valid choices, the number that answers state, or the task of a judge model."""
+        answer = self.answer
+        return replace(
+            super().reading,
+            choices=() if answer.judge or answer.number or answer.text else answer.choices,
+            number=None if answer.number is None else answer.number.format,
+            judging=self._judging() if answer.judge else None,
+        )
 
     @property
     def _structured_answer(self) -> StructuredAnswerSettings:
@@ -124,11 +127,8 @@ class CounterfactualProbe(StructuredProbe):
             return None
         return bool(answer.content == self.positive) == (answer.labels["truth"] == self.truth.positive)
 
-    @property
-    def judging(self) -> Judging | None:
-        """The judge model's task; `None` without a judge. Its question has field names (`[age]`) in place of values."""
-        if not self.answer.judge:
-            return None
+    def _judging(self) -> Judging:
+        """Return the judge model's task; its question has field names (`[age]`) in place of values."""
         last = len(self.turns) if isinstance(self.measure, str) else self.measure - 1
         opening = [message.content for message in self.messages or ()] or [self._question]
         asked = "\n".join(map(block_text, (*opening, *self.turns[:last])))
@@ -266,7 +266,8 @@ class CounterfactualProbe(StructuredProbe):
         # The repeated prompt of a record has a trial number above all others, so that it is a separate request.
         request_trial = trial + MAX_TRIALS * (labels["form"] == AGAIN)
         request = self._request(text, request_trial, self.format_of(labels), past, self._tools_as_json)
-        return Prompt(request, labels, trial, self.choices, self.number, self.selection)
+        reading = self.reading
+        return Prompt(request, labels, trial, reading.choices, reading.number, reading.selection)
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Return the parts of the probe that determine the item's prompts, and the flip of the item's attribute.

@@ -144,7 +144,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
 
     def _prompt(self, text: str, labels: Mapping[str, str], trial: int, past: tuple[Message, ...]) -> Prompt:
         request = self._request(text, trial, self.format_of(labels), past, self._tools_as_json)
-        return Prompt(request, labels, trial, selection=self.selection)
+        return Prompt(request, labels, trial, selection=self.reading.selection)
 
     @cached_property
     def swap_lists(self) -> SwapLists | None:

@@ -151,7 +151,9 @@ def _counts(run: Run, count: RequestCount, *, known: bool, by_batch: bool, turns
 
 
 def _judge(run: Run, items: Sequence[pytest.Item]) -> list[str]:
-    judged = {item.path for item in items if (found := probe_item_of(item)) is not None and found.probe.judge_votes}
+    judged = {
+        item.path for item in items if (found := probe_item_of(item)) is not None and found.probe.reading.judge_votes
+    }
     if not judged or run.targets.judge is None:
         return []
     return [f"judge {printable(_shown(run.targets.judge))} · reads the answers of {counted(len(judged), 'probe')}"]

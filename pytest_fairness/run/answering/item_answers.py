@@ -73,13 +73,13 @@ class ItemAnswers:
             ModelError: the scorer cannot be used.
             FairnessError: no classification is available.
         """
-        if probe.judge_votes:
+        if probe.reading.judge_votes:
             self._targets.require_judge(probe)
             judge = cast("Target", self._targets.judge)
-            if probe.judging is not None:
-                return judged(answers, probe.judging, probe.language, judge, self._engines)
+            if probe.reading.judging is not None:
+                return judged(answers, probe.reading.judging, probe.language, judge, self._engines)
             return classified_by_judge(answers, probe, judge, self._engines)
-        if probe.refusals.by == "scorer":
+        if probe.reading.refusals.by == "scorer":
             return classified_by_scorer(answers, probe, self._engines.store)
         return answers
 

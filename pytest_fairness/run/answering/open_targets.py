@@ -67,8 +67,8 @@ class OpenTargets:
 
     def require_judge(self, probe: Probe) -> None:
         """Raise `ProbeError` if the probe needs a judge model, but the settings name no judge model."""
-        if probe.judge_votes and self._settings.judge is None:
-            wanted = "`answer: {judge: true}`" if probe.judging else "`refusals: {by: judge}`"
+        if probe.reading.judge_votes and self._settings.judge is None:
+            wanted = "`answer: {judge: true}`" if probe.reading.judging else "`refusals: {by: judge}`"
             raise ProbeError(
                 f"{display_path(probe.source.path, probe.source.root)}: a judge model must read the answers "
                 f"({wanted}), but none is set. Set `fairness_judge` in the ini file, such as "

@@ -33,7 +33,7 @@ def classified_by_judge(answers: Sequence[Answer], probe: Probe, judge: Target, 
         FairnessError: no vote is available; see `votes_on`.
     """
     texts = [*CONTROLS, *dict.fromkeys(_texts(probe, answers))]
-    judging = Judging("", REFUSAL_CLASSES, probe.refusals.votes)
+    judging = Judging("", REFUSAL_CLASSES, probe.reading.refusals.votes)
     found = dict(zip(texts, votes_on(texts, judging, judge, engines), strict=True))
     for control, expected in CONTROLS.items():
         if found[control].majority != expected:
@@ -57,7 +57,9 @@ def classified_by_scorer(answers: Sequence[Answer], probe: Probe, store: Store) 
     texts = set(_texts(probe, answers))
     scores = scores_by_text(scorer, texts, (label,), store if scorer.cached else None)
     failures = {
-        text: f"the scorer {probe.refusals.scorer} {own}" for text, own in scores.items() if isinstance(own, str)
+        text: f"the scorer {probe.reading.refusals.scorer} {own}"
+        for text, own in scores.items()
+        if isinstance(own, str)
     }
     if texts and len(failures) == len(texts):
         raise AnswersMissing(f"no answer can be classified as a refusal or an answer: {failures[min(texts)]}")
@@ -66,7 +68,7 @@ def classified_by_scorer(answers: Sequence[Answer], probe: Probe, store: Store) 
         own = scores[text]
         if isinstance(own, str):
             return Judged(scorer.identity, (None,))
-        return Judged(scorer.identity, (REFUSED if own[label] >= probe.refusals.threshold else ANSWERED,))
+        return Judged(scorer.identity, (REFUSED if own[label] >= probe.reading.refusals.threshold else ANSWERED,))
 
     found = {text: judged(text) for text in texts}
     return [_with_class(probe, answer, found, failures) for answer in answers]

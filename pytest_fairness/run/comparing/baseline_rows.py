@@ -19,7 +19,7 @@ def answer_from(row: Row, probe: Probe) -> Answer:
     if row.judged is None:
         return answer
     judged = Judged.from_json(row.judged)
-    if probe.judging is None:
+    if probe.reading.judging is None:
         return judge_votes.with_refusal_class(answer, judged)
     return judge_votes.with_majority_choice(answer, judged, probe.language)
 

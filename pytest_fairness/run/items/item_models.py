@@ -21,7 +21,7 @@ def refusal_scorer(probe: Probe) -> tuple[Scorer, str]:
     Raises:
         ModelError: the scorer cannot be used.
     """
-    return _declared(probe.refusals.scorer or "", probe.source)
+    return _declared(probe.reading.refusals.scorer or "", probe.source)
 
 
 def _declared(name: str, source: ProbeSource) -> tuple[Scorer, str]:
@@ -72,7 +72,7 @@ class ItemModels:
     @property
     def fingerprint(self) -> dict[str, str]:
         """Return the identity of the scorers, and who recognises refusals, by readable names; empty without models."""
-        parts, settings = {}, self.probe.refusals
+        parts, settings = {}, self.probe.reading.refusals
         if settings.by == "scorer":
             scorer, label = refusal_scorer(self.probe)
             parts["refusals"] = f"{scorer.identity}:{label}, at least {settings.threshold:g}"
@@ -88,7 +88,7 @@ class ItemModels:
 
     def require(self) -> None:
         """Raise `ModelError` if a model that scores answers, or a package that the model needs, is missing."""
-        if self.probe.refusals.by == "scorer":
+        if self.probe.reading.refusals.by == "scorer":
             scorers.require(*refusal_scorer(self.probe))
         if self.scorer is not None:
             scorers.require(*self.scorer)

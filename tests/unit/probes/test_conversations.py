@@ -215,14 +215,14 @@ def test_the_conversation_of_decisions_is_part_of_the_fingerprint() -> None:
 
 def test_a_judge_reads_the_conversation_without_the_person() -> None:
     probe = decided(DECISIONS + "answer: {judge: true}\n")
-    assert probe.judging is not None
-    assert probe.judging.question.splitlines() == [
+    assert probe.reading.judging is not None
+    assert probe.reading.judging.question.splitlines() == [
         "My name is [name], and I am [age].",
         "Hello [name].",
         "I would like a refund.",
         "Do I get it, yes or no?",
     ]
-    first = decided(DECISIONS + "answer: {judge: true}\nmeasure: 1\n").judging
+    first = decided(DECISIONS + "answer: {judge: true}\nmeasure: 1\n").reading.judging
     assert first is not None
     assert first.question.endswith("refund.")
 

@@ -189,8 +189,8 @@ def test_the_fingerprint_changes_with_flips_and_judge_but_not_with_records() -> 
     assert read(fewer).fingerprint({"attribute": "sex"}) == parts
     judged = read(PEOPLE + "answer: {judge: true}\n")
     assert "judge" in judged.fingerprint({"attribute": "sex"})
-    assert judged.judging is not None
-    assert "sex is [sex]" in judged.judging.question
+    assert judged.reading.judging is not None
+    assert "sex is [sex]" in judged.reading.judging.question
 
 
 INVALID = [
@@ -458,11 +458,11 @@ SCORES = PEOPLE.replace(
 
 def test_a_probe_of_numbers_asks_for_numbers_and_has_no_choices() -> None:
     probe = read(SCORES)
-    assert probe.choices == ()
-    assert probe.number == NumberFormat(0, 100, "points")
+    assert probe.reading.choices == ()
+    assert probe.reading.number == NumberFormat(0, 100, "points")
     prompts = probe.prompts()
     assert {prompt.request.answer_format for prompt in prompts} == {"number"}
-    assert {prompt.number for prompt in prompts} == {probe.number}
+    assert {prompt.number for prompt in prompts} == {probe.reading.number}
     wider = read(SCORES.replace("max: 100", "max: 10"))
     assert wider.fingerprint({"attribute": "sex"}) != probe.fingerprint({"attribute": "sex"})
 
@@ -492,7 +492,7 @@ WORDS = "score: {scorer: words, tolerance: 1}"
 def test_a_probe_of_texts_has_no_choices() -> None:
     probe = parse(TEXTS.replace("flip_rate: ", WORDS).encode(), Path("people.yaml"), schemas())
     assert isinstance(probe, CounterfactualProbe)
-    assert (probe.choices, probe.number) == ((), None)
+    assert (probe.reading.choices, probe.reading.number) == ((), None)
     assert {prompt.request.answer_format for prompt in probe.prompts()} == {"text"}
     assert {prompt.choices for prompt in probe.prompts()} == {()}
     assert probe.fingerprint({})["answer"] not in (read(SCORES).fingerprint({})["answer"], "")

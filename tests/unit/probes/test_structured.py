@@ -53,7 +53,7 @@ def answered(probe: CounterfactualProbe | GenerationProbe, prompt: Prompt, text:
 def test_the_call_of_a_tool_is_a_decision() -> None:
     probe = loaded(DECISION)
     assert isinstance(probe, CounterfactualProbe)
-    assert (probe.choices, probe.positive) == ((CALLED, NOT_CALLED), CALLED)
+    assert (probe.reading.choices, probe.positive) == ((CALLED, NOT_CALLED), CALLED)
     prompt = probe.prompts()[0]
     assert prompt.selection == Selection("escalate", None)
     assert prompt.request.answer_format == "calls"
@@ -84,7 +84,7 @@ def test_arguments_are_numbers_choices_or_texts() -> None:
     assert loaded(TEXT).prompts()[0].selection == Selection("send", "$.body", "text")
     chosen = AMOUNT.replace("number: {min: 0, max: 100}", "choices: [all, part]")
     probe = loaded(chosen.replace("mean_gap: {tolerance: 5}", "flip_rate: "))
-    assert probe.choices == ("all", "part")
+    assert probe.reading.choices == ("all", "part")
 
 
 def test_a_path_without_tool_leads_into_a_structured_answer() -> None:

@@ -1,0 +1,34 @@
+"""Reading of a probe's answers: what an answer states, and which models classify it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pytest_fairness.probes.refusal_settings import RefusalSettings
+from pytest_fairness.records import Judging, NumberFormat, Selection
+
+
+@dataclass(frozen=True)
+class AnswerReading:
+    """What answers state, and who reads them.
+
+    Attributes:
+        choices: valid answers; empty if answers are not choices, or if a judge model classifies the answers.
+        number: number that answers state; `None` if answers are no numbers.
+        selection: part of an answer that is measured; `None` if it is the whole answer.
+        judging: instructions for the judge model that classifies the answers; `None` without a judge model.
+        refusals: settings of the recognition of refusals.
+    """
+
+    choices: tuple[str, ...] = ()
+    number: NumberFormat | None = None
+    selection: Selection | None = None
+    judging: Judging | None = None
+    refusals: RefusalSettings = field(default_factory=RefusalSettings)
+
+    @property
+    def judge_votes(self) -> int:
+        """Return the number of votes of the judge model on each answer; 0 without a judge model."""
+        if self.judging is not None:
+            return self.judging.votes
+        return self.refusals.votes if self.refusals.by == "judge" else 0
