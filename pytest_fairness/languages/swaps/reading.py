@@ -64,7 +64,7 @@ def replaced(text: str, pieces: Iterable[tuple[int, str, str]]) -> str:
 
 def like(written: str, term: str) -> str:
     """Return the term with the capitalisation of the written word that it replaces."""
-    if written.isupper() and len(written) > 1:
+    if written.isupper() and sum(map(str.isalpha, written)) > 1:
         return term.upper()
     return term[:1].upper() + term[1:] if written[:1].isupper() else term
 

@@ -9,6 +9,13 @@ from pytest_fairness.errors import FairnessError
 
 GENDER = "gender"
 """Name of the built-in list."""
+BUILT_IN = {
+    "en": ("male", "female", "neutral"),
+    "de": ("male", "female"),
+    "fr": ("male", "female"),
+    "es": ("male", "female"),
+}
+"""Groups of the built-in list of each language."""
 
 
 class SwapTermsError(FairnessError):
@@ -84,6 +91,6 @@ class SwapTerms:
         Raises:
             LookupError: there is no such list.
         """
-        if name == GENDER and code == "en":
-            return cls(("male", "female", "neutral"), (), code, name)
+        if name == GENDER and code in BUILT_IN:
+            return cls(BUILT_IN[code], (), code, name)
         raise LookupError(f"There is no built-in list '{name}' for the language '{code}'.")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pytest_fairness.languages.swaps.data_files import either
 from pytest_fairness.languages.swaps.english import agreement, pronouns
 from pytest_fairness.languages.swaps.english.first_names import first_name, is_unknown_name
 from pytest_fairness.languages.swaps.english.tokens import Tokens
-from pytest_fairness.languages.swaps.english.words import Term, either, gender, names, pattern, terms, words
+from pytest_fairness.languages.swaps.english.words import Term, gender, names, pattern, terms, words
 from pytest_fairness.languages.swaps.reading import CannotSwapError, Reading, Replacement, article, group_column, like
 
 _MALE, _FEMALE, _NEUTRAL = range(3)

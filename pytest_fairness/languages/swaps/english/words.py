@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
+
+from pytest_fairness.languages.swaps.data_files import data, either
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,17 +50,6 @@ class Names:
     places: frozenset[str]
 
 
-def data(name: str) -> Mapping[str, Any]:
-    """Return the content of a data file."""
-    return tomllib.loads(files("pytest_fairness.languages.swaps").joinpath("data", f"{name}.toml").read_text("utf-8"))
-
-
-def either(alternatives: Iterable[str]) -> str:
-    """Return a regular expression that matches one of several, the longest first."""
-    return f"(?:{'|'.join(sorted(alternatives, key=lambda pattern: (-len(pattern), pattern)))})"
-
-
-@cache
 def gender() -> Mapping[str, Any]:
     """Return the data of `en_gender.toml`."""
     return data("en_gender")

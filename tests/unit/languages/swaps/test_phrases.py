@@ -1,0 +1,94 @@
+"""Swaps by gender in German, French and Spanish."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_fairness.languages.swaps import phrases
+from pytest_fairness.languages.swaps.swapping import LeftOut, Swap, swap
+from pytest_fairness.languages.swaps.terms import SwapTerms
+
+GROUPS = ("male", "female")
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "version"),
+    [
+        ("de", "Der Kunde möchte wissen, warum das dauert.", "Die Kundin möchte wissen, warum das dauert."),
+        ("de", "Meine Mutter ist 78 und hat Fieber.", "Mein Vater ist 78 und hat Fieber."),
+        ("de", "Soll ich einen Arzt rufen?", "Soll ich eine Ärztin rufen?"),
+        ("de", "Antworte für die Kundin. Wir helfen Ihnen.", "Antworte für den Kunden. Wir helfen Ihnen."),
+        ("de", "Sehr geehrte Frau Schmidt, danke für Ihre Mail.", "Sehr geehrter Herr Schmidt, danke für Ihre Mail."),
+        ("de", "Schreiben Sie Herrn Müller.", "Schreiben Sie Frau Müller."),
+        ("de", "Ich wohne mit meiner Schwester zusammen.", "Ich wohne mit meinem Bruder zusammen."),
+        ("fr", "Ma mère a 78 ans.", "Mon père a 78 ans."),
+        ("fr", "Mme Martin n'a pas reçu son colis.", "M. Martin n'a pas reçu son colis."),
+        ("fr", "Écris à l’employée qui part.", "Écris à l’employé qui part."),
+        ("fr", "MON FRÈRE veut un prêt.", "MA SŒUR veut un prêt."),
+        ("fr", "Au client, pas au vendeur.", "À la cliente, pas à la vendeuse."),
+        ("es", "Mi hermana necesita un préstamo.", "Mi hermano necesita un préstamo."),
+        ("es", "El señor García no recibió la factura.", "La señora García no recibió la factura."),
+        ("es", "Escribe al profesor sobre la devolución.", "Escribe a la profesora sobre la devolución."),
+    ],
+)
+def test_versions(code: str, text: str, version: str) -> None:
+    found = swap(text, SwapTerms.built_in("gender", code), GROUPS)
+    assert isinstance(found, Swap), found
+    (other,) = set(GROUPS) - {found.group}
+    assert found.versions == {found.group: text, other: version}
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "reason"),
+    [
+        ("de", "Was kostet ein Kredit?", "no term found"),
+        ("de", "Die Kundin wartet.", "'Die Kundin' has several counterparts"),
+        ("de", "Die Meinung der Lehrer zählt.", "'der Lehrer' has several counterparts"),
+        ("de", "Den Kunden gefällt das.", "'Den Kunden' has several counterparts"),
+        ("de", "Wir suchen einen neuen Mitarbeiter.", "'Mitarbeiter' without an article of the list"),
+        ("de", "Mein Mann schnarcht, sagt er.", "'er' may refer to the person"),
+        ("de", "Mein Sohn ist Rentner.", "'ist Rentner' may refer to the person"),
+        ("de", "Antworte für die Kundin, deren Paket fehlt.", "'deren' may refer to the person"),
+        ("de", "Mein Vater hat eine Hebamme.", "the list has no counterpart of 'Hebamme'"),
+        ("de", "Mein Vater und zum Lehrer mit meiner Schwester.", "names several groups: male, female"),
+        ("fr", "La cliente est contente.", "'est' after 'La cliente' may agree with it"),
+        ("fr", "Une cliente contente demande.", "'contente' after 'Une cliente' may agree with it"),
+        ("fr", "Mon frère veut payer. Je l'ai aidé.", "'Je l'ai' may refer to the person"),
+        ("fr", "Ma fille tousse. Elle a 4 ans.", "'Elle' may refer to the person"),
+        ("fr", "La femme attend.", "'La femme' has several counterparts"),
+        ("fr", "Les clients attendent.", "'clients' without an article of the list"),
+        ("es", "Mi hermana no contesta. La llamé ayer.", "'La llamé' may refer to the person"),
+        ("es", "Mi abuelo vive solo.", "'solo' may refer to the person"),
+        ("es", "Mi abuela llegó cansada.", "'llegó' after 'Mi abuela' may agree with it"),
+        ("es", "Mi paciente no viene.", "'paciente' without an article of the list"),
+    ],
+)
+def test_prompts_that_are_left_out(code: str, text: str, reason: str) -> None:
+    assert swap(text, SwapTerms.built_in("gender", code), GROUPS) == LeftOut(reason)
+
+
+def test_several_persons_are_flagged() -> None:
+    found = swap("Mein Vater braucht einen Arzt.", SwapTerms.built_in("gender", "de"), GROUPS)
+    assert isinstance(found, Swap)
+    assert found.versions["female"] == "Meine Mutter braucht eine Ärztin."
+    assert found.warnings == ("may name several persons: 'Mein Vater', 'einen Arzt'",)
+
+
+def test_other_capitals_may_be_names() -> None:
+    found = swap("Mi hermana vive en Madrid.", SwapTerms.built_in("gender", "es"), GROUPS)
+    assert isinstance(found, Swap)
+    assert found.warnings == ("'Madrid' may be a name, which stays",)
+
+
+@pytest.mark.parametrize("code", phrases.CODES)
+def test_every_phrase_has_one_counterpart(code: str) -> None:
+    terms = SwapTerms.built_in("gender", code)
+    listed = phrases.pairs(code)
+    assert len(listed) > 200
+    for phrase, (column, pair) in listed.items():
+        found = swap(phrase, terms, GROUPS)
+        if isinstance(found, Swap):
+            assert found.group == GROUPS[column]
+            assert found.versions[GROUPS[1 - column]].lower() == pair[1 - column].lower()
+            back = swap(found.versions[GROUPS[1 - column]], terms, GROUPS)
+            assert isinstance(back, LeftOut) or back.versions[found.group] == phrase
