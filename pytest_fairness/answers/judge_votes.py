@@ -8,8 +8,8 @@ from dataclasses import replace
 from pytest_fairness.answers import choices, reading
 from pytest_fairness.answers.refusals import is_refusal
 from pytest_fairness.languages.language import ENGLISH, Language
-from pytest_fairness.probes import judge_prompt
-from pytest_fairness.probes.judge_prompt import NONE
+from pytest_fairness.probes.prompts import judge_prompt
+from pytest_fairness.probes.prompts.judge_prompt import NONE
 from pytest_fairness.records import REFUSAL_CLASSES, Answer, Judged, Judging, Request, Response, Status
 
 REFUSED = REFUSAL_CLASSES[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pytest_fairness.probes.refusal_settings import RefusalSettings
+from pytest_fairness.probes.keys.refusal_settings import RefusalSettings
 from pytest_fairness.records import Judging, NumberFormat, Selection
 
 

@@ -39,8 +39,8 @@ from pytest_fairness.probes.field_types import (
     probe_source,
 )
 from pytest_fairness.probes.file_names import name_problem
-from pytest_fairness.probes.interim_stages import GrowingTrials, Stage, Trials, growing
-from pytest_fairness.probes.language_settings import Languages, to_language
+from pytest_fairness.probes.keys.interim_stages import GrowingTrials, Stage, Trials, growing
+from pytest_fairness.probes.keys.language_settings import Languages, to_language
 from pytest_fairness.records import (
     Answer,
     AnswerFormat,

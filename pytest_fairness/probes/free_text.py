@@ -10,7 +10,7 @@ from pydantic import Field
 from pytest_fairness.languages.language import Language
 from pytest_fairness.probes.answer_reading import AnswerReading
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.probes.refusal_settings import RefusalSettings
+from pytest_fairness.probes.keys.refusal_settings import RefusalSettings
 
 
 class FreeTextProbe(Probe):

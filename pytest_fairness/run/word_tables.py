@@ -12,7 +12,7 @@ from pytest_fairness.answers import reading
 from pytest_fairness.errors import AnswersMissing, FairnessError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.probes import Probe
-from pytest_fairness.probes.interim_stages import max_trials
+from pytest_fairness.probes.keys.interim_stages import max_trials
 from pytest_fairness.records import Answer, Json
 from pytest_fairness.reports.items.report_items import target_name
 from pytest_fairness.reports.tables.data_table import DataTable

@@ -10,7 +10,7 @@ import numpy as np
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.probes import attribute_values
+from pytest_fairness.probes.keys import attribute_values
 from pytest_fairness.records import Answer, Status
 
 K = 25

@@ -11,9 +11,9 @@ from pytest_fairness.audits.base import AuditItem, Example
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.intersections import Intersection
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
-from pytest_fairness.probes import judge_prompt
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, CounterfactualProbe
+from pytest_fairness.probes.prompts import judge_prompt
 from pytest_fairness.records import Answer, Answers, ItemResult, Json, Measurement
 from pytest_fairness.stats.arrays import Floats
 

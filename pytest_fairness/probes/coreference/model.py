@@ -12,14 +12,15 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationInfo, field_serializer, field_validator
 
-from pytest_fairness.probes import checks, template
+from pytest_fairness.probes import checks
 from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.coreference import winobias
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, file_errors, quoted, raise_diagnostics
 from pytest_fairness.probes.field_types import Line, ProbeFile, Text, block_text
-from pytest_fairness.probes.interim_stages import max_trials
+from pytest_fairness.probes.keys.interim_stages import max_trials
+from pytest_fairness.probes.prompts import template
 from pytest_fairness.records import Json, Prompt
 
 PLACEHOLDERS = {

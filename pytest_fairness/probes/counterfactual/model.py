@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_vali
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.options import MAX_TRIALS
-from pytest_fairness.probes import checks, clauses, conversations, structured, template
+from pytest_fairness.probes import checks, conversations, structured
 from pytest_fairness.probes.answer_reading import AnswerReading
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.checks import Content, canonical
@@ -29,7 +29,8 @@ from pytest_fairness.probes.counterfactual.records import (
 from pytest_fairness.probes.counterfactual.settings import RecordAnswerSettings, TruthSettings
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, raise_diagnostics
 from pytest_fairness.probes.field_types import Line, Text, block_text
-from pytest_fairness.probes.interim_stages import max_trials
+from pytest_fairness.probes.keys.interim_stages import max_trials
+from pytest_fairness.probes.prompts import clauses, template
 from pytest_fairness.probes.structured import StructuredAnswerSettings, StructuredProbe
 from pytest_fairness.records import Answer, AnswerFormat, Judging, Message, Prompt
 

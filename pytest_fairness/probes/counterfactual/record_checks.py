@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from pytest_fairness.probes import template
 from pytest_fairness.probes.counterfactual.flips import WITH, Flip
 from pytest_fairness.probes.counterfactual.settings import TruthSettings
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, nearest, quoted, suggestion
+from pytest_fairness.probes.prompts import template
 
 MAX_SUGGESTED = 20
 """Maximum number of values of a column that a message lists."""

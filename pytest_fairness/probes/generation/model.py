@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, field_serializer, model_validator
 
-from pytest_fairness.probes import checks, template
+from pytest_fairness.probes import checks
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.diagnostics import Diagnostic, errors_at, raise_diagnostics
@@ -21,7 +21,8 @@ from pytest_fairness.probes.generation.axes import Axis, Intersection
 from pytest_fairness.probes.generation.prompts_file import PromptRow, PromptsFile
 from pytest_fairness.probes.generation.swap_settings import PLACEBO, SwapLists, Swaps
 from pytest_fairness.probes.generation.swapped_prompts import SwappedPrompt, SwappedPrompts
-from pytest_fairness.probes.interim_stages import Trials, max_trials
+from pytest_fairness.probes.keys.interim_stages import Trials, max_trials
+from pytest_fairness.probes.prompts import template
 from pytest_fairness.probes.structured import StructuredAnswerSettings, StructuredProbe
 from pytest_fairness.records import AnswerFormat, Json, Message, Prompt
 

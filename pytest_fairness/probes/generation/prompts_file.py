@@ -9,10 +9,11 @@ from typing import ClassVar, NamedTuple
 from pydantic import Field
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes import table, template
+from pytest_fairness.probes import table
 from pytest_fairness.probes.data_file import DataFile
 from pytest_fairness.probes.diagnostics import quoted, raise_file_errors, suggestion
 from pytest_fairness.probes.field_types import Line
+from pytest_fairness.probes.prompts import template
 from pytest_fairness.records import Json
 
 ID_DIGITS = 8

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pytest_fairness.probes import checks, conversations, structured, template
+from pytest_fairness.probes import checks, conversations, structured
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, suggestion
 from pytest_fairness.probes.generation.swap_settings import PLACEBO
+from pytest_fairness.probes.prompts import template
 from pytest_fairness.records import Json
 
 OTHER_COLUMNS = ("text", "trial", "prompt")

@@ -8,15 +8,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from pytest_fairness.probes import checks, conversations, template
+from pytest_fairness.probes import checks, conversations
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.conversations import ConversationProbe
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, raise_diagnostics
 from pytest_fairness.probes.field_types import Line, Text, block_text
-from pytest_fairness.probes.interim_stages import max_trials
+from pytest_fairness.probes.keys.interim_stages import max_trials
 from pytest_fairness.probes.multiple_choice.question import Question
 from pytest_fairness.probes.multiple_choice.questions import Items, QuestionsFile
+from pytest_fairness.probes.prompts import template
 from pytest_fairness.records import Message, Prompt
 
 PROMPT = """\

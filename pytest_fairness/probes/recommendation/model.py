@@ -11,14 +11,15 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from pytest_fairness.options import MAX_TRIALS
-from pytest_fairness.probes import attribute_values, template
-from pytest_fairness.probes.attribute_values import Attribute, Value, WrittenValue
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.diagnostics import Diagnostic
 from pytest_fairness.probes.field_types import Identifier, Text, block_text
-from pytest_fairness.probes.interim_stages import Stage, Trials, growing, max_trials
+from pytest_fairness.probes.keys import attribute_values
+from pytest_fairness.probes.keys.attribute_values import Attribute, Value, WrittenValue
+from pytest_fairness.probes.keys.interim_stages import Stage, Trials, growing, max_trials
+from pytest_fairness.probes.prompts import template
 from pytest_fairness.probes.recommendation import validation
 from pytest_fairness.probes.recommendation.entities import Entities, EntitiesFile, Entity, RelevantFile, entities_of
 from pytest_fairness.probes.recommendation.follow_ups import next_follow_ups

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from pytest_fairness.probes import template
+from pytest_fairness.probes.prompts import template
 from pytest_fairness.records import Json
 
 Operation = Literal["swap", "drop", "insert", "replace"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pytest_fairness.probes import checks, template
+from pytest_fairness.probes import checks
 from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, suggestion
+from pytest_fairness.probes.prompts import template
 from pytest_fairness.records import Json
 
 COLUMNS = ("entity", "attribute", "value", "items", "rank", "trial", "domain")

@@ -8,13 +8,14 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from pytest_fairness.probes import checks, template
+from pytest_fairness.probes import checks
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.diagnostics import Diagnostic, raise_diagnostics
 from pytest_fairness.probes.field_types import block_text
 from pytest_fairness.probes.free_text import FreeTextProbe
-from pytest_fairness.probes.interim_stages import Trials, max_trials
+from pytest_fairness.probes.keys.interim_stages import Trials, max_trials
+from pytest_fairness.probes.prompts import template
 from pytest_fairness.probes.stereotype import likelihood_prompts, validation
 from pytest_fairness.probes.stereotype.cases import Case, Cases, CasesFile, cases_of
 from pytest_fairness.records import AnswerFormat, Json, Prompt

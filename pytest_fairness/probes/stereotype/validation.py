@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from pytest_fairness.probes import checks, search_terms, template
+from pytest_fairness.probes import checks, search_terms
 from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.diagnostics import Diagnostic, quoted, suggestion
+from pytest_fairness.probes.prompts import template
 from pytest_fairness.records import Json
 
 COLUMNS = ("case", "group", "text", "trial")

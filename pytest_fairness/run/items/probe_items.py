@@ -15,8 +15,9 @@ from pytest_fairness.audits.base import BETA, AnyAudit, AnyItem, AuditItem
 from pytest_fairness.audits.decision_rules import rule_of
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.languages.language import ENGLISH
-from pytest_fairness.probes import Probe, interim_stages
-from pytest_fairness.probes.interim_stages import Stage
+from pytest_fairness.probes import Probe
+from pytest_fairness.probes.keys import interim_stages
+from pytest_fairness.probes.keys.interim_stages import Stage
 from pytest_fairness.records import Prompt, Request
 from pytest_fairness.run.items.item_models import ItemModels
 from pytest_fairness.stats import interim_analyses

@@ -8,7 +8,7 @@ import numpy as np
 
 from pytest_fairness.baselines.entries import RunToRun
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.probes.interim_stages import max_trials
+from pytest_fairness.probes.keys.interim_stages import max_trials
 from pytest_fairness.records import Answer, Json, Measurement
 from pytest_fairness.run.items.probe_items import ProbeItem
 

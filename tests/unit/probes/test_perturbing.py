@@ -5,7 +5,7 @@ from typing import get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.probes import template
+from pytest_fairness.probes.prompts import template
 from pytest_fairness.probes.recommendation.typos import Operation, Perturbed, error_count, typos, typos_in_template
 
 operations = st.lists(st.sampled_from(get_args(Operation)), min_size=1, unique=True)

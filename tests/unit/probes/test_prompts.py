@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.probes import GenerationProbe, parse, template
+from pytest_fairness.probes import GenerationProbe, parse
+from pytest_fairness.probes.prompts import template
 from pytest_fairness.records import Sampling
 from tests.support.probe_files import KINDS, PRODUCTS, SMALL, read
 

@@ -13,7 +13,7 @@ import pytest
 from pytest_fairness.audits import registry
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable, ProbeError
-from pytest_fairness.probes import attribute_values
+from pytest_fairness.probes.keys import attribute_values
 from pytest_fairness.records import Answer, Measurement, Status, Verdict
 from pytest_fairness.stats.groups import distance_measures
 from pytest_fairness.stats.lists.similarity import similarities

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from pytest_fairness.probes import template
+from pytest_fairness.probes.prompts import template
 
 # Without the lookbehinds, a match would be tried from each blank of a long run, which takes quadratic time.
 _PARENTHESIS = re.compile(r"(?<!\s)\s*\([^()]*\)")

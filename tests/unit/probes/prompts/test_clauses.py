@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.probes import template
-from pytest_fairness.probes.clauses import remove_clauses
+from pytest_fairness.probes.prompts import template
+from pytest_fairness.probes.prompts.clauses import remove_clauses
 
 PERSON = "A person is described as follows: age is {age}; work is {work}; sex is {sex}. Born in {country}.\nRich?"
 

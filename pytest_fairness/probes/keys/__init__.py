@@ -1,0 +1,1 @@
+"""Keys that several kinds of probe share, with their checks."""
