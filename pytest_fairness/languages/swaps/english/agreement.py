@@ -207,6 +207,9 @@ def _coordinated_plural(tokens: Tokens, conjunction: int, index: int, verbs: Col
         return plural
     if after in words("agreement", "object_starts") - {"to", "about", "that", "all", "both"} and not noun_before:
         return plural
-    if noun_before or tokens.is_capitalised(index):
+    verb_later = after in ("and", ",") and any(
+        tokens.lower(later) in words("agreement", "third_person") for later in (index + 2, index + 3)
+    )
+    if (noun_before and not verb_later) or tokens.is_capitalised(index):
         return ""
     raise CannotSwapError(f"'{tokens.all[index].text}' may be a verb or a noun")

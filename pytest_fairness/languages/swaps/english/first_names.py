@@ -61,6 +61,8 @@ def _listed(tokens: Tokens, index: int, plain: str) -> FirstName | None:
         if tokens.lower(following) in names().places and tokens.is_capitalised(following):
             raise CannotSwapError(f"'{written} {tokens.all[following].text}' may be a place or an organisation")
     if _adjoins(tokens, index) and tokens.is_capitalised(index + 1):
+        if plain in names().with_gendered_surnames:
+            raise CannotSwapError(f"the surname '{tokens.all[index + 1].text}' may have a gender")
         following_name = tokens.lower(index + 1)
         is_name = following_name in names().listed or following_name in names().others
         middle = is_name and _adjoins(tokens, index + 1) and tokens.is_capitalised(index + 2)
@@ -90,6 +92,11 @@ def _is_other_name(tokens: Tokens, index: int, plain: str) -> bool:
         and tokens.is_capitalised(index - 1)
         and not (tokens.starts_sentence(index - 1) and before not in names().listed)
     )
+
+
+def has_gendered_ending(surname: str) -> bool:
+    """Return whether a surname ends as those of women do in Slavic languages and in Icelandic."""
+    return surname.lower().endswith(("ova", "eva", "ová", "skaya", "skaia", "ská", "dottir", "dóttir"))
 
 
 def is_unknown_name(tokens: Tokens, index: int) -> bool:

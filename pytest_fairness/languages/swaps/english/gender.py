@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pytest_fairness.languages.swaps.data_files import either
 from pytest_fairness.languages.swaps.english import agreement, pronouns
-from pytest_fairness.languages.swaps.english.first_names import first_name, is_unknown_name
+from pytest_fairness.languages.swaps.english.first_names import first_name, has_gendered_ending, is_unknown_name
 from pytest_fairness.languages.swaps.english.tokens import Tokens
 from pytest_fairness.languages.swaps.english.words import Term, gender, names, pattern, terms, words
 from pytest_fairness.languages.swaps.reading import CannotSwapError, Reading, Replacement, article, group_column, like
@@ -188,6 +188,8 @@ class _Finder:
         title = written.lower() in gender()["titles"]
         if not title:
             self._check_noun(index, written)
+        if self._neutral and written.lower() in gender()["call_names"] and not self._has_determiner(index):
+            self._reasons.append(CannotSwapError(f"'{written}' is used as a name"))
         self._add(word.start + start, written, term)
         if term.one_way:
             self.one_way = True
@@ -195,6 +197,11 @@ class _Finder:
             self.warnings.append(f"'{written}' becomes '{like(written, back)}', which has another counterpart")
         if start == 0 and (before := article(tokens.text, word.start, written, term.forms)):
             self.replacements.append(before)
+
+    def _has_determiner(self, index: int) -> bool:
+        """Return whether a determiner is among the four words before the word."""
+        before = [self._tokens.lower(index - distance) for distance in range(1, 5)]
+        return any(word in words("left_out", "determiners") or word.endswith("'s") for word in before)
 
     def _check_noun(self, index: int, written: str) -> None:
         tokens = self._tokens
@@ -273,6 +280,8 @@ def _refuse(text: str, tokens: Tokens) -> None:
             raise CannotSwapError(f"'{token.text}' is bound to one sex")
         if plain in words("left_out", "terms"):
             raise CannotSwapError(f"the list has no counterpart of '{token.text}'")
+        if tokens.is_capitalised(index) and has_gendered_ending(plain) and not tokens.starts_sentence(index):
+            raise CannotSwapError(f"the surname '{token.text}' may have a gender")
         if token.kind == "link":
             parts = set(re.findall(r"[a-z]+", token.lower))
             if parts & (listed.keys() | {"her", "his", "mrs", "mr", "women", "men"}):

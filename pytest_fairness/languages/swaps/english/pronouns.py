@@ -49,7 +49,9 @@ def _is_object(tokens: Tokens, index: int) -> bool:
     unclear = _unclear(tokens, index)
     if before == "/" and tokens.lower(index - 2) == "she":
         return True
-    if (after == "down" and next_but_one.startswith("payment")) or (after == "in" and next_but_one == "laws"):
+    if after == "down":
+        return not next_but_one.startswith("payment")
+    if after == "in" and next_but_one == "laws":
         return False
     if after == "will":
         raise unclear

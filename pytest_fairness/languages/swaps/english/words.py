@@ -37,6 +37,7 @@ class Names:
         others: names with a gender and without counterparts.
         words_at_start: names in `others` that are also words at the beginning of a sentence.
         second: second names of names of two words, as in "Mary Ann".
+        with_gendered_surnames: listed names of origins whose surnames have a gender.
         famous: names of famous people.
         places: words after a name that belongs to a place or an organisation.
     """
@@ -46,6 +47,7 @@ class Names:
     others: frozenset[str]
     words_at_start: frozenset[str]
     second: frozenset[str]
+    with_gendered_surnames: frozenset[str]
     famous: re.Pattern[str]
     places: frozenset[str]
 
@@ -106,8 +108,14 @@ def names() -> Names:
     return Names(
         listed=listed,
         same_origin=same_origin,
-        others=frozenset(content["others"].split()),
+        others=frozenset(content["others"].split() + content["others_of_faker"].split()),
         words_at_start=frozenset(content["words_at_start"].split()),
+        with_gendered_surnames=frozenset(
+            name.lower()
+            for origin in content["origins_with_gendered_surnames"]
+            for row in content["rows"][origin]
+            for name in row[:2]
+        ),
         second=frozenset(content["second"].split()),
         famous=re.compile(rf"(?<!\w){either(famous)}(?!\w)"),
         places=frozenset(content["places"].split()),

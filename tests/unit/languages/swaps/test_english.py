@@ -1,6 +1,6 @@
 """Swaps by gender in English.
 
-`prompts.jsonl` has 300 prompts of five domains, which were written before the rules; `held_out.jsonl` has 100 prompts,
+`prompts.jsonl` has 300 prompts of five domains, which were written before the rules; `held_out.jsonl` has 200 prompts,
 which were written after the rules. All versions in both files were read one by one: they are the expected versions.
 """
 
@@ -134,6 +134,8 @@ def test_gender_neutral_versions(text: str, neutral: str | None) -> None:
     [
         ("She said the card is blocked and needs a code.", "the subject of 'needs' is unclear"),
         ("He's paid.", "'He's paid' may be 'is' or 'has'"),
+        ("Grandpa needs his pills.", "'Grandpa' is used as a name"),
+        ("He reads lips, signs and speaks a little.", "'signs' may be a verb or a noun"),
         ("He likes running and presses.", "'presses' may be a verb or a noun"),
     ],
 )
@@ -158,6 +160,9 @@ def test_what_cannot_be_told_has_no_gender_neutral_version(text: str, neutral: s
         ("My wife Mairéad lost her card.", "'Mairéad' may be a name that the list lacks"),
         ("A woman named Xiomara called.", "'Xiomara' may be a name that the list lacks"),
         ("Her mail is emily.carter@example.org.", "'emily.carter@example.org' names a group"),
+        ("Write a report for Mateo. She reads well.", "the list of names has no counterpart of 'Mateo'"),
+        ("Ms. Petrova called.", "the surname 'Petrova' may have a gender"),
+        ("Ask Dmitri Petrov about his card.", "the surname 'Petrov' may have a gender"),
         ("Mary Ann lost her card.", "'Mary Ann' may be one name"),
         ("Elizabeth Hospital called her.", "'Elizabeth Hospital' may be a place or an organisation"),
         ("The bride lost her ring.", "the list has no counterpart of 'bride'"),
