@@ -65,7 +65,7 @@ def constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Answ
     common, count = values.most_common(1)[0]
     if common is Status.REFUSED:
         return None  # all answers are missing, which another check reports
-    text = next(_quoted(answer) for answer, value in kept if value == common)
+    text = next(_quoted(probe, answer) for answer, value in kept if value == common)
     prompts = {tuple(sorted(answer.labels.items())) for answer, value in kept if value == common}
     if decided:
         others = len(kept) - count
@@ -91,7 +91,9 @@ def constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Answ
         if own.total() >= FEWEST_ANSWERS and _is_constant(own, closed=False) and len(groups) > 1:
             own_value, most = own.most_common(1)[0]
             own_text = next(
-                _quoted(answer) for answer, value in kept if value == own_value and item.group_of(answer) == group
+                _quoted(probe, answer)
+                for answer, value in kept
+                if value == own_value and item.group_of(answer) == group
             )
             named = ", ".join(name for name in group if name)
             message = f"{most} of {own.total()} answers for {named} are the same ({own_text}). Check these answers"
@@ -157,7 +159,7 @@ def _labels_without_group(probe: Probe, item: AnyItem, answer: Answer) -> Hashab
     return tuple(sorted((name, label) for name, label in answer.labels.items() if name not in group))
 
 
-def _quoted(answer: Answer) -> str:
-    """Return the beginning of an answer in quotation marks."""
-    text = " ".join((answer.text or "").split())
+def _quoted(probe: Probe, answer: Answer) -> str:
+    """Return the beginning of an answer, or of its measured part, in quotation marks."""
+    text = " ".join(str((answer.text if probe.reading.selection is None else answer.content) or "").split())
     return repr(text if len(text) <= QUOTED else f"{text[: QUOTED - 1]}…")
