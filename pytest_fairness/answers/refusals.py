@@ -20,18 +20,20 @@ _SENTENCES = 3
 """Maximum number of sentences that are searched. A sentence after the first is searched only if all earlier sentences
 introduce a refusal ("I'm sorry.")."""
 
+_REDIRECTION = 200
+"""Largest number of characters of a text that refuses by only naming somebody else to ask."""
+
 _REMAINDER = 100
 """A text that begins with a refusal counts as an answer if at least this many characters follow "here are …"."""
 
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u00b4`\uff07]")
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+|\n|$)")
 _CLAUSE = re.compile(r"[^,;:\u2014]*")
-_CLAUSE_END = re.compile(r"[,;:\u2013\u2014]\s*$")
 _QUOTATION = re.compile(
-    r"\s*(?:[\"\u201c\u201e\u00ab][^\"\u201c\u201d\u00bb]{2,400}[\"\u201c\u201d\u00bb]\s*[\w,]"
-    r"|\u2014\s*\w[^\u2014\n]{2,400}\u2014)"
+    r"\"[^\"]{2,400}\"|\u201c[^\u201d]{2,400}\u201d|\u201e[^\u201c]{2,400}\u201c|\u00ab[^\u00bb]{2,400}\u00bb"
+    r"|(?:^|\n)\s*\u2014\s*\w[^\u2014\n]{2,400}\u2014"
 )
-"""Direct speech at the beginning of a story: a quotation, or a dialogue dash, and a narrator after it."""
+"""A quotation, or direct speech between a dialogue dash and a narrator."""
 _MARKS = " \n\t*_#>\"'\u201c\u201d\u201e\u00ab\u00bb\u00a1\u00bf-\u2014"
 """Quotation marks, and Markdown marks of emphasis and headings, around a sentence."""
 
@@ -43,31 +45,37 @@ def is_refusal(text: str, language: Language) -> bool:
     further text.
     """
     short = unicodedata.normalize("NFC", _APOSTROPHES.sub("'", text[: 2 * _HEAD]))
-    head = re.sub("[ \t\u00a0]+", " ", short)[:_HEAD].casefold()
-    if _QUOTATION.match(head):
-        return False
+    head = _without_quotations(re.sub("[ \t\u00a0]+", " ", short)[:_HEAD].casefold())
     return any(
         _declines(head, patterns) and not _has_answer_after_refusal(text, patterns) for patterns in language.refusals
     )
 
 
+def _without_quotations(head: str) -> str:
+    """Return a text without direct speech and other quotations, unless the whole text is one quotation."""
+    rest = _QUOTATION.sub(" ", head)
+    return rest if any(map(str.isalnum, rest)) else head
+
+
 def _declines(head: str, patterns: RefusalPatterns) -> bool:
     for sentence in _sentences(head):
-        if any(_is_core(sentence, core, patterns) for core in patterns.core.finditer(sentence)):
-            return not patterns.condition.match(sentence)
-        if not patterns.lead.search(sentence):
+        if patterns.condition.match(sentence):
             return False
-    return False
+        if patterns.opening.match(sentence) or any(
+            _is_core(sentence, core, patterns) for core in patterns.core.finditer(sentence)
+        ):
+            return True
+        if not patterns.lead.search(sentence):
+            break
+    return len(head) <= _REDIRECTION and patterns.redirection.match(head.strip(_MARKS)) is not None
 
 
 def _is_core(sentence: str, core: re.Match[str], patterns: RefusalPatterns) -> bool:
     """Return whether the words around the core of a refusal make the sentence a refusal."""
-    before, after = sentence[: core.start()], sentence[core.end() :]
-    leads = (patterns.lead, patterns.before, _CLAUSE_END)
-    if before and (patterns.concession.search(before) or not any(lead.search(before) for lead in leads)):
+    if patterns.concession.search(sentence[: core.start()]) or patterns.continuation.search(sentence, core.end()):
         return False
-    clause = _CLAUSE.match(after)
-    return not patterns.praise.search(clause[0] if clause else "") and not patterns.continuation.search(after)
+    clause = _CLAUSE.match(sentence, core.end())
+    return clause is None or not patterns.praise.search(clause[0])
 
 
 def _sentences(head: str) -> Iterator[str]:

@@ -41,8 +41,9 @@ class RefusalPatterns:
     """
 
     core: re.Pattern[str]
+    opening: re.Pattern[str] = _NEVER
+    redirection: re.Pattern[str] = _NEVER
     lead: re.Pattern[str] = _NEVER
-    before: re.Pattern[str] = _NEVER
     concession: re.Pattern[str] = _NEVER
     praise: re.Pattern[str] = _NEVER
     condition: re.Pattern[str] = _NEVER
@@ -59,8 +60,9 @@ class RefusalPatterns:
 
         return cls(
             core=re.compile(rf"\b{either('core')}"),
+            opening=re.compile(rf"{either('opening')}"),
+            redirection=re.compile(rf"{either('redirection')}"),
             lead=re.compile(rf"\b{either('lead')}\b"),
-            before=re.compile(rf"\b{either('before')}\b"),
             concession=re.compile(rf"\b{either('concession')}\s*$"),
             praise=re.compile(rf"\b{either('praise')}\b"),
             condition=re.compile(rf"{either('condition')}\b"),
