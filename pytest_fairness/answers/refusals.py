@@ -1,4 +1,4 @@
-"""Recognition of refusals by the phrases with which models begin them.
+"""Recognition of refusals by patterns, which are searched in the first sentences of an answer.
 
 A refusal in a language whose refusals are not known counts as an answer, unless the target reports the finish reason
 `refusal`.

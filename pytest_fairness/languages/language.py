@@ -30,9 +30,10 @@ class RefusalPatterns:
     """Patterns of the refusals of one language, for texts in lower case.
 
     Attributes:
-        core: statement that an act is declined, such as "i cannot help".
-        lead: word before the core, in the same sentence or in an earlier one, such as "sorry".
-        before: other words that may stand before the core in the same sentence, such as "so".
+        core: statement that an act is declined, such as "i cannot help", anywhere in a sentence.
+        opening: words that decline at the beginning of a sentence only, such as "no comment".
+        redirection: pattern of a whole short text that only names somebody else to ask.
+        lead: word of a sentence after which the next sentence is searched, such as "sorry".
         concession: end of the text before a core that is no refusal, such as "although".
         praise: words after a core that is no refusal, as in "i cannot recommend her enough".
         condition: beginning of a sentence that holds no refusal, as in "if you cannot find us".

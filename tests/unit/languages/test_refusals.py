@@ -1,8 +1,8 @@
 """Refusals in six languages: precision and recall on labelled beginnings of answers.
 
-The sentences in `refusals/` are made up for this project. The patterns were written with those in `written_with`; those
-in `held_out` were labelled by somebody who had seen neither the patterns nor the other sentences. Half of them are
-refusals, about half of these in the wording of language models; a third of the answers resemble refusals.
+The sentences in `refusals/` are made up for this project. The patterns were written with those in `written_with`. Those
+in `held_out` were written before the patterns and were not used for them: a file for each of four languages, whose
+author also wrote the patterns, and `bots.tsv` with messages in six languages that follow messages of real bots.
 """
 
 from __future__ import annotations
@@ -18,25 +18,53 @@ from pytest_fairness.languages.language import BUILT_IN, language
 FOLDER = Path(__file__).with_name("refusals")
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "languages.md"
 
+Sentence = tuple[str, str, str]
+"""Language, label (`refusal` or `answer`), and text."""
 
-def precision_and_recall(sentences: str, code: str) -> tuple[float, float]:
-    rows = [line.split("\t") for line in (FOLDER / sentences / f"{code}.tsv").read_text("utf-8").splitlines()]
-    assert len(rows) >= 150
-    found = [(label == "refusal", is_refusal(text, language(code))) for label, text in rows]
+
+def sentences(folder: str, code: str) -> list[Sentence]:
+    path = FOLDER / folder / f"{code}.tsv"
+    rows = [line.split("\t") for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+    return [(code, label, text) for label, text in rows]
+
+
+def bots() -> list[Sentence]:
+    rows = [line.split("\t") for line in (FOLDER / "held_out" / "bots.tsv").read_text("utf-8").splitlines()]
+    return [(code, label, text) for code, label, text in rows]
+
+
+def precision_and_recall(rows: list[Sentence]) -> tuple[float, float]:
+    found = [(label == "refusal", is_refusal(text, language(code))) for code, label, text in rows]
     hits = sum(label and recognised for label, recognised in found)
     return hits / sum(recognised for _, recognised in found), hits / sum(label for label, _ in found)
 
 
+def stated(name: str) -> tuple[str, ...]:
+    """Return the cells of a row of the page's table."""
+    line = re.search(rf"^\| {name} \|(.*)\|$", PAGE.read_text("utf-8"), re.MULTILINE)
+    assert line is not None
+    return tuple(cell.strip() for cell in line[1].split("|"))
+
+
 @pytest.mark.parametrize("code", BUILT_IN)
 def test_the_page_states_what_is_recognised(code: str) -> None:
-    precision, recall = precision_and_recall("held_out", code)
-    line = re.search(rf"^\| {language(code).shown} \| ([\d.]+) \| ([\d.]+) \|", PAGE.read_text("utf-8"), re.MULTILINE)
-    assert line is not None
-    assert line.groups() == (f"{precision:.2f}", f"{recall:.2f}")
+    cells = []
+    for folder in ("held_out", "written_with"):
+        rows = sentences(folder, code)
+        cells += [f"{share:.2f}" for share in precision_and_recall(rows)] if rows else ["", ""]
+    assert stated(language(code).shown) == tuple(cells)
+
+
+def test_the_page_states_how_many_messages_of_bots_are_recognised() -> None:
+    assert stated("messages of bots, six languages")[:2] == tuple(
+        f"{share:.2f}" for share in precision_and_recall(bots())
+    )
 
 
 @pytest.mark.parametrize("code", BUILT_IN)
 def test_most_sentences_of_the_patterns_are_recognised(code: str) -> None:
-    precision, recall = precision_and_recall("written_with", code)
-    assert precision > 0.9
-    assert recall > 0.8
+    rows = sentences("written_with", code)
+    assert len(rows) >= 300
+    precision, recall = precision_and_recall(rows)
+    assert precision > 0.95
+    assert recall > 0.95
