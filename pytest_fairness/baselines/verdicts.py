@@ -266,12 +266,7 @@ def _not_excluded(subject: str, may: str, decision: Decision) -> _Text:
     )
 
 
-def _confidence(
-    item: AnyItem,
-    comparison: Comparison | None,
-    change: Decision | None,
-    value: Decision | None,
-) -> str:
+def _confidence(item: AnyItem, comparison: Comparison | None, change: Decision | None, value: Decision | None) -> str:
     """Return the statistical evidence for a pass as sentences; an empty text if nothing was tested."""
     found = ""
     if change is not None and comparison is not None:

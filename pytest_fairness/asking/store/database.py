@@ -98,9 +98,7 @@ class HasDatabase(Protocol):
 Self_ = TypeVar("Self_", bound=HasDatabase)
 
 
-def in_transaction(
-    method: Callable[Concatenate[Self_, Parameters], T],
-) -> Callable[Concatenate[Self_, Parameters], T]:
+def in_transaction(method: Callable[Concatenate[Self_, Parameters], T]) -> Callable[Concatenate[Self_, Parameters], T]:
     """Decorate a method so that each call runs in one write transaction; see `Database.write`."""
 
     @wraps(method)

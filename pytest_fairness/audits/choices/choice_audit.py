@@ -103,11 +103,7 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
         }
 
     def concerns(
-        self,
-        probe: MultipleChoiceProbe,
-        item: AuditItem[AuditSettings],
-        answers: Answers,
-        measurement: Measurement,
+        self, probe: MultipleChoiceProbe, item: AuditItem[AuditSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns that answers do not depend on the questions, or that questions cannot be scored."""
         coded = code(probe, answers)

@@ -17,10 +17,7 @@ MINIMUM_ANSWERS = 2
 
 
 def words_for(
-    texts: Mapping[str, Sequence[str]],
-    opposites: Mapping[str, str | None],
-    known: Iterable[str],
-    language: Language,
+    texts: Mapping[str, Sequence[str]], opposites: Mapping[str, str | None], known: Iterable[str], language: Language
 ) -> list[str]:
     """Return the words that distinguish the cases best, without words that the lists already contain.
 

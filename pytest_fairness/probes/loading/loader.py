@@ -59,12 +59,7 @@ def load(path: Path, kinds: Kinds, *, root: Path | None = None, scorers: Mapping
 
 
 def parse(
-    content: bytes,
-    path: Path,
-    kinds: Kinds,
-    *,
-    root: Path | None = None,
-    scorers: Mapping[str, str] | None = None,
+    content: bytes, path: Path, kinds: Kinds, *, root: Path | None = None, scorers: Mapping[str, str] | None = None
 ) -> Probe:
     """Return the probe that `content` defines; the file `path` is used for messages and names, and need not exist.
 

@@ -13,12 +13,7 @@ Forecast = Mapping[str, Json]
 
 
 def lines(
-    forecasts: Sequence[Forecast],
-    *,
-    target: str,
-    tests: int = 0,
-    max_requests: int | None = None,
-    replay: bool = False,
+    forecasts: Sequence[Forecast], *, target: str, tests: int = 0, max_requests: int | None = None, replay: bool = False
 ) -> list[str]:
     """Return the forecast of a run: a block for each probe, and the total.
 
