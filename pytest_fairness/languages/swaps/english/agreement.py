@@ -210,6 +210,9 @@ def _coordinated_plural(tokens: Tokens, conjunction: int, index: int, verbs: Col
     verb_later = after in ("and", ",") and any(
         tokens.lower(later) in words("agreement", "third_person") for later in (index + 2, index + 3)
     )
-    if (noun_before and not verb_later) or tokens.is_capitalised(index):
+    ends_list = not tokens.is_word(index + 1) or after in words("agreement", "conjunctions") | words(
+        "agreement", "prepositions"
+    )
+    if (noun_before and ends_list and not verb_later) or tokens.is_capitalised(index):
         return ""
     raise CannotSwapError(f"'{tokens.all[index].text}' may be a verb or a noun")

@@ -1,6 +1,6 @@
 """Swaps by gender in English.
 
-`prompts.jsonl` has 300 prompts of five domains, which were written before the rules; `held_out.jsonl` has 200 prompts,
+`prompts.jsonl` has 300 prompts of five domains, which were written before the rules; `held_out.jsonl` has 270 prompts,
 which were written after the rules. All versions in both files were read one by one: they are the expected versions.
 """
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_fairness.languages.swaps.swapping import LeftOut, Swap, swap
 from pytest_fairness.languages.swaps.terms import SwapTerms, SwapTermsError
@@ -56,3 +58,45 @@ def test_own_terms_are_replaced_in_their_capitalisation() -> None:
 )
 def test_a_prompt_without_versions(text: str, reason: str) -> None:
     assert swap(text, ORIGIN, ["british", "nigerian"]) == LeftOut(reason)
+
+
+def test_articles_follow_the_term() -> None:
+    terms = SwapTerms.of_rows(["a", "b"], [["British", "Irish"], ["European", "African"], ["heir", "child"]])
+    found = swap("A British teacher, a European and AN HEIR met an old woman.", terms, ["b"])
+    assert isinstance(found, Swap)
+    assert found.versions == {"b": "An Irish teacher, an African and A CHILD met an old woman."}
+
+
+def test_letters_of_other_languages_keep_their_case() -> None:
+    terms = SwapTerms.of_rows(["a", "b"], [["Straße", "Gasse"], ["Übung", "Ähre"]], "de")
+    found = swap("Straße und übung, STRASSE, \u017ftraße.", terms, ["b"])
+    assert isinstance(found, Swap)
+    assert found.versions == {"b": "Gasse und ähre, STRASSE, \u017ftraße."}
+
+
+@given(
+    st.lists(
+        st.text("abcdÄß é", min_size=1, max_size=6),
+        min_size=2,
+        max_size=8,
+        unique_by=lambda term: term.strip().casefold(),
+    ),
+    st.text("abcdÄßABCD é.'-", max_size=30),
+)
+def test_swapping_back_own_terms_gives_the_prompt(words: list[str], text: str) -> None:
+    rows = [pair for pair in zip(words[::2], words[1::2], strict=False) if pair[0].strip() and pair[1].strip()]
+    try:
+        terms = SwapTerms.of_rows(["x", "y"], rows)
+    except SwapTermsError:
+        return
+    found = swap(text, terms, ["x", "y"])
+    if isinstance(found, Swap):
+        (other,) = {"x", "y"} - {found.group}
+        back = swap(found.versions[other], terms, ["x", "y"])
+        assert isinstance(back, LeftOut) or back.group == found.group or back.versions[found.group] == text
+
+
+@given(st.sampled_from(["en", "de", "fr", "es"]), st.text(max_size=40))
+def test_every_text_has_versions_or_a_reason(code: str, text: str) -> None:
+    terms = SwapTerms.built_in("gender", code)
+    assert isinstance(swap(text, terms, terms.groups), Swap | LeftOut)
