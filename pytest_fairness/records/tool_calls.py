@@ -37,6 +37,12 @@ class Reply(NamedTuple):
         calls = [call._asdict() for call in self.calls]
         return json.dumps({"content": self.text, "tool_calls": calls}, ensure_ascii=False)
 
+    @property
+    def shown(self) -> str:
+        """The message as reports show it: its text, and a line for each tool call."""
+        calls = [f"tool call: {call.name} {_as_text(call.arguments)}" for call in self.calls]
+        return "\n".join([*([self.text] if self.text else []), *calls])
+
 
 def reply_of(message: Json) -> Reply:
     """Return the reply in a message with text, tool calls, or both.
@@ -94,4 +100,8 @@ def _arguments(written: Json) -> Json:
         except (ValueError, RecursionError):
             return written
         return found if isinstance(found, dict) else written
-    return written if isinstance(written, dict) else json.dumps(written, ensure_ascii=False)
+    return written if isinstance(written, dict) else _as_text(written)
+
+
+def _as_text(arguments: Json) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)

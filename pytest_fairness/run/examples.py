@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pytest_fairness.records import Answer, Json, Prompt
+from pytest_fairness.records import Answer, Json, Prompt, reply_in
 from pytest_fairness.run.measuring.measurements import ItemMeasurement
 
 SHOWN = 2
@@ -26,16 +26,19 @@ def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict
         baseline's answer to the same prompt, if there is one).
     """
     item = measured.item
+    selection = item.probe.reading.selection
+    calls = selection is not None and selection.tool is not None
     chosen = item.audit.examples(item.probe, item, measured.measurement, measured.counted_answers)[:SHOWN]
     if not chosen:
         return []
     shown = {_key(answer) for side_by_side in chosen for _, answer in side_by_side}
+    more = "\n… (first of several turns)" if item.probe.has_turns else ""
     prompts = {
-        key: prompt.request.shown_prompt
+        key: prompt.request.shown_prompt + more
         for prompt in (item.prompts() if item.asks else ())
         if (key := _key(prompt)) in shown
     }
-    before = {key: answer.text for answer in baseline if (key := _key(answer)) in shown}
+    before = {key: _shown(answer, calls=calls) for answer in baseline if (key := _key(answer)) in shown}
     found = []
     for number, side_by_side in enumerate(chosen, start=1):
         for group, answer in side_by_side:
@@ -47,7 +50,7 @@ def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict
                     "labels": dict(answer.labels),
                     "trial": answer.trial,
                     "prompt": _cut(prompts.get(key)),
-                    "text": _cut(answer.text),
+                    "text": _cut(_shown(answer, calls=calls)),
                     "status": answer.status.value,
                     **({"before": _cut(before[key])} if key in before else {}),
                 }
@@ -57,6 +60,12 @@ def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict
 
 def _key(of: Answer | Prompt) -> tuple[tuple[tuple[str, str], ...], int]:
     return tuple(sorted(of.labels.items())), of.trial
+
+
+def _shown(answer: Answer, *, calls: bool) -> str | None:
+    """Return the text of an answer; a message with tool calls is shown as text."""
+    reply = reply_in(answer.text) if calls and answer.text is not None else None
+    return answer.text if reply is None else reply.shown
 
 
 def _cut(text: str | None) -> str | None:

@@ -324,4 +324,4 @@ def _prompts_of(items: Sequence[ProbeItem]) -> Iterator[Prompt]:
 
 
 def _length(request: Request) -> int:
-    return sum(len(message.content) for message in request.messages)
+    return len(request.tools) + sum(len(message.content) for message in request.messages)

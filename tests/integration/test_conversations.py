@@ -99,6 +99,7 @@ def test_the_turns_that_are_left_are_counted_before_they_are_sent(project: Proje
         arguments = ("--fairness", "--fairness-base-url", server.url)
         dry = project.run(*arguments, "--fairness-dry-run", "--fairness-max-requests", "50", target="openai:m")
         assert says(dry, "gifts (probes/gifts.yaml): at most 60 requests, 0 recorded, 60 to send")
+        assert says(dry, "total: at most 60 requests to openai:m")
         assert says(dry, "a conversation ends early if an answer is missing")
         assert says(dry, "more than --fairness-max-requests allows (50)")
         assert not says(dry, "follow-up requests that depend on answers")

@@ -83,6 +83,11 @@ def test_a_tool_that_is_called_less_often_for_a_group_is_found_and_replayed(cust
     assert item["verdict"] == "over-limit"
     assert 0.25 < item["value"] < 0.55
     assert f"'called' more often as {NAMES[0]}" in item["reason"]
+    assert {example["text"].partition(" {")[0] for example in item["details"]["examples"]} <= {
+        "tool call: escalate_to_human",
+        "tool call: track_parcel",
+        "Please wait.",
+    }
     assert (again["value"], again["verdict"]) == (item["value"], "over-limit")
 
 
@@ -189,6 +194,7 @@ def support(messages):
     report = customers.read("report.json")
     # A call in the first turn ends the conversation and is its decision.
     assert report["requests"]["sent"] == 240 - 20
+    assert report["items"][0]["details"]["examples"][0]["prompt"].endswith("… (first of several turns)")
     assert (round(report["items"][0]["value"], 3), report["items"][0]["verdict"]) == (0.333, "over-limit")
 
 

@@ -27,7 +27,8 @@ def lines(
     text = [line for forecast in forecasts for line in _block(forecast)]
     total = sum(forecast["to_send"] for forecast in forecasts)
     receiver = f" to {printable(target)}" if forecasts else ", because no probe is selected"
-    text.append(f"total: {counted(total, 'request')}{receiver}{_total_cost(forecasts)}; nothing was sent")
+    most = "at most " if any(forecast["has_turns"] and forecast["to_send"] for forecast in forecasts) else ""
+    text.append(f"total: {most}{counted(total, 'request')}{receiver}{_total_cost(forecasts)}; nothing was sent")
     if replay and total:
         text.append("--fairness-replay sends none of these requests: items that need them would end in an error")
     elif max_requests is not None and total > max_requests:
