@@ -60,23 +60,34 @@ def verb_edits(tokens: Tokens, index: int) -> list[tuple[int, str]]:
     subject = tokens.lower(index)
     contracted = subject not in ("he", "she")
     edits: list[tuple[int, str]] = []
-    first = _after_adverbs(tokens, index + 1)
-    if tokens.lower(first) == "," and not contracted:
-        first = _after_parenthesis(tokens, first)
-    verb = tokens.lower(first)
+    first = _after_parenthesis(tokens, _after_adverbs(tokens, index + 1))
     if not contracted:
-        if verb == "who" or (
-            verb in words("agreement", "no_verbs_after_subject") and tokens.lower(index - 1) not in _auxiliaries()
-        ):
+        if _is_unclear(tokens, index, first):
             raise CannotSwapError(f"the verb of '{tokens.all[index].text}' is unclear")
-        if verb in ("and", "or"):
+        if tokens.lower(first) in ("and", "or"):
             return []
         finite = _plural(tokens, first)
         if (inverted := tokens.lower(index - 1)) in _auxiliaries() and _is_inverted(tokens, index, first, finite):
             edits.append((index - 1, _auxiliaries()[inverted]))
         elif finite:
             edits.append((first, finite))
-    return edits + _coordinated(tokens, first)
+    return edits + _coordinated(tokens, first, tokens.lower(index - 1) == ",")
+
+
+def _is_unclear(tokens: Tokens, index: int, first: int) -> bool:
+    """Return whether the word behind a subject may not be its verb."""
+    verb, after = tokens.lower(first), tokens.lower(first + 1)
+    inverted = tokens.lower(index - 1) in _auxiliaries()
+    if verb in ("who", "that", "(", "–", "—", "-") or (verb == "," and after == "who"):
+        return True
+    if verb in ("and", "or"):
+        return inverted
+    if verb in words("agreement", "no_verbs_after_subject"):
+        return not inverted
+    known = verb.endswith("ed") or verb in words("agreement", "modals") | words("agreement", "past")
+    if known or _plural(tokens, first) or not tokens.is_word(first):
+        return False
+    return after in words("agreement", "third_person") or after in _auxiliaries()
 
 
 def _auxiliaries() -> Mapping[str, str]:
@@ -100,12 +111,18 @@ def _after_adverbs(tokens: Tokens, index: int) -> int:
 
 
 def _after_parenthesis(tokens: Tokens, index: int) -> int:
-    """Return the position behind the second of two commas; the given position if there is no second one."""
+    """Return the position behind a parenthesis between commas or brackets that begins at a position.
+
+    The given position is returned if there is no parenthesis, or if a clause with "who" is in it.
+    """
+    end = {",": ",", "(": ")"}.get(tokens.lower(index))
+    if end is None or tokens.lower(index + 1) == "who":
+        return index
     for other in range(index + 1, min(index + 8, len(tokens.all))):
         if tokens.all[other].text in ".!?;:\n":
             break
-        if tokens.all[other].text == ",":
-            return other + 1
+        if tokens.all[other].text == end:
+            return _after_adverbs(tokens, other + 1)
     return index
 
 
@@ -136,8 +153,14 @@ def _is_inverted(tokens: Tokens, index: int, first: int, finite: str) -> bool:
     return True
 
 
-def _coordinated(tokens: Tokens, first: int) -> list[tuple[int, str]]:
-    """Return the edits of further verbs of the same subject: "and lives", ", doesn't see"."""
+def _coordinated(tokens: Tokens, first: int, inserted: bool) -> list[tuple[int, str]]:
+    """Return the edits of further verbs of the same subject: "and lives", ", doesn't see".
+
+    Args:
+        tokens: tokens of the text.
+        first: position of the first verb.
+        inserted: whether a comma is before the subject, so that the clause may be inserted: "the card, he says, is".
+    """
     edits: list[tuple[int, str]] = []
     verbs = {first}
     other_clause = False
@@ -154,7 +177,7 @@ def _coordinated(tokens: Tokens, first: int) -> list[tuple[int, str]]:
                 candidate = _after_adverbs(tokens, candidate + 1)
             plural = "" if is_subject(tokens.lower(candidate)) else _coordinated_plural(tokens, index, candidate, verbs)
             if plural:
-                if other_clause:
+                if other_clause or (inserted and token.text == "," and index == first + 1):
                     raise CannotSwapError(f"the subject of '{tokens.all[candidate].text}' is unclear")
                 edits.append((candidate, plural))
                 verbs.add(candidate)
