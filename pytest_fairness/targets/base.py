@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from pytest_fairness.errors import TargetError
 from pytest_fairness.records import Request, Response
 
 
 def versioned(identity: str, version: str | None) -> str:
     """Return a target's identity with the target's version appended; unchanged if the settings name no version."""
     return identity if version is None else f"{identity} version {version}"
+
+
+def refuse_tools(name: str, request: Request) -> None:
+    """Raise `TargetError` for a request about tool calls, to a model whose tool calls cannot be read."""
+    if request.answer_format == "calls":
+        raise TargetError(
+            f"{name}: a model that this plugin runs gets no tools and gives no tool calls. Serve a model that uses "
+            "tools, such as with vLLM, and name it as the target vllm:MODEL."
+        )
 
 
 class Target(Protocol):

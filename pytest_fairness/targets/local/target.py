@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Json, Request, Response
-from pytest_fairness.targets.base import versioned
+from pytest_fairness.targets.base import refuse_tools, versioned
 from pytest_fairness.targets.local import json_grammar, model_file
 from pytest_fairness.targets.local.server import SLOTS, LocalServer, check_runner, load_runner
 from pytest_fairness.targets.threads import DaemonThreads
@@ -75,6 +75,7 @@ class LocalTarget:
 
     async def ask(self, request: Request) -> Response:
         """Send one request once and return its response; see `Target.ask`."""
+        refuse_tools(self.name, request)
         if self._chat is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")
         more: dict[str, Json] = {}

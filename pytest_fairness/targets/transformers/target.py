@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from pytest_fairness.errors import FairnessError, TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
-from pytest_fairness.targets.base import versioned
+from pytest_fairness.targets.base import refuse_tools, versioned
 from pytest_fairness.targets.threads import DaemonThreads
 from pytest_fairness.targets.transformers import weights
 from pytest_fairness.targets.transformers.batching import Batches, Job
@@ -72,13 +72,9 @@ class TransformersTarget:
 
     async def ask(self, request: Request) -> Response:
         """Send one request once and return its response; see `Target.ask`."""
+        refuse_tools(self.name, request)
         if self._batches is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")
-        if request.answer_format == "calls":
-            raise TargetError(
-                f"{self.name}: tool calls of transformers: targets cannot be read, because each model writes them in "
-                "its own form. Serve the model with vLLM, and use the target vllm:MODEL."
-            )
         return await self._batches.ask(request)
 
     async def close(self) -> None:

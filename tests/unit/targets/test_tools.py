@@ -215,3 +215,11 @@ def test_a_batch_sends_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     client = target.batch_client()
     assert isinstance(client, ChatBatches)
     assert json.loads(client.line("k", REQUEST))["body"]["tools"] == TOOLS
+
+
+def test_models_that_the_plugin_runs_get_no_tools(tmp_path: Path) -> None:
+    (tmp_path / "m.gguf").write_bytes(b"GGUF")
+    for name in ("local:m.gguf", "transformers:m.gguf"):
+        target = open_target(name, settings_in(tmp_path))
+        with pytest.raises(TargetError, match="gets no tools and gives no tool calls"):
+            asyncio.run(target.ask(REQUEST))
