@@ -9,16 +9,15 @@ import numpy as np
 from pytest_fairness.audits.anonymizer import Anonymizer
 from pytest_fairness.audits.base import AuditItem, Preparation
 from pytest_fairness.audits.scores import common
-from pytest_fairness.audits.scores.explanation import ScoreExplanation
+from pytest_fairness.audits.scores.score_audit import ScoreAudit
 from pytest_fairness.audits.scores.settings import LABEL, ScoreSettings
 from pytest_fairness.audits.stereotypes.case_audit import ModelScoredAudit
 from pytest_fairness.audits.stereotypes.scored_answers import stratum_of
 from pytest_fairness.audits.stereotypes.scores import Scores
-from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Json
 
 
 class CaseSettings(ScoreSettings):
@@ -27,26 +26,16 @@ class CaseSettings(ScoreSettings):
     needs: ClassVar[str] = "groups"
 
 
-class CaseScore(ScoreExplanation[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
+class CaseScore(ScoreAudit[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
     """Largest difference between the groups' mean scores; a group's mean is the mean over cases."""
 
-    info = common.INFO
-    version: ClassVar[int] = 1
     settings_model: ClassVar[type[AuditSettings]] = CaseSettings
     added: ClassVar[float | None] = None
     scored: ClassVar[str] = "scored answers"
 
-    def items(self, probe: StereotypeProbe, settings: ScoreSettings) -> list[AuditItem[ScoreSettings]]:
-        """Return one item for each scorer and each case, pair of opposites or category."""
-        return common.items(settings, lambda own: super(CaseScore, self).items(probe, own))
-
     def can_measure(self, case: Case) -> bool:
         """Return whether the case asks for free texts about groups."""
         return bool(case.open and case.groups)
-
-    def fingerprint(self, probe: StereotypeProbe, item: AuditItem[ScoreSettings]) -> dict[str, str]:
-        """Return whether identity terms are masked; see `Audit.fingerprint`."""
-        return common.fingerprint(item)
 
     def preparation(self, probe: StereotypeProbe, item: AuditItem[ScoreSettings]) -> Preparation:
         """Return the scorer; see `Audit.preparation`."""
@@ -71,13 +60,6 @@ class CaseScore(ScoreExplanation[StereotypeProbe], ModelScoredAudit[ScoreSetting
 
         return common.details(item, answers, groups, means, pairing)
 
-    def measure(self, probe: StereotypeProbe, item: AuditItem[ScoreSettings], answers: Answers) -> Measurement:
-        """Return the largest difference between two groups' mean scores; see `Audit.measure`."""
-        try:
-            return super().measure(probe, item, answers)
-        except NotMeasurable as error:
-            raise common.with_unscored(error, answers) from None
-
     def compare(
         self, probe: StereotypeProbe, item: AuditItem[ScoreSettings], current: Answers, baseline: Answers
     ) -> Comparison:
@@ -85,9 +67,3 @@ class CaseScore(ScoreExplanation[StereotypeProbe], ModelScoredAudit[ScoreSetting
         runs = (common.by_group(run, lambda answer: answer.labels["group"]) for run in (current, baseline))
         common.require_same_scale(item.labels[LABEL], *runs)
         return super().compare(probe, item, current, baseline)
-
-    def concerns(
-        self, probe: StereotypeProbe, item: AuditItem[ScoreSettings], answers: Answers, measurement: Measurement
-    ) -> list[Concern]:
-        """Return the concerns of `CaseAudit.concerns`, and those about scores."""
-        return [*super().concerns(probe, item, answers, measurement), *common.concerns(measurement)]

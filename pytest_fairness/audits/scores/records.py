@@ -12,13 +12,12 @@ from pytest_fairness.audits.base import AuditItem, Preparation
 from pytest_fairness.audits.records.decisions import shown_value
 from pytest_fairness.audits.records.shown_values import ShownValueAudit
 from pytest_fairness.audits.scores import common
-from pytest_fairness.audits.scores.explanation import ScoreExplanation
+from pytest_fairness.audits.scores.score_audit import ScoreAudit
 from pytest_fairness.audits.scores.settings import LABEL, ScoreSettings
 from pytest_fairness.audits.unit_audit import UnitTable
-from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.intervals import proportions
 
 
@@ -28,21 +27,11 @@ class RecordScoreSettings(ScoreSettings):
     needs: ClassVar[str] = "texts"
 
 
-class RecordScore(ScoreExplanation[CounterfactualProbe], ShownValueAudit[ScoreSettings]):
+class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings]):
     """Mean score of the answers for one value of an attribute minus that for another value, over the same records."""
 
-    info = common.INFO
-    version: ClassVar[int] = 1
     settings_model: ClassVar[type[AuditSettings]] = RecordScoreSettings
     closed_answers: ClassVar[bool] = False
-
-    def items(self, probe: CounterfactualProbe, settings: ScoreSettings) -> list[AuditItem[ScoreSettings]]:
-        """Return one item for each scorer and each attribute that the probe flips."""
-        return common.items(settings, lambda own: super(RecordScore, self).items(probe, own))
-
-    def fingerprint(self, probe: CounterfactualProbe, item: AuditItem[ScoreSettings]) -> dict[str, str]:
-        """Return whether identity terms are masked; see `Audit.fingerprint`."""
-        return common.fingerprint(item)
 
     def preparation(self, probe: CounterfactualProbe, item: AuditItem[ScoreSettings]) -> Preparation:
         """Return the scorer; see `Audit.preparation`."""
@@ -82,13 +71,6 @@ class RecordScore(ScoreExplanation[CounterfactualProbe], ShownValueAudit[ScoreSe
         """Return the compared values and the records that lean most; see `ShownValueAudit.gap_details`."""
         return self.gap_details(table, random)
 
-    def measure(self, probe: CounterfactualProbe, item: AuditItem[ScoreSettings], answers: Answers) -> Measurement:
-        """Return the paired difference between the mean scores; see `UnitAudit.measure`."""
-        try:
-            return super().measure(probe, item, answers)
-        except NotMeasurable as error:
-            raise common.with_unscored(error, answers) from None
-
     def compare(
         self, probe: CounterfactualProbe, item: AuditItem[ScoreSettings], current: Answers, baseline: Answers
     ) -> Comparison:
@@ -99,12 +81,6 @@ class RecordScore(ScoreExplanation[CounterfactualProbe], ShownValueAudit[ScoreSe
         )
         common.require_same_scale(item.labels[LABEL], *runs)
         return super().compare(probe, item, current, baseline)
-
-    def concerns(
-        self, probe: CounterfactualProbe, item: AuditItem[ScoreSettings], answers: Answers, measurement: Measurement
-    ) -> list[Concern]:
-        """Return the concerns of `UnitAudit.concerns`, and those about scores."""
-        return [*super().concerns(probe, item, answers, measurement), *common.concerns(measurement)]
 
     def describe(self, measurement: Measurement) -> str:
         """Return the difference and the means of the two values that differ most, as a phrase."""

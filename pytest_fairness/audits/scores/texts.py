@@ -10,47 +10,29 @@ import numpy as np
 
 from pytest_fairness.audits.base import AuditItem, Preparation
 from pytest_fairness.audits.scores import common
-from pytest_fairness.audits.scores.explanation import ScoreExplanation
+from pytest_fairness.audits.scores.score_audit import ScoreAudit
 from pytest_fairness.audits.scores.settings import LABEL, ScoreSettings
 from pytest_fairness.audits.text.document_values import DocumentValueAudit
 from pytest_fairness.audits.text.documents import anonymizer, text_of
 from pytest_fairness.audits.text.groups import Groups, comparable, sides_and_strata
-from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.records import Answer, Answers, Concern, Json, Measurement
+from pytest_fairness.records import Answer, Json
 from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.groups.stratified_values import StratifiedValues
 
 
-class TextScore(ScoreExplanation[GenerationProbe], DocumentValueAudit[ScoreSettings, StratifiedValues]):
+class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, StratifiedValues]):
     """Mean score of the marked group's texts minus mean score of the unmarked group's texts, within strata."""
 
-    info = common.INFO
-    version: ClassVar[int] = 1
     settings_model: ClassVar[type[AuditSettings]] = ScoreSettings
     reversed_gap: ClassVar[str] = (
         "in the baseline, the mean score was {before} higher for {less}; now it is {now} higher for {more}"
     )
 
-    def items(self, probe: GenerationProbe, settings: ScoreSettings) -> list[AuditItem[ScoreSettings]]:
-        """Return one item for each scorer and each marked value or marked combination."""
-        return common.items(settings, lambda own: super(TextScore, self).items(probe, own))
-
-    def fingerprint(self, probe: GenerationProbe, item: AuditItem[ScoreSettings]) -> dict[str, str]:
-        """Return whether identity terms are masked; see `Audit.fingerprint`."""
-        return common.fingerprint(item)
-
     def preparation(self, probe: GenerationProbe, item: AuditItem[ScoreSettings]) -> Preparation:
         """Return the scorer; see `Audit.preparation`."""
         return common.preparation(item, text_of, anonymizer(probe))
-
-    def measure(self, probe: GenerationProbe, item: AuditItem[ScoreSettings], answers: Answers) -> Measurement:
-        """Return the gap; an error names the answers without a score. See `Audit.measure`."""
-        try:
-            return super().measure(probe, item, answers)
-        except NotMeasurable as short:
-            raise common.with_unscored(short, answers) from None
 
     def values(self, item: AuditItem[ScoreSettings], groups: Groups) -> StratifiedValues:
         """Return the scores; see `DocumentValueAudit.values`."""
@@ -72,12 +54,6 @@ class TextScore(ScoreExplanation[GenerationProbe], DocumentValueAudit[ScoreSetti
         names = (groups.marked_name, groups.unmarked_name)
         common.require_same_scale(item.labels[LABEL], by_group(current, names), by_group(baseline, names))
         return {}
-
-    def concerns(
-        self, probe: GenerationProbe, item: AuditItem[ScoreSettings], answers: Answers, measurement: Measurement
-    ) -> list[Concern]:
-        """Return the concerns of `TextAudit.concerns`, and those about scores."""
-        return [*super().concerns(probe, item, answers, measurement), *common.concerns(measurement)]
 
 
 def pairing(groups: Groups) -> Callable[[Answer], tuple[str, str]]:

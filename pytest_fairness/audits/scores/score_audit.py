@@ -1,19 +1,51 @@
-"""How `score` explains a measurement, the same for all kinds of probes."""
+"""Base class of the audits `score` of all kinds of probes: items, measurement without unscored answers, explanation."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import ClassVar
 
-from pytest_fairness.audits.base import AuditItem, Example, Explanation, ProbeT
+from pytest_fairness.audits.base import Audit, AuditItem, Example, ProbeT
 from pytest_fairness.audits.findings import Finding, details_of, shortened
+from pytest_fairness.audits.scores import common
 from pytest_fairness.audits.scores.common import furthest, means_of
 from pytest_fairness.audits.scores.settings import ScoreSettings
-from pytest_fairness.records import Answers, Comparison, ItemResult, Measurement
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.records import Answers, Comparison, Concern, ItemResult, Measurement
 
 
-class ScoreExplanation(Explanation[ProbeT, ScoreSettings]):
-    """Phrases, contributors and examples of `score`, from the details that `common.details` returns."""
+class ScoreAudit(Audit[ProbeT, ScoreSettings]):
+    """Base class of `score`; a subclass also derives from the base class of the audits of its kind of probe.
+
+    Phrases, contributors and examples come from the details that `common.details` returns.
+    """
+
+    info = common.INFO
+    version: ClassVar[int] = 1
+
+    def items(self, probe: ProbeT, settings: ScoreSettings) -> list[AuditItem[ScoreSettings]]:
+        """Return one item for each scorer and each item of the kind."""
+        # The next class is the kind's base class, whose method is not abstract.
+        of_kind = super().items  # type: ignore[safe-super]
+        return common.items(settings, lambda own: of_kind(probe, own))
+
+    def fingerprint(self, probe: ProbeT, item: AuditItem[ScoreSettings]) -> dict[str, str]:
+        """Return whether identity terms are masked; see `Audit.fingerprint`."""
+        return common.fingerprint(item)
+
+    def measure(self, probe: ProbeT, item: AuditItem[ScoreSettings], answers: Answers) -> Measurement:
+        """Return the measurement; an error names the answers without a score. See `Audit.measure`."""
+        try:
+            return super().measure(probe, item, answers)  # type: ignore[safe-super]  # see `items`
+        except NotMeasurable as error:
+            raise common.with_unscored(error, answers) from None
+
+    def concerns(
+        self, probe: ProbeT, item: AuditItem[ScoreSettings], answers: Answers, measurement: Measurement
+    ) -> list[Concern]:
+        """Return the concerns of the kind's audits, and those about scores."""
+        return [*super().concerns(probe, item, answers, measurement), *common.concerns(measurement)]
 
     def describe(self, measurement: Measurement) -> str:
         """Return the value and the mean scores of the two groups that differ most, as a phrase."""
