@@ -1,6 +1,8 @@
-"""Singular and plural of nouns after a number."""
+"""Numbers with their nouns, and lists that are cut after some names, in messages and reports."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 def counted(number: int, noun: str) -> str:
@@ -11,3 +13,9 @@ def counted(number: int, noun: str) -> str:
 def significant(value: float, digits: int = 3) -> str:
     """Return the number with this many significant digits, but with all digits before the point: `8070`, `0.0123`."""
     return f"{value:.0f}" if abs(value) >= 10**digits - 0.5 else f"{value:.{digits}g}"
+
+
+def joined(names: Sequence[str], most: int = 8) -> str:
+    """Return the names as a phrase: at most `most` of them, then the number of the others: `a, b and 3 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import shutil
-from collections.abc import Sequence
 
 from pytest_fairness.commands.shared.output import write
 from pytest_fairness.commands.shared.recorded import add_store_argument, store_of
 from pytest_fairness.errors import FairnessError
+from pytest_fairness.plurals import joined
 
 SHOWN_NAMES = 20
 
@@ -46,13 +46,10 @@ def run(arguments: argparse.Namespace) -> None:
         known = sorted({point[name] for point in points})
         points = [point for point in points if wanted in (None, point[name])]
         if not points:
-            raise FairnessError(f"--{option} {wanted}: not in the recorded runs of {path}. Recorded: {_listed(known)}.")
+            raise FairnessError(
+                f"--{option} {wanted}: not in the recorded runs of {path}. Recorded: {joined(known, SHOWN_NAMES)}."
+            )
     write([without_commands(history(points, arguments.last, shutil.get_terminal_size((120, 24)).columns))], None)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
-    return ", ".join(names[:SHOWN_NAMES]) + more
 
 
 def _positive(text: str) -> int:

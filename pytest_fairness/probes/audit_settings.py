@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,6 +12,17 @@ class ProbeModel(BaseModel):
     """Base of all pydantic models of a probe file: unknown keys are errors, and objects are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+def list_or_mapping(value: object) -> str:
+    """Return the tag of a value that is a `list` or a `mapping` in the probe file; for `pydantic.Discriminator`."""
+    # When a model is serialised, pydantic passes the model instead of a mapping.
+    return "mapping" if isinstance(value, Mapping | ProbeModel) else "list"
+
+
+def text_or_mapping(value: object) -> str:
+    """Return the tag of a value that is a `text` or a `mapping` in the probe file; for `pydantic.Discriminator`."""
+    return "mapping" if isinstance(value, Mapping | ProbeModel) else "text"
 
 
 class ExpectedFailure(ProbeModel):

@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 
 from pytest_fairness.baselines.verdicts import NAMED_CONTRIBUTORS, BaselineEntry, decide, tolerance_of
 from pytest_fairness.errors import FairnessError, NotMeasurable, on_one_line
+from pytest_fairness.plurals import joined
 from pytest_fairness.probes.field_types import texts
 from pytest_fairness.records import ItemResult, Size, Verdict, VerdictName
 from pytest_fairness.run.comparing.baseline_comparer import BaselineComparison
@@ -69,7 +70,10 @@ def _result(
     item, entry, measurement = measured.item, compared.entry, measured.measurement
     effect = effect_in_words(item.audit.info, measurement)
     if measured.served:
-        found = {"served_model": _joined(measured.served), **({"served_model_changed": served} if served else {})}
+        found = {
+            "served_model": joined(measured.served, SHOWN_MODELS),
+            **({"served_model_changed": served} if served else {}),
+        }
         measurement = replace(measurement, details={**measurement.details, **found})
     return replace(
         _unmeasured(item, nodeid, verdict),
@@ -94,13 +98,7 @@ def served_change(current: Sequence[str], baseline: Sequence[str]) -> str | None
     before, after = (sorted({_FINGERPRINT.sub("", model) for model in models}) for models in (baseline, current))
     if before == after:
         before, after = list(baseline), list(current)
-    return f"{_joined(before)} → {_joined(after)}"
-
-
-def _joined(models: Sequence[str]) -> str:
-    """Return the names of the first models, and the number of further models, as one text."""
-    more = f" and {len(models) - SHOWN_MODELS} more" if len(models) > SHOWN_MODELS else ""
-    return ", ".join(models[:SHOWN_MODELS]) + more
+    return f"{joined(before, SHOWN_MODELS)} → {joined(after, SHOWN_MODELS)}"
 
 
 def verdict_on(measured: ItemMeasurement, compared: BaselineComparison, accept: str = "") -> Verdict:

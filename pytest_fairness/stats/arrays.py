@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -20,3 +21,8 @@ def numbered(names: Sequence[NameT]) -> tuple[tuple[NameT, ...], Ints]:
     different = tuple(sorted({*names}))
     places = {name: place for place, name in enumerate(different)}
     return different, np.array([places[name] for name in names], dtype=np.int64)
+
+
+def number_or_none(cell: float) -> float | None:
+    """Return a number, or `None` for NaN."""
+    return None if math.isnan(cell) else float(cell)

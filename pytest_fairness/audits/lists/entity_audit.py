@@ -18,7 +18,6 @@ from pytest_fairness.audits.lists.entity_details import (
     changed_entities,
     changed_values,
     column_summary,
-    number_or_none,
     only_in_lists_of,
     worst_value,
 )
@@ -27,7 +26,7 @@ from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitAudit, UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Answers, Comparison, ItemResult, Json, Measurement
-from pytest_fairness.stats.arrays import Floats
+from pytest_fairness.stats.arrays import Floats, number_or_none
 from pytest_fairness.stats.resampling import column_means, significance
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 
@@ -141,11 +140,6 @@ def extreme_means(values: Mapping[str, Json]) -> tuple[tuple[str, float], tuple[
     means = sorted((found["mean"], name) for name, found in values.items())
     (low, lowest), (high, highest) = means[0], means[-1]
     return (lowest, low), (highest, high)
-
-
-def number_or_none(cell: float) -> float | None:
-    """Return a number, or `None` for NaN."""
-    return None if math.isnan(cell) else float(cell)
 
 
 def only_in_lists_of(value: str, result: ItemResult) -> str:

@@ -32,7 +32,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
 from pytest_fairness.records import Answer, Answers, Comparison, Json, Measurement
-from pytest_fairness.stats.arrays import Bools, Floats
+from pytest_fairness.stats.arrays import Bools, Floats, number_or_none
 from pytest_fairness.stats.groups import gaps
 from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.resampling import significance
@@ -169,7 +169,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         changed = (np.abs(current[:, :cells] - baseline[:, :cells]).max(axis=1) > 0).tolist()
         return {
             "moved": [
-                {"value": name, "now": _number(rates[0][cell]), "then": _number(rates[1][cell])}
+                {"value": name, "now": number_or_none(rates[0][cell]), "then": number_or_none(rates[1][cell])}
                 for cell, name in enumerate(table.columns[:cells])
             ],
             "moved_records": [unit for unit, moved in zip(units, changed, strict=True) if moved],
@@ -238,8 +238,3 @@ def _rates(cells: Sequence[tuple[str, str]], rows: Floats, sizes: Floats) -> lis
             }
         )
     return found
-
-
-def _number(rate: float) -> float | None:
-    """Return a rate, or `None` for NaN."""
-    return None if math.isnan(rate) else float(rate)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pytest_fairness.audits.text.groups import Groups
+from pytest_fairness.plurals import joined
 from pytest_fairness.records import Concern
 
 ONE_SIDED_SHARE = 0.10
@@ -17,13 +18,12 @@ def repeated_or_one_sided(groups: Groups) -> list[Concern]:
     lost, usable = sum(one_sided.values()), sum(groups.usable.values())
     if not lost:
         return found
-    names = ", ".join(f"{name} ({count})" for name, count in sorted(one_sided.items())[:SHOWN_STRATA])
-    more = f" and {len(one_sided) - SHOWN_STRATA} more" if len(one_sided) > SHOWN_STRATA else ""
+    names = joined([f"{name} ({count})" for name, count in sorted(one_sided.items())], SHOWN_STRATA)
     return [
         *found,
         Concern(
             "one_sided_strata",
-            f"{lost} of {usable} answers were left out, because their strata hold only one group: {names}{more}. "
+            f"{lost} of {usable} answers were left out, because their strata hold only one group: {names}. "
             "Request both groups in each stratum",
             withholds="pass" if lost > ONE_SIDED_SHARE * usable else "nothing",
         ),

@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationInfo, field_serializer, field_validator
 
 from pytest_fairness.probes import checks
-from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
+from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel, list_or_mapping
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.coreference import winobias
@@ -118,14 +118,9 @@ class WinoBias(ProbeModel):
         return [sha256(file.read_bytes()).hexdigest() for file in files]
 
 
-def _written_as(value: object) -> str:
-    # When a model is serialised, pydantic passes the model instead of a mapping.
-    return "mapping" if isinstance(value, Mapping | WinoBias) else "list"
-
-
 Items = Annotated[
     Annotated[tuple[AmbiguousSentence, ...], Tag("list"), Field(min_length=1)] | Annotated[WinoBias, Tag("mapping")],
-    Discriminator(_written_as),
+    Discriminator(list_or_mapping),
 ]
 
 

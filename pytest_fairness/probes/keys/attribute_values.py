@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Discriminator, Field, Tag
 
-from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.audit_settings import ProbeModel, text_or_mapping
 from pytest_fairness.probes.field_types import Line
 
 _ARTICLE = re.compile(r"an?\s+(?=\S)", re.IGNORECASE)
@@ -50,14 +50,9 @@ class Attribute:
     parts: tuple[str, ...]
 
 
-def _written_as(value: object) -> str:
-    # When a model is serialised, pydantic passes the model instead of a mapping.
-    return "mapping" if isinstance(value, Mapping | ProbeModel) else "text"
-
-
 WrittenValue = Annotated[
     Annotated[Line, Tag("text")] | Annotated[ValueSettings, Tag("mapping")],
-    Discriminator(_written_as),
+    Discriminator(text_or_mapping),
 ]
 """Type of a value in a probe file: a text, which is its name and its words, or a mapping with its name and words."""
 

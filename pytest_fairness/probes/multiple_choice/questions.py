@@ -23,7 +23,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness.probes import checks, table
-from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.audit_settings import ProbeModel, list_or_mapping
 from pytest_fairness.probes.diagnostics import (
     Diagnostic,
     file_errors,
@@ -201,14 +201,9 @@ class QuestionsFile(ProbeModel):
         return [sha256(each.read_bytes()).hexdigest() for each in matching(file)]
 
 
-def _written_as(value: object) -> str:
-    # When a model is serialised, pydantic passes the model instead of a mapping.
-    return "mapping" if isinstance(value, Mapping | QuestionsFile) else "list"
-
-
 Items = Annotated[
     Annotated[tuple[QuestionSet, ...], Tag("list"), Field(min_length=1)] | Annotated[QuestionsFile, Tag("mapping")],
-    Discriminator(_written_as),
+    Discriminator(list_or_mapping),
 ]
 """Type of the key `items`: a list of sets of questions, or files."""
 

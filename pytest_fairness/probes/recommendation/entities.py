@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import table
-from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.audit_settings import ProbeModel, list_or_mapping, text_or_mapping
 from pytest_fairness.probes.data_file import DataFile, as_items, as_line
 from pytest_fairness.probes.diagnostics import file_errors, suggestion
 from pytest_fairness.probes.field_types import Line, display_path, probe_source
@@ -134,22 +134,13 @@ def _is_mapping(file: Path) -> bool:
         return False
 
 
-def _written_as(value: object) -> str:
-    # When a model is serialised, pydantic passes the model instead of a mapping.
-    return "mapping" if isinstance(value, Mapping | ProbeModel) else "list"
-
-
-def _named(value: object) -> str:
-    return "mapping" if isinstance(value, Mapping | ProbeModel) else "text"
-
-
 InlineEntity = Annotated[
     Annotated[Line, Tag("text")] | Annotated[Entity, Tag("mapping")],
-    Discriminator(_named),
+    Discriminator(text_or_mapping),
 ]
 Entities = Annotated[
     Annotated[tuple[InlineEntity, ...], Tag("list"), Field(min_length=1)] | Annotated[EntitiesFile, Tag("mapping")],
-    Discriminator(_written_as),
+    Discriminator(list_or_mapping),
 ]
 """Type of the key `entities`: a list of names, a list of names with domains, or a file."""
 

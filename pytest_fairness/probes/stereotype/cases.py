@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag, ValidationError, ValidationInfo, field_validator
 
 from pytest_fairness.probes import table
-from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.audit_settings import ProbeModel, list_or_mapping
 from pytest_fairness.probes.data_file import DataFile
 from pytest_fairness.probes.diagnostics import file_errors, raise_file_errors
 from pytest_fairness.probes.field_types import CaseName, Line, ProbeSource, Text, Texts, display_path, probe_source
@@ -96,14 +96,9 @@ class CasesFile(DataFile):
         return file
 
 
-def _written_as(value: object) -> str:
-    # When a model is serialised, pydantic passes the model instead of a mapping.
-    return "mapping" if isinstance(value, Mapping | ProbeModel) else "list"
-
-
 Cases = Annotated[
     Annotated[tuple[Case, ...], Tag("list"), Field(min_length=1)] | Annotated[CasesFile, Tag("mapping")],
-    Discriminator(_written_as),
+    Discriminator(list_or_mapping),
 ]
 """Type of the key `cases`: a list of cases, or a file."""
 

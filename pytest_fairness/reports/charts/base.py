@@ -158,9 +158,3 @@ def reference_line(value: float, label: str, *, dash: Sequence[int] = (4, 3), al
         {**once, "mark": {"type": "rule", "color": TEXT, "strokeDash": list(dash)}, "encoding": {"x": at}},
         {**once, "mark": text, "encoding": {"x": at, "y": {"value": 0}}},
     ]
-
-
-def joined(names: Sequence[str], most: int = 8) -> str:
-    """Return the names as a phrase: at most `most` of them, then the number of the others."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from pytest_fairness.plurals import joined
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import (
     SHOWN,
@@ -12,7 +13,6 @@ from pytest_fairness.reports.charts.base import (
     as_float,
     interval_of,
     interval_plot,
-    joined,
     reference_line,
 )
 from pytest_fairness.reports.formatting import number

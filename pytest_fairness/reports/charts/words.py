@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from pytest_fairness.plurals import joined
 from pytest_fairness.records import Json
-from pytest_fairness.reports.charts.base import SHOWN, Chart, Table, as_float, diverging_bars, joined
+from pytest_fairness.reports.charts.base import SHOWN, Chart, Table, as_float, diverging_bars
 from pytest_fairness.reports.items.report_items import Item, group_names, mappings_in, unmarked_label
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -19,7 +18,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness.probes import search_terms, table
-from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
+from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel, list_or_mapping
 from pytest_fairness.probes.diagnostics import Diagnostic, file_errors, raise_diagnostics, raise_file_errors
 from pytest_fairness.probes.field_types import Identifier, Line, ProbeFile, display_path, probe_source
 
@@ -99,12 +98,6 @@ def read(path: Path, name: str) -> tuple[str, ...]:
     return tuple(term for _, term in rows)
 
 
-def _written_as(value: object) -> str:
-    """Return how a lexicon is written in the probe file: as a `list` of terms, or as a `mapping` with a file name."""
-    # Pydantic calls this for a validated model too, when the model is serialised.
-    return "mapping" if isinstance(value, Mapping | ProbeModel) else "list"
-
-
 Lexicon = Annotated[
     Annotated[
         tuple[Annotated[Line, AfterValidator(_term)], ...],
@@ -113,7 +106,7 @@ Lexicon = Annotated[
         Tag("list"),
     ]
     | Annotated[LexiconFile, Tag("mapping")],
-    Discriminator(_written_as),
+    Discriminator(list_or_mapping),
 ]
 """A list of terms, or the name of a file with terms."""
 

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.text import documents
-from pytest_fairness.audits.text.samples import kernels, linear_classifier, word_counts
+from pytest_fairness.audits.text.samples import kernels, published_accuracy, word_counts
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer
 from pytest_fairness.stats.groups import stratified_difference
@@ -24,7 +24,7 @@ SETTINGS: dict[str, dict[str, Any]] = {"lexicon": {"lexicons": {"hair": ["braids
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a few hundred texts count as many, and let slices be small."""
-    for module in (documents, linear_classifier, word_counts, stratified_difference):
+    for module in (documents, published_accuracy, word_counts, stratified_difference):
         monkeypatch.setattr(module, "LARGEST_UNBUNDLED", 200)
     monkeypatch.setattr(bundles, "PACKS", 150)
     monkeypatch.setattr(kernels, "DOCUMENTS", 100)
