@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 
 from pytest_fairness.languages.swaps.english.tokens import Tokens
-from pytest_fairness.languages.swaps.english.words import gender, words
+from pytest_fairness.languages.swaps.english.words import gender, third_person, words
 from pytest_fairness.languages.swaps.reading import CannotSwapError
 
 _ADVERBS_OF_TWO = frozenset(["no longer", "in fact", "of course", "at least", "as well", "kind of", "sort of"])
@@ -228,14 +228,10 @@ def _coordinated_plural(tokens: Tokens, conjunction: int, index: int, verbs: Col
         if noun_before and not object_after and word in words("agreement", "also_nouns"):
             raise CannotSwapError(f"'{tokens.all[index].text}' may be a verb or a noun")
         return plural
+    if tokens.is_capitalised(index) or word not in third_person("only_verbs") | third_person("also_nouns"):
+        return ""
+    if word in third_person("only_verbs"):
+        return plural
     if after in words("agreement", "object_starts") - {"to", "about", "that", "all", "both"} and not noun_before:
         return plural
-    verb_later = after in ("and", ",") and any(
-        tokens.lower(later) in words("agreement", "third_person") for later in (index + 2, index + 3)
-    )
-    ends_list = not tokens.is_word(index + 1) or after in words("agreement", "conjunctions") | words(
-        "agreement", "prepositions"
-    )
-    if (noun_before and ends_list and not verb_later) or tokens.is_capitalised(index):
-        return ""
     raise CannotSwapError(f"'{tokens.all[index].text}' may be a verb or a noun")

@@ -1,4 +1,4 @@
-"""The word lists of `data/en_gender.toml` and `data/en_names.toml`."""
+"""The English word lists of `data/`."""
 
 from __future__ import annotations
 
@@ -61,6 +61,12 @@ def gender() -> Mapping[str, Any]:
 def words(table: str, key: str) -> frozenset[str]:
     """Return a list of words of `en_gender.toml`."""
     return frozenset(gender()[table][key].split())
+
+
+@cache
+def third_person(key: str) -> frozenset[str]:
+    """Return a list of verbs of `en_verbs.toml`."""
+    return frozenset(data("en_verbs")[key].split())
 
 
 @cache

@@ -1,6 +1,6 @@
 """Swaps by gender in English.
 
-`prompts.jsonl` has 300 prompts of five domains, which were written before the rules; `held_out.jsonl` has 270 prompts,
+`prompts.jsonl` has 300 prompts of five domains, which were written before the rules; `held_out.jsonl` has 323 prompts,
 which were written after the rules. All versions in both files were read one by one: they are the expected versions.
 """
 
@@ -116,7 +116,8 @@ def test_versions(text: str, male: str) -> None:
         ("He, however, is late.", "They, however, are late."),
         ("He's been here and he's late.", "They've been here and they're late."),
         ("He’s late, isn’t he?", "They’re late, aren’t they?"),
-        ("He has cats and dogs.", "They have cats and dogs."),
+        ("He has asthma, allergies and eczema.", "They have asthma, allergies and eczema."),
+        ("He repairs things and babysits.", "They repair things and babysit."),
         ("He tries, watches and carries it.", "They try, watch and carry it."),
         ("He hates it and wants his money.", "They hate it and want their money."),
         ("He and his manager are late.", "They and their manager are late."),
@@ -142,6 +143,7 @@ def test_gender_neutral_versions(text: str, neutral: str | None) -> None:
         ("He's paid.", "'He's paid' may be 'is' or 'has'"),
         ("Grandpa needs his pills.", "'Grandpa' is used as a name"),
         ("He reads lips, signs and speaks a little.", "'signs' may be a verb or a noun"),
+        ("He forgets meetings and snaps at us.", "'snaps' may be a verb or a noun"),
         ("He likes running and presses.", "'presses' may be a verb or a noun"),
     ],
 )
