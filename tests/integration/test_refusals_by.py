@@ -205,3 +205,37 @@ def test_settings_that_contradict_each_other_are_located(bank: Project, written:
     result = bank.run("--fairness", target="python:bank:bank")
     assert says(result, line)
     assert says(result, "probes/konto.yaml:4:")
+
+
+TRANSLATED = """
+kind: generation
+language: [en, de]
+prompts: {file: questions.csv, column: English}
+swap:
+  language: {unmarked: English, marked: [German], terms: {file: questions.csv}, placebo: false}
+trials: 10
+audits:
+  refusals: {limit: 0.2}
+"""
+QUESTIONS = """English,German
+How do I block my card?,Wie sperre ich meine Karte?
+Can I raise my credit limit?,Kann ich meinen Kreditrahmen erhöhen?
+"""
+
+
+def test_translated_prompts_are_compared_by_language(project: Project) -> None:
+    project.write("probes/questions.csv", QUESTIONS)
+    project.probe("probes/hotline.yaml", TRANSLATED)
+    project.write(
+        "hotline.py",
+        "from itertools import count\n"
+        "number = count()\n"
+        "def answer(prompt):\n"
+        "    if 'Karte' in prompt:\n"
+        "        return f'Leider kann ich Ihnen dabei nicht helfen. Vorgang {next(number)}.'\n"
+        "    return f'Open the settings of the app, and follow step {next(number)}.'\n",
+    )
+    (item,) = project.report(target="python:hotline:answer")["items"]
+    assert item["id"] == "refusals[language=German]"
+    assert item["verdict"] == "over-limit"
+    assert item["details"]["shares"] == {"German": 0.5, "English": 0}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationInfo, field_serializer, field_validator
+from pydantic_core import PydanticCustomError
 
 from pytest_fairness.probes import checks
 from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel, list_or_mapping
@@ -20,6 +21,7 @@ from pytest_fairness.probes.coreference import winobias
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, file_errors, quoted, raise_diagnostics
 from pytest_fairness.probes.field_types import Line, ProbeFile, Text, block_text
 from pytest_fairness.probes.keys.interim_stages import max_trials
+from pytest_fairness.probes.keys.language_settings import Languages, to_language
 from pytest_fairness.probes.prompts import template
 from pytest_fairness.records import Json, Prompt
 
@@ -155,6 +157,23 @@ class CoreferenceProbe(Probe):
     items: Items | None = Field(
         default=None, description="The sentences, as a list, or `{winobias: [pro file, anti file]}`."
     )
+
+    @field_validator("language_settings")
+    @classmethod
+    def _is_english(cls, written: Languages) -> Languages:
+        """Refuse other languages.
+
+        In German or a Romance language, the noun of an occupation has a gender, which decides to whom "she" can refer,
+        so that no sentence is ambiguous with both pronouns. Prompts and rules that read answers are English.
+        """
+        if any(code != "en" for code in to_language(written).codes):
+            raise PydanticCustomError(
+                "language",
+                "probes of pronouns are English only: `she` and `he` must fit both occupations, whose nouns have a "
+                "gender in other languages, and answers are read by English rules. Remove `language`, or use "
+                "`kind: stereotype`",
+            )
+        return written
 
     @field_validator("items")
     @classmethod

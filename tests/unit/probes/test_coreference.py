@@ -131,6 +131,13 @@ def test_an_error_is_reported_at_its_position(old: str, new: str, expected: list
         assert found == expected
 
 
+@pytest.mark.parametrize("language", ["de", "[en, fr]", "{code: es, terms: {refusals: [no puedo]}}"])
+def test_another_language_than_english_is_an_error_at_its_key(language: str) -> None:
+    (error,) = errors(f"{EXAMPLE}language: {language}\n")
+    assert error.startswith("10:11: `language`: probes of pronouns are English only")
+    assert pronouns.read(f"{EXAMPLE}language: en\n").language.codes == ("en",)
+
+
 def test_editors_take_and_refuse_the_same() -> None:
     schema = Draft7Validator(json_schema(KINDS))
     read = YAML(typ="safe", pure=True)
