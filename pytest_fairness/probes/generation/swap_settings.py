@@ -10,7 +10,7 @@ from pydantic import Discriminator, Field, Tag
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.languages.language import Language
-from pytest_fairness.languages.swaps.terms import SwapTerms, SwapTermsError
+from pytest_fairness.languages.swaps.terms import GENDER, SwapTerms, SwapTermsError
 from pytest_fairness.probes import table
 from pytest_fairness.probes.audit_settings import ProbeModel
 from pytest_fairness.probes.data_file import DataFile, as_line
@@ -18,6 +18,7 @@ from pytest_fairness.probes.diagnostics import (
     Diagnostic,
     Location,
     diagnostics_error,
+    nearest,
     quoted,
     raise_diagnostics,
     raise_file_errors,
@@ -156,8 +157,10 @@ def _built_in(name: str, settings: SwapSettings, code: str) -> tuple[Axis, SwapT
     try:
         terms = SwapTerms.built_in(name, code)
     except LookupError as error:
-        message = f"{str(error.args[0]).rstrip('.')}. Write your own list: `swap: {{{name}: {OWN_LIST}}}`"
-        raise diagnostics_error([Diagnostic(("swap", name), message, at_key=True)]) from None
+        meant = name != GENDER and nearest(name, [GENDER])
+        cure = f"did you mean {quoted(meant)}?" if meant else f"write your own list: `swap: {{{name}: {OWN_LIST}}}`"
+        message = f"{str(error.args[0]).rstrip('.')}: {cure}"
+        raise diagnostics_error([Diagnostic(("swap", name), message)]) from None
     unmarked = settings.unmarked or terms.groups[0]
     marked = settings.marked or tuple(group for group in terms.groups[:2] if group != unmarked)[:1]
     raise_diagnostics(
