@@ -42,8 +42,9 @@ class TextExchange(Exchange[GenerationProbe]):
         return labels.get("prompt", ""), tuple(labels[axis] for axis in probe.axes)
 
     def group_names(self, probe: GenerationProbe) -> list[str]:
-        """Return the values of the axes."""
-        return [value for axis in probe.axes.values() for value in axis.values]
+        """Return the values of the axes, and the swapped terms that are single words."""
+        words = sorted(term for term in probe.swapped_terms if " " not in term)
+        return [*(value for axis in probe.axes.values() for value in axis.values), *words]
 
 
 class ListExchange(Exchange[RecommendationProbe]):

@@ -67,7 +67,7 @@ def test_a_server_that_treats_women_like_men_passes_and_the_reports_show_the_pla
     project.probe(text=PROBE)
     project.write("probes/log.csv", LOG)
     dry = project.run("--fairness", "--fairness-dry-run", target="openai:m")
-    assert says(dry, "240 requests, 0 recorded, 240 to send 80 requests of these for the placebo swap")
+    assert says(dry, "240 requests, 0 recorded, 240 to send 80 of them for the placebo swap")
     with ChatServer(naming) as server:
         arguments = [f"--fairness-report=report.{name}" for name in ("json", "md", "html")]
         result = project.run("--fairness", "--fairness-base-url", server.url, *arguments, target="openai:m")
@@ -89,6 +89,11 @@ def test_a_server_that_treats_women_differently_fails(project: Project) -> None:
     assert items[REFUSALS]["value"] > 0.5
     assert items[REFUSALS]["details"]["placebo"]["value"] == 0
     assert items[JSD]["verdict"] != "over-limit"
+
+
+def test_prompts_of_a_file_are_no_paraphrases(project: Project) -> None:
+    details = report(project, naming, probe=PROBE.replace("sample: 40", "sample: 3").replace("trials: 2", "trials: 8"))
+    assert "paraphrases" not in details[REFUSALS]["details"]
 
 
 def test_a_server_to_which_any_rewording_matters_gives_no_failure_and_a_warning(project: Project) -> None:

@@ -57,10 +57,7 @@ def _block(forecast: Forecast) -> Iterator[str]:
     if forecast["has_turns"]:
         yield "  with all turns of conversations: a conversation ends early if an answer is missing"
     if forecast["placebo"]:
-        yield (
-            f"  {counted(forecast['placebo'], 'request')} of these for the placebo swap; `placebo: false` under `swap` "
-            "saves them"
-        )
+        yield f"  {forecast['placebo']:,} of them for the placebo swap (`placebo: false` under `swap` saves these)"
     if forecast["later"]:
         yield f"  up to {counted(forecast['later'], 'further request')} while verdicts are inconclusive"
     if forecast["judge_requests"]:

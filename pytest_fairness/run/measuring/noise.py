@@ -17,7 +17,8 @@ def paraphrases(item: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] |
     """Return the variation of an item's value between the paraphrases of its prompt.
 
     Returns:
-        `None` if fewer than two prompts can be measured separately; otherwise a dictionary with these keys:
+        `None` if fewer than two prompts can be measured separately, or if the prompts are different prompts of a file;
+        otherwise a dictionary with these keys:
 
         - `values`: value by number of the prompt.
         - `sd`: standard deviation of the values.
@@ -25,6 +26,8 @@ def paraphrases(item: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] |
         - `floor`: standard deviation between wordings, without the sampling error: sqrt(sd² - noise²). If the tolerance
           is smaller, another wording can look like a change of the model.
     """
+    if getattr(item.probe, "prompts_file", None) is not None:
+        return None
     names = sorted({answer.labels.get("prompt", "") for answer in answers} - {""})
     found = {
         name: _alone(item, [answer for answer in answers if answer.labels.get("prompt") == name]) for name in names

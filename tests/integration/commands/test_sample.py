@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import count
 
 import pytest
 
@@ -147,3 +148,21 @@ def test_other_kinds_of_probes_are_an_error(project: Project, capsys: pytest.Cap
     said = capsys.readouterr().err
     assert "no answers of openai:z to probes/gifts.yaml are recorded in" in said
     assert "It holds answers of openai:x at" in said
+
+
+def test_answers_that_hold_a_swapped_name_are_left_out_of_a_sample(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swap = "{name: {unmarked: man, marked: [woman], terms: [[John, Mary]]}}"
+    project.probe(
+        text=f"kind: generation\nprompt: John is ill. Why?\nswap: {swap}\ntrials: 10\naudits: {{refusals: }}\n"
+    )
+    number = count()
+
+    def answer(messages: Messages, body: Body) -> str:
+        return f"Ask a doctor for advice, {'Mary' if next(number) % 4 == 0 else 'please'}."
+
+    with ChatServer(answer) as server:
+        project.run("--fairness", "--fairness-base-url", server.url, target="openai:m")
+        assert main(["sample", "probes/gifts.yaml", "--base-url", server.url]) == 0
+    assert "5 answers that name a group" in capsys.readouterr().err
