@@ -19,6 +19,7 @@ from pytest_fairness.probes.generation.swap_settings import PLACEBO, SwapLists
 LEAST_ANSWERS = 8
 """Smallest number of usable answers of each group that audits of texts measure."""
 SHOWN_REASONS = 5
+_QUOTED = re.compile(r"'.*'")
 _WORD = re.compile(r"\w[\w-]*")
 
 
@@ -78,8 +79,8 @@ class SwappedPrompts:
 
     @property
     def reasons(self) -> Counter[str]:
-        """Return the number of prompts that are left out for each reason."""
-        return Counter(each.reason for each in self.left_out)
+        """Return the number of prompts that are left out for each reason; quoted words of the prompts are left out."""
+        return Counter(_QUOTED.sub("…", each.reason) for each in self.left_out)
 
 
 def swapped(row: PromptRow, lists: SwapLists) -> SwappedPrompt | LeftOutPrompt:
