@@ -79,9 +79,9 @@ class SwapSettings(ProbeModel):
         Annotated[bool, Tag("switch")] | Annotated[TermRows, Tag("rows")], Discriminator(_switch_or_rows)
     ] = Field(
         default=True,
-        description="Each prompt is also sent with other words for the unmarked group, such as another name, to "
-        "measure how much any rewording changes the answers. A list of your own needs pairs of terms: [[church, "
-        "chapel], …]. false sends no placebo.",
+        description="Each prompt is also sent in other words for the unmarked group, such as with another name, to "
+        "measure how much any rewording changes the answers. Pairs of terms of this group, [[church, chapel], …], "
+        "name the words; false sends no placebo.",
     )
 
 

@@ -202,3 +202,35 @@ def test_a_probe_needs_axes_or_a_swap(tmp_path: Path) -> None:
         ProbeError, match="`axes` is missing: write the attributes by which groups differ, or `swap: gender`"
     ):
         probes.load(path, kinds.schemas())
+
+
+def test_a_built_in_list_compares_its_first_two_groups_and_removes_the_terms_of_the_prompts(tmp_path: Path) -> None:
+    log = "text\n" + "".join(f"John lives in street {number}. What does he need?\n" for number in range(8))
+    probe = load(tmp_path, "gender", log=log)
+    assert (probe.axes["gender"].unmarked, probe.axes["gender"].marked) == ("male", ("female",))
+    versions = probe.swapped.prompts[0].versions
+    assert (versions["male"], versions["female"].split()[0]) == (
+        "John lives in street 0. What does he need?",
+        "Patricia",
+    )
+    other = versions["placebo"].split()[0]
+    assert other not in ("John", "Patricia")
+    words = anonymizer(probe).words(f"She, Patricia, and {other} need what John needs: his own street.")
+    assert words == ["and", "need", "what", "needs", "own", "street"]
+    three = load(tmp_path, "{gender: {marked: [female, neutral]}}", log=log)
+    assert texts(three)[2].endswith("What do they need?")
+
+
+def test_a_name_that_is_also_a_word_is_removed_only_as_a_name(tmp_path: Path) -> None:
+    log = "text\n" + "".join(f"My friend Holly lives in street {number}. What does she need?\n" for number in range(8))
+    probe = load(tmp_path, "gender", log=log)
+    assert "Holly" in probe.swapped_terms
+    assert anonymizer(probe).words("The holly is green. Ask Holly.") == ["the", "holly", "is", "green", "ask"]
+
+
+def test_reasons_are_counted_without_the_words_of_the_prompts(tmp_path: Path) -> None:
+    log = LOG + "A church for Rome\nA church and a mosque\n"
+    assert load(tmp_path, log=log).swapped.reasons == {"no term found": 1, "names several groups: christian, muslim": 1}
+    log = "text\n" + "".join(f"He lives in street {number}.\n" for number in range(8)) + "I met her last year.\n"
+    found = load(tmp_path, "gender", log=log + "We gave her credit.\n").swapped
+    assert [*found.reasons.values()] == [2], found.reasons
