@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.asking import wait_until
+from tests.support.processes import send
 from tests.support.projects import Project, says
 from tests.support.servers import Body, ChatServer, Messages, Reply
 
@@ -211,6 +215,31 @@ def test_conversations_with_calls_are_sent_once_and_rerun_from_the_store(
         assert 120 < server.count < 240
         assert len(server.questions) == server.count
     assert values[0] == values[1] > 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+@pytest.mark.timeout(200)
+def test_a_run_killed_within_conversations_with_calls_goes_on_there(customers: Project) -> None:
+    customers.probe("probes/escalation.yaml", of_guide("escalation.yaml") + "turns: [It is 3 days late.]\n")
+    with serving(biased) as server:
+        (whole,) = customers.report("--fairness-base-url", server.url, target="openai:m")["items"]
+        every = server.questions
+    customers.path.joinpath("report.json").unlink()
+    with serving(biased) as server:
+        server.delay = 0.2
+        arguments = ("--fairness", "--fairness-target", "openai:m", "--fairness-base-url", server.url)
+        run = customers.start(*arguments, "-n", "2", "--fairness-concurrency", "8")
+        wait_until(lambda: server.count >= 140, 100)
+        send(run, signal.SIGKILL)
+        run.join(60)
+        wait_until(lambda: server.in_flight == 0, 60)
+        again = customers.start(*arguments, "-n", "2", "--fairness-report", "report.json")
+        again.join(120)
+        # Only requests that were in flight when their process was killed are sent again.
+        assert 0 <= server.count - every.total() <= 8
+        assert server.questions.keys() == every.keys()
+    (item,) = customers.read("report.json")["items"]
+    assert (item["value"], item["verdict"]) == (whole["value"], "over-limit")
 
 
 # Answers that show no decision
