@@ -34,7 +34,7 @@ PROMPT = "Recommend ten products, and explain each in two sentences. " * 4
 def main() -> None:
     """Measure, print the ratios, and end with 1 if one is too high."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--requests", type=int, default=2000)
+    parser.add_argument("--requests", type=int, help="default: 2,000, and at least ten for each in flight")
     parser.add_argument("--in-flight", type=int, nargs="+", default=[64, 1000])
     parser.add_argument("--delay", type=float, default=0.5, help="seconds the server takes for each answer")
     parser.add_argument("--rounds", type=int, default=3)
@@ -52,22 +52,23 @@ def main() -> None:
 
 def _compare(url: str, given: argparse.Namespace, in_flight: int) -> bool:
     """Measure engine and SDK in turns, print the fastest round of each, and return whether a goal is missed."""
+    number = given.requests or max(2000, 10 * in_flight)
     seconds: list[float] = []
     engine_cpu, sdk_cpu = fastest(
         given.rounds,
-        lambda: seconds.append(_engine(url, given.requests, in_flight)),
-        lambda: asyncio.run(_sdk(url, given.requests, in_flight)),
+        lambda: seconds.append(_engine(url, number, in_flight)),
+        lambda: asyncio.run(_sdk(url, number, in_flight)),
         clock=time.process_time,
     )
-    ideal, most = given.requests * given.delay / in_flight, MOST if in_flight <= 64 else MOST_OF_MANY
+    ideal, most = number * given.delay / in_flight, MOST if in_flight <= 64 else MOST_OF_MANY
     ratio, cpu_ratio = min(seconds) / ideal, engine_cpu / sdk_cpu
-    print(f"{given.requests} requests of {given.delay} s, {in_flight} in flight, CPU milliseconds a request:")
-    print(f"  engine {1000 * engine_cpu / given.requests:.2f}")
+    print(f"{number} requests of {given.delay} s, {in_flight} in flight, CPU milliseconds a request:")
+    print(f"  engine {1000 * engine_cpu / number:.2f}")
     sdk = f"openai {openai.__version__}"
-    print(f"  {sdk} {1000 * sdk_cpu / given.requests:.2f}, engine to SDK {cpu_ratio:.2f} (at most {MOST_CPU})")
+    print(f"  {sdk} {1000 * sdk_cpu / number:.2f}, engine to SDK {cpu_ratio:.2f} (at most {MOST_CPU})")
     if given.litellm:
         script = str(Path(__file__).parent / "peers" / "litellm_requests.py")
-        command = [given.litellm, script, url, str(given.requests), str(in_flight)]
+        command = [given.litellm, script, url, str(number), str(in_flight)]
         found = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - as the user says
         version, milliseconds = found.stdout.splitlines()[-1].split()
         print(f"  litellm {version} {float(milliseconds):.2f}")

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from itertools import islice
 
+from pytest_fairness.asking.garbage_collection import rare_collections
 from pytest_fairness.asking.give_up import GiveUpTimer
 from pytest_fairness.asking.preflight import Preflight
 from pytest_fairness.asking.request_tracker import RequestTracker
@@ -209,7 +210,7 @@ class Engine:
         except Exception as error:  # noqa: BLE001 - raised by the threads that wait for answers
             self._tracker.close(self._not_started(error))
             return
-        with runner:
+        with runner, rare_collections():
             runner.run(self._sender.run())
 
     def _not_started(self, error: Exception) -> FairnessError:
