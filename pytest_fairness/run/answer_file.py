@@ -13,7 +13,7 @@ from pytest_fairness import kinds, probes
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.audits import registry
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.probes import Probe, table
+from pytest_fairness.probes import Probe, checks, table
 from pytest_fairness.probes.base import TABLE_SUFFIXES
 from pytest_fairness.probes.diagnostics import nearest
 from pytest_fairness.probes.field_types import display_path
@@ -100,7 +100,7 @@ class AnswerFile:
             written_group = row.fields.get(self.group)
             group = "" if written_group is None else fields.text(written_group).strip()
             # Readers of answers ignore letter case and blanks in names of groups.
-            values[spellings.setdefault(fields.folded(group), group)] += 1
+            values[spellings.setdefault(checks.folded(group), group)] += 1
         values.pop("", None)  # the reader of the answers counts these rows
         marked = self._groups(name, values)
         if self.text == self.group:

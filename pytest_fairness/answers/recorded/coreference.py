@@ -8,6 +8,7 @@ from functools import cached_property
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.reader import Reader
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes import checks
 from pytest_fairness.probes.coreference.model import PRONOUNS, VERSIONS, CoreferenceProbe
 from pytest_fairness.probes.data_file import as_line
 from pytest_fairness.probes.diagnostics import raise_file_errors
@@ -28,8 +29,8 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
 
     @cached_property
     def _items(self) -> dict[str, str]:
-        """Mapping from folded names of items to the probe's names; see `fields.folded`."""
-        return {fields.folded(name): name for name in self.probe.sentences}
+        """Mapping from folded names of items to the probe's names; see `probes.checks.folded`."""
+        return {checks.folded(name): name for name in self.probe.sentences}
 
     def answers(self) -> list[Answer]:
         """Return the answers of the probe; see `Reader.answers`."""
@@ -88,21 +89,21 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
         The occupations are `None` if the row has an error, or the probe does not have the row's item.
         """
         if self._items:
-            item = self._items.get(fields.folded(written["item"]))
+            item = self._items.get(checks.folded(written["item"]))
             if item is None:
                 self._leave_out(row, [self.columns["item"]], of_group=False)
                 return None, ""
             asked = self.probe.sentences[item]
             return (asked.masculine, asked.feminine), item
         names = written["masculine"], written["feminine"]
-        if not all(names) or fields.folded(names[0]) == fields.folded(names[1]):
+        if not all(names) or checks.folded(names[0]) == checks.folded(names[1]):
             wanted = " and ".join(repr(self.columns[name]) for name in OCCUPATIONS)
             self.trial_numbers.add_error(row, f"{wanted} must name two different occupations")
             return None, ""
         return names, written.get("item") or "/".join(names)
 
     def _one_of(self, row: Row, column: str, written: str, choices: tuple[str, ...]) -> str | None:
-        found = next((choice for choice in choices if fields.folded(choice) == fields.folded(written)), None)
+        found = next((choice for choice in choices if checks.folded(choice) == checks.folded(written)), None)
         if found is None:
             self.trial_numbers.add_error(
                 row, f"{column!r} must be {' or '.join(map(repr, choices))}, not {written[:60]!r}"

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.reader import Reader
+from pytest_fairness.probes import checks
 from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.probes.diagnostics import raise_file_errors
 from pytest_fairness.probes.table import Row
@@ -28,10 +29,10 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
 
     @cached_property
     def _values(self) -> dict[str, dict[str, str]]:
-        """Mapping from folded values to the probe's values, for each flipped column; see `fields.folded`."""
+        """Mapping from folded values to the probe's values, for each flipped column; see `probes.checks.folded`."""
         found: dict[str, dict[str, str]] = {}
         for part in (part for flip in self.probe.flips.values() for part in flip.columns):
-            found.setdefault(part.attribute, {}).update({fields.folded(value): value for value in part.values})
+            found.setdefault(part.attribute, {}).update({checks.folded(value): value for value in part.values})
         return found
 
     @cached_property
@@ -70,7 +71,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
     def _values_of(self, row: Row) -> Values:
         found = {}
         for name, values in self._values.items():
-            value = values.get(fields.folded(_cell(row, self.columns[name])))
+            value = values.get(checks.folded(_cell(row, self.columns[name])))
             if value is not None:
                 found[name] = value
         return found
@@ -148,7 +149,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         for name, values in self._values.items():
             written = [_cell(row, self.columns[name]) for row in self.rows()]
             existing = dict.fromkeys(filter(None, written))
-            folded = {*map(fields.folded, existing)}
+            folded = {*map(checks.folded, existing)}
             others = ", ".join(map(repr, list(existing)[:10]))
             faults += [
                 f"{self.name}:1: no row has {value!r} in the column {self.columns[name]!r}; the column has {others}. "

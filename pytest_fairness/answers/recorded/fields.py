@@ -22,11 +22,6 @@ def is_empty(value: Json) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def folded(value: str) -> str:
-    """Return the form in which values are compared: without differences in letter case and repeated white space."""
-    return " ".join(value.casefold().split())
-
-
 def whole_number(value: Json) -> int | None:
     """Return the whole number ≥ 0 that a field contains as a number or text; `None` for any other value."""
     if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit() and len(value.strip()) <= 15:

@@ -8,6 +8,7 @@ from typing import ClassVar
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.reader import TextReader
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes import checks
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.table import Row
 from pytest_fairness.records import Answer
@@ -25,8 +26,8 @@ class GenerationReader(TextReader[GenerationProbe]):
 
     @cached_property
     def _values(self) -> dict[str, dict[str, str]]:
-        """Mapping from folded values to the probe's values, for each axis; see `fields.folded`."""
-        return {name: {fields.folded(value): value for value in axis.values} for name, axis in self.probe.axes.items()}
+        """Mapping from folded values to the probe's values, for each axis; see `probes.checks.folded`."""
+        return {name: {checks.folded(value): value for value in axis.values} for name, axis in self.probe.axes.items()}
 
     def answers(self) -> list[Answer]:
         """Return the answers of the probe; see `Reader.answers`."""
@@ -45,7 +46,7 @@ class GenerationReader(TextReader[GenerationProbe]):
             existing: dict[str, str] = {}
             for row in self.rows():
                 written = fields.text(row.fields.get(self.columns[axis]))
-                existing.setdefault(fields.folded(written), written)
+                existing.setdefault(checks.folded(written), written)
             for folded, value in known.items():
                 if folded not in existing:
                     others = [written for other, written in existing.items() if other not in known and written][:10]
@@ -64,7 +65,7 @@ class GenerationReader(TextReader[GenerationProbe]):
                 continue
             written = fields.text(row.fields[column])
             if name in self._values:
-                value = self._values[name].get(fields.folded(written))
+                value = self._values[name].get(checks.folded(written))
                 if value is None:
                     unknown.append(column)
                     continue

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.reader import TextReader
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes import checks
 from pytest_fairness.probes.data_file import as_line
 from pytest_fairness.probes.multiple_choice.model import MultipleChoiceProbe
 from pytest_fairness.probes.table import Row
@@ -22,8 +22,8 @@ class MultipleChoiceReader(TextReader[MultipleChoiceProbe]):
 
     @cached_property
     def _known(self) -> dict[str, dict[str, str]]:
-        """Labels of the answers to each question, by the folded form of its name; see `fields.folded`."""
-        return {fields.folded(question.name): self.probe.labels(question) for question in self.probe.questions.values()}
+        """Labels of the answers to each question, by the folded form of its name; see `probes.checks.folded`."""
+        return {checks.folded(question.name): self.probe.labels(question) for question in self.probe.questions.values()}
 
     def answers(self) -> list[Answer]:
         """Return the answers of the probe; see `Reader.answers`."""
@@ -48,7 +48,7 @@ class MultipleChoiceReader(TextReader[MultipleChoiceProbe]):
         """Return the labels of a row; `None` if the probe does not have the row's question."""
         columns = [self.columns[name] for name in ("question", "category", "example_id") if name in self.columns]
         name = "-".join(as_line(row.fields[column]) for column in columns)
-        found = self._known.get(fields.folded(name))
+        found = self._known.get(checks.folded(name))
         if found is None:
             self._leave_out(row, columns, of_group=False)
         return found

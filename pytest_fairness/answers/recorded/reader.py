@@ -9,7 +9,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.trial_numbers import TrialNumbers
-from pytest_fairness.probes import table
+from pytest_fairness.probes import checks, table
 from pytest_fairness.probes.base import Probe, ResponsesSettings
 from pytest_fairness.probes.field_types import display_path
 from pytest_fairness.probes.table import Row
@@ -65,7 +65,7 @@ class Reader(ABC, Generic[ProbeT]):
         self._empty: Counter[tuple[str, ...]] = Counter()
         self._first_empty: Row | None = None
         self._unknown: Counter[str] = Counter()
-        self._ignored = {*map(fields.folded, responses.ignore)}
+        self._ignored = {*map(checks.folded, responses.ignore)}
         self._of_other_probes = 0
 
     @abstractmethod
@@ -109,7 +109,7 @@ class Reader(ABC, Generic[ProbeT]):
         """
         written = [row.fields.get(column) for column in columns]
         values = [fields.text(value).strip()[:LONGEST_VALUE] for value in written if not fields.is_empty(value)]
-        if values and (not of_group or self._ignored & {"*", *map(fields.folded, values)}):
+        if values and (not of_group or self._ignored & {"*", *map(checks.folded, values)}):
             self._of_other_probes += 1
             return
         self._empty[tuple(columns)] += 1

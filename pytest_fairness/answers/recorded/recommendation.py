@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.reader import Reader
+from pytest_fairness.probes import checks
 from pytest_fairness.probes.data_file import as_line
 from pytest_fairness.probes.diagnostics import raise_file_errors
 from pytest_fairness.probes.recommendation.entities import Entity
@@ -31,17 +32,17 @@ class RecommendationReader(Reader[RecommendationProbe]):
 
     @cached_property
     def _values(self) -> dict[tuple[str, str], tuple[str, str]]:
-        """Mapping from folded pairs (attribute, value) to the probe's pairs; see `fields.folded`."""
+        """Mapping from folded pairs (attribute, value) to the probe's pairs; see `probes.checks.folded`."""
         return {
-            (fields.folded(attribute.name), fields.folded(value.label)): (attribute.name, value.label)
+            (checks.folded(attribute.name), checks.folded(value.label)): (attribute.name, value.label)
             for attribute in self.probe.attributes.values()
             for value in attribute.values
         }
 
     @cached_property
     def _entities(self) -> dict[str, Entity]:
-        """Mapping from folded names of entities to the probe's entities; see `fields.folded`."""
-        return {fields.folded(entity.name): entity for entity in self.probe.entities}
+        """Mapping from folded names of entities to the probe's entities; see `probes.checks.folded`."""
+        return {checks.folded(entity.name): entity for entity in self.probe.entities}
 
     def answers(self) -> list[Answer]:
         """Return the lists of the probe; see `Reader.answers`."""
@@ -102,11 +103,11 @@ class RecommendationReader(Reader[RecommendationProbe]):
             lacking = "entity" if not written["entity"] else "attribute"
             self.trial_numbers.add_error(row, f"no {self.columns[lacking]!r} in this row; each row needs a value")
             return None
-        attribute = fields.folded(written["attribute"])
+        attribute = checks.folded(written["attribute"])
         named = (
-            (NEUTRAL, "") if attribute == NEUTRAL else self._values.get((attribute, fields.folded(written["value"])))
+            (NEUTRAL, "") if attribute == NEUTRAL else self._values.get((attribute, checks.folded(written["value"])))
         )
-        entity = self._entities.get(fields.folded(written["entity"]))
+        entity = self._entities.get(checks.folded(written["entity"]))
         if named is None or (self._entities and entity is None):
             known = [
                 attribute == NEUTRAL or any(attribute == name for name, _ in self._values),

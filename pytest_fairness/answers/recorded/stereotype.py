@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.reader import TextReader
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes import checks
 from pytest_fairness.probes.data_file import as_line
 from pytest_fairness.probes.diagnostics import suggestion
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
@@ -23,9 +23,9 @@ class StereotypeReader(TextReader[StereotypeProbe]):
 
     @cached_property
     def _known(self) -> dict[tuple[str, str], dict[str, str]]:
-        """Mapping from folded pairs (case, group) to the labels of their answers; see `fields.folded`."""
+        """Mapping from folded pairs (case, group) to the labels of their answers; see `probes.checks.folded`."""
         return {
-            (fields.folded(case.name), fields.folded(group)): self.probe.labels(case, group or None)
+            (checks.folded(case.name), checks.folded(group)): self.probe.labels(case, group or None)
             for case in self.probe.open_cases
             for group in case.groups or ("",)
         }
@@ -44,7 +44,7 @@ class StereotypeReader(TextReader[StereotypeProbe]):
     def _labels(self, row: Row) -> dict[str, str] | None:
         """Return the labels of a row; `None` if the probe does not have the row's case or group."""
         case, group = (
-            fields.folded(as_line(row.fields[self.columns[name]])) if name in self.columns else ""
+            checks.folded(as_line(row.fields[self.columns[name]])) if name in self.columns else ""
             for name in ("case", "group")
         )
         found = self._known.get((case, group)) or self._known.get((case, ""))
