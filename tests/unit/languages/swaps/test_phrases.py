@@ -1,6 +1,12 @@
-"""Swaps by gender in German, French and Spanish."""
+"""Swaps by gender in German, French and Spanish.
+
+`other_languages.jsonl` has 20 prompts a language, whose versions were read one by one: they are the expected versions.
+"""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
 
 import pytest
 
@@ -65,6 +71,18 @@ def test_versions(code: str, text: str, version: str) -> None:
 )
 def test_prompts_that_are_left_out(code: str, text: str, reason: str) -> None:
     assert swap(text, SwapTerms.built_in("gender", code), GROUPS) == LeftOut(reason)
+
+
+def test_versions_that_were_read() -> None:
+    for line in Path(__file__).with_name("other_languages.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        found = swap(row["text"], SwapTerms.built_in("gender", row["language"]), GROUPS)
+        if isinstance(found, LeftOut):
+            assert found.reason == row.get("left_out")
+        else:
+            assert found.group == row["group"]
+            assert found.versions == {group: row.get(group, row["text"]) for group in GROUPS}
+            assert list(found.warnings) == row["warnings"]
 
 
 def test_several_persons_are_flagged() -> None:
