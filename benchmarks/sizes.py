@@ -4,8 +4,9 @@
 
 Answers are pretended ones in Parquet files: texts of 40 to 60 words of a Zipf vocabulary with planted differences, in
 20 strata; decisions, numbers and letters about records; lists of ten titles; and answers about pronouns, to questions
-and about two opposite cases. Each audit and size runs in a process of its own, which may take as much memory as
-`--limit` says. The exponent is the slope of the logarithm of the seconds between one size and the next: 1 is linear.
+and about two opposite cases. The audits of the same answers read them once; each runs in a process of its own, which
+may take as much memory as `--limit` says. The exponent is the slope of the logarithm of the seconds between one size
+and the next: 1 is linear.
 `--record` keeps the numbers in `benchmarks/recorded/sizes.json`, and writes the table of the documentation from it.
 """
 
@@ -14,14 +15,16 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import re
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -328,18 +331,19 @@ def main() -> None:
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.work:
-        print(json.dumps(measured(given.folder, given.audits[0])))
+        measure(given.folder, given.audits)
         return
     sizes = [480] if given.quick else given.sizes
     missed = False
+    rows: dict[str, dict[int, Taken]] = {audit: {} for audit in given.audits}
     with tempfile.TemporaryDirectory() as temporary:
-        for audit in given.audits:
-            rows: dict[int, Taken] = {}
-            for size in sizes:
-                rows[size] = taken(given.folder or Path(temporary), audit, size, given.limit)
-                missed |= printed(audit, size, rows)
-                if given.record and "failed" not in rows[size]:
-                    record(audit, size, rows[size])
+        for kind, size in product(ANSWERS, sizes):
+            audits = [audit for audit in given.audits if AUDITS[audit][0] == kind]
+            for audit, row in taken(given.folder or Path(temporary), audits, size, given.limit):
+                rows[audit][size] = row
+                missed |= printed(audit, size, rows[audit])
+                if given.record and "failed" not in row:
+                    record(audit, size, row)
     print(f"goals: at most {MOST_MEBIBYTES} MiB, and an exponent of at most {MOST_EXPONENT}")
     sys.exit(missed)
 
@@ -396,44 +400,65 @@ def table(kept: Mapping[str, Mapping[str, Taken]]) -> str:
     return "\n".join(lines)
 
 
-def taken(folder: Path, audit: str, size: int, limit: float) -> Taken:
-    """Return what an audit of this many answers took, in a process of its own."""
-    own = folder / AUDITS[audit][0] / str(size)
+def taken(folder: Path, audits: Sequence[str], size: int, limit: float) -> Iterator[tuple[str, Taken]]:
+    """Yield what audits of the same answers took, each in a process of its own."""
+    if not audits:
+        return
+    kind = AUDITS[audits[0]][0]
+    own = folder / kind / str(size)
     if not own.exists():
-        write(own, ANSWERS[AUDITS[audit][0]], size)
-    command = [sys.executable, "-m", "benchmarks.sizes", "--work", "--audits", audit, "--folder", str(own)]
+        write(own, ANSWERS[kind], size)
+    command = [sys.executable, "-m", "benchmarks.sizes", "--work", "--audits", *audits, "--folder", str(own)]
     most = int(limit * 2**30)
-    found = subprocess.run(  # noqa: S603 - our own
+    with subprocess.Popen(  # noqa: S603 - our own
         command,
         cwd=Path(__file__).parents[1],
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)),
-    )
-    if found.returncode:
-        return {"failed": (found.stderr.strip().splitlines() or [f"ended with {found.returncode}"])[-1]}
-    taken: Taken = json.loads(found.stdout)
-    return taken
+    ) as process:
+        found = {audit: {"failed": "the process ended without a result"} for audit in audits}
+        for line in process.stdout or ():
+            audit, row = json.loads(line)
+            del found[audit]
+            yield audit, row
+        yield from found.items()
 
 
-def measured(folder: Path, audit: str) -> Taken:
-    """Read and measure; seconds of processor time (of reading, and of everything) and the most MiB, or the error."""
-    kind, settings = AUDITS[audit]
+def measure(folder: Path, audits: Sequence[str]) -> None:
+    """Read the answers once, measure each audit in a fork of this process, and print a line for each.
+
+    The line has the seconds of processor time (of reading, and of reading and measuring) and the most MiB, or an error.
+    """
+    kind = AUDITS[audits[0]][0]
     path, store = folder / "probe.yaml", folder / "store.sqlite"
-    path.write_text(f"{ANSWERS[kind].probe}audits: {{{audit.partition(' ')[0]}: {settings or '{}'}}}\n")
+    written = ", ".join(f"{audit.partition(' ')[0]}: {AUDITS[audit][1] or '{}'}" for audit in audits)
+    path.write_text(f"{ANSWERS[kind].probe}audits: {{{written}}}\n")
     store.unlink(missing_ok=True)
     with Run(RunSettings(root=folder, store=store, target="")) as run:
         began = time.process_time()
         try:
-            (item, *_) = items_of(run.load(path))
-            answers = run.answers.of_item(item, None)
-            read = time.process_time()
-            run.measurer.measure_answers(item, answers, "")
+            first = {item.audit_name: item for item in reversed(items_of(run.load(path)))}
+            run.answers.of_item(next(iter(first.values())), None)
         except FairnessError as error:
-            return {"failed": str(error)}
-        ended = time.process_time()
+            sys.exit(str(error))
+        read = time.process_time() - began
+        for audit in audits:
+            sys.stdout.flush()
+            if child := os.fork():
+                os.waitpid(child, 0)
+                continue
+            try:
+                began = time.process_time()
+                item = first[audit.partition(" ")[0]]
+                run.measurer.measure_answers(item, run.answers.of_item(item, None), "")
+                took = time.process_time() - began
+                print(json.dumps([audit, {"seconds": read + took, "reading": read, "peak": peak()}]), flush=True)
+            except FairnessError as error:
+                print(json.dumps([audit, {"failed": str(error)}]), flush=True)
+            finally:
+                os._exit(0)
     store.unlink(missing_ok=True)
-    return {"seconds": ended - began, "reading": read - began, "peak": peak()}
 
 
 def write(folder: Path, answers: Answers, size: int) -> None:

@@ -332,6 +332,12 @@ class RunSettings:
         "Maximum size of one answer in bytes, after decompression; a longer answer is unreadable",
         whole_number(),
     )
+    backend: Literal["none", "joblib", "dask", "ray"] = _setting(
+        "none",
+        "Where large recorded data are measured: none (in this process), joblib (in a process for each core), dask or "
+        "ray (on a cluster, extras `dask` and `ray`); the numbers are the same",
+        choice("none", "joblib", "dask", "ray"),
+    )
     device: str | None = _setting(
         None, "Device of a transformers: target (cpu, cuda, cuda:1 or mps)", default="the best available"
     )

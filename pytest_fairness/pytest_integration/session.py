@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_fairness.asking.timing import DEFAULT_TIMING
-from pytest_fairness.errors import FairnessError, StoreError, TargetError
+from pytest_fairness.backends import require_package
+from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration.configuration import settings_from
 from pytest_fairness.pytest_integration.controller.header import Header, header
@@ -101,11 +102,12 @@ def start(config: pytest.Config) -> None:
 
 
 def _require_targets(settings: RunSettings) -> None:
-    """Raise `pytest.UsageError` if a target or the judge model cannot be opened."""
+    """Raise `pytest.UsageError` if a target or the judge model cannot be opened, or if a package is missing."""
     try:
         targets = [open_target(target, settings) for target in settings.targets.values() or [settings.target]]
         open_judge(settings)
-    except TargetError as error:
+        require_package(settings.backend)
+    except FairnessError as error:
         raise pytest.UsageError(str(error)) from error
     if settings.in_batches and not any(map(has_batches, targets)):
         raise pytest.UsageError(

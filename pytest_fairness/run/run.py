@@ -11,6 +11,7 @@ from pytest_fairness import kinds, probes
 from pytest_fairness.asking.store.runs import RunId
 from pytest_fairness.asking.store.store import Store
 from pytest_fairness.asking.timing import DEFAULT_TIMING
+from pytest_fairness.backends import Backend
 from pytest_fairness.closing import Closing
 from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.options import RunSettings
@@ -49,6 +50,7 @@ class Run(Closing):
     ) -> None:
         self.settings = settings
         self.started = time.time() if started is None else started
+        self.backend = Backend(settings.backend)
         self.id = RunId(*run) if run else RunId.new(settings.run_name)
         self.targets = OpenTargets(settings, addresses or {})
         self.engines = Engines(settings, self.id, self.started)
@@ -178,3 +180,4 @@ class Run(Closing):
         """Stop sending, and close the store."""
         self.stop()
         self.engines.close()
+        self.backend.close()

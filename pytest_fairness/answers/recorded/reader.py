@@ -7,13 +7,16 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import ClassVar, Generic, TypeVar
 
+from pytest_fairness.answers import reading
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.trial_numbers import TrialNumbers
+from pytest_fairness.backends import chunks_of, map_chunks
+from pytest_fairness.languages.language import Language
 from pytest_fairness.probes import checks, table
 from pytest_fairness.probes.base import Probe, ResponsesSettings
 from pytest_fairness.probes.field_types import display_path
 from pytest_fairness.probes.table import Row
-from pytest_fairness.records import Answer, RowsWithoutGroup
+from pytest_fairness.records import Answer, Json, Prompt, RowsWithoutGroup, Status
 
 SHOWN_VALUES = 5
 """Largest number of unknown values that a message names."""
@@ -24,7 +27,12 @@ MOST_VALUES = 1000
 OTHERS = ""
 """Key under which all further unknown values are counted together."""
 
+AT_ONCE = 4096
+"""Number of texts that are read at a time."""
+
 ProbeT = TypeVar("ProbeT", bound=Probe)
+TextRow = tuple[Prompt, int, str | None]
+"""Prompt with the labels of a row, trial number, and text."""
 
 
 class Reader(ABC, Generic[ProbeT]):
@@ -143,8 +151,18 @@ class TextReader(Reader[ProbeT]):
             ProbeError: a row lacks a column, or has an invalid or repeated trial number.
         """
         answers = []
+        for rows, found in map_chunks(_read, chunks_of(self._rows_of_probe(), AT_ONCE), self.probe.language):
+            for (prompt, trial, written), (text, status, content) in zip(rows, found, strict=True):
+                # Another process returns copies. Equal texts are kept once, to save memory.
+                text = written if text == written else text
+                answers.append(Answer(prompt.labels, trial, text, status, text if content == text else content))
+        self.trial_numbers.raise_errors()
+        return answers
+
+    def _rows_of_probe(self) -> Iterator[TextRow]:
+        """Yield the rows that belong to the probe; errors of rows are added to those of `trial_numbers`."""
         # Answers with equal labels share them, to save memory.
-        shared: dict[tuple[str, ...], dict[str, str]] = {}
+        shared: dict[tuple[str, ...], Prompt] = {}
         for row in self.rows():
             if self.trial_numbers.lacks(row, self.columns.values()):
                 continue
@@ -152,14 +170,18 @@ class TextReader(Reader[ProbeT]):
             if labels is None:
                 continue
             cell = tuple(labels.values())
-            labels = shared.setdefault(cell, labels)
+            prompt = shared.get(cell) or shared.setdefault(cell, self.probe.recorded_prompt(labels, 0))
             trial = self.trial_numbers.number(row, cell, (f"{name} {value}" for name, value in labels.items()))
             if trial is not None:
-                text = row.fields[self.columns["text"]]
-                answers.append(fields.answer(text, labels, trial, self.probe))
-        self.trial_numbers.raise_errors()
-        return answers
+                written = row.fields[self.columns["text"]]
+                yield prompt, trial, None if written is None else fields.text(written)
 
     @abstractmethod
     def _labels(self, row: Row) -> dict[str, str] | None:
         """Return the labels of a row; `None` if the row is left out, because it does not belong to the probe."""
+
+
+def _read(rows: Sequence[TextRow], language: Language) -> list[tuple[str | None, Status, Json]]:
+    """Return the text, the status and the content of the answer in each row."""
+    answers = (reading.recorded(prompt, text, language) for prompt, _, text in rows)
+    return [(answer.text, answer.status, answer.content) for answer in answers]

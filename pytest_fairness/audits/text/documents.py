@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from pytest_fairness.audits.anonymizer import Anonymizer
 from pytest_fairness.audits.text.groups import Groups, comparable, sides_and_strata
 from pytest_fairness.audits.text.tokens import Tokens
+from pytest_fairness.backends import chunks_of, map_chunks
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.generation import first_names
 from pytest_fairness.probes.generation.model import GenerationProbe
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 LARGEST_COMPARED = 200_000
 """Largest number of documents of two runs together that are compared; the comparison holds labels of all documents for
 hundreds of permutations in memory."""
+AT_ONCE = 2**14
+"""Number of texts that are split into words at a time."""
 MINIMUM_DOCUMENTS_OF_A_WORD = 3
 """Number of documents in which a word must occur to be tested."""
 
@@ -62,7 +66,8 @@ class Documents:
         """
         kept = comparable(groups)
         anonymize = anonymizer(groups.probe)
-        documents = Tokens.of(anonymize.words(text_of(groups.answers[index])) for index in kept)
+        texts = chunks_of((text_of(groups.answers[index]) for index in kept), AT_ONCE)
+        documents = Tokens.joined(own for _, own in map_chunks(_tokens, texts, anonymize))
         marked, strata, names = sides_and_strata(groups, kept)
         for side, name in ((marked, groups.marked_name), (~marked, groups.unmarked_name)):
             if not documents.lengths[side].any():
@@ -105,6 +110,11 @@ class Documents:
     def counts(self, minimum_documents: int = 1) -> tuple[list[str], csr_array]:
         """Return the vocabulary and the sparse (documents, words) counts; see `Tokens.counts`."""
         return self.words.counts(minimum_documents)
+
+
+def _tokens(texts: Sequence[str], anonymize: Anonymizer) -> Tokens:
+    """Return the words of the texts without identity terms."""
+    return Tokens.of(map(anonymize.words, texts))
 
 
 def join_runs(current: Documents, baseline: Documents) -> Documents:

@@ -48,12 +48,12 @@ class Tokens(Sequence[tuple[str, ...]]):
     def joined(cls, parts: Iterable[Tokens]) -> Tokens:
         """Return the texts of all parts, one part after the other."""
         known: dict[str, int] = {}
-        ids, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
+        ids, lengths = array("i"), [np.zeros(0, np.int64)]
         for part in parts:
             own = np.array([known.setdefault(word, len(known)) for word in part.vocabulary], dtype=np.int32)
-            ids.append(own[part._ids])
+            ids.frombytes(own[part._ids].tobytes())
             lengths.append(part.lengths)
-        return cls([*known], np.concatenate(ids), np.cumsum(np.concatenate(lengths)))
+        return cls([*known], np.frombuffer(ids, np.int32), np.cumsum(np.concatenate(lengths)))
 
     @property
     def lengths(self) -> Ints:

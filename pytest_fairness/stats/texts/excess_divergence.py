@@ -12,13 +12,14 @@ not cancel. The result is a weighted sum over blocks.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pytest_fairness.backends import map_chunks
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ CHUNK = 15_000
 because the operating system allocates them anew each time."""
 LEAST_ROWS = 16
 """Smallest number of labellings that are computed at once."""
+OPERATIONS = 2**29
+"""Number of multiplications after which labellings are computed as another chunk; see `map_chunks`."""
 TINY = float(np.finfo(np.float64).tiny)
 LARGEST_SHARE = 0.5
 """Largest total weight of the blocks for single strata; the first block has the remaining weight."""
@@ -167,7 +170,7 @@ class Words:
             second: (labellings, documents) whether the document is in the second group. A document may be in neither
                 group.
         """
-        return np.concatenate([part.divergences().T for part in self._parts(first, second)])
+        return self._mapped(_divergences, first, second)
 
     def excesses(self, first: Bools, second: Bools) -> Floats:
         """Return the excess divergence of each labelling, in bits: the weighted sum over blocks; shape (labellings,).
@@ -176,12 +179,23 @@ class Words:
         draws. Let c(d) be a word's occurrences in document d, and t their sum. The word is treated as k = t² / Σ c(d)²
         independent occurrences of equal size. The arguments are those of `divergences`.
         """
-        return np.concatenate(
-            [self.weights @ (part.divergences() - part.chance_divergences()) for part in self._parts(first, second)]
-        )
+        return self._mapped(_excesses, first, second)
 
-    def _parts(self, first: Bools, second: Bools) -> Iterator[_Batch]:
-        rows = max(LEAST_ROWS, CHUNK // max(1, len(self.blocks)))
+    def _mapped(self, function: Callable[[tuple[Bools, Bools], Words], Floats], first: Bools, second: Bools) -> Floats:
+        """Return the results of the function for all labellings, computed for many labellings at a time."""
+        batches = max(1, OPERATIONS // (self._rows * max(1, self.counts.nnz)))
+        starts = range(0, len(first), batches * self._rows)
+        sides = ((first[start : start + starts.step], second[start : start + starts.step]) for start in starts)
+        return np.concatenate([found for _, found in map_chunks(function, sides, self)])
+
+    @property
+    def _rows(self) -> int:
+        """Return the number of labellings in a batch."""
+        return max(LEAST_ROWS, CHUNK // max(1, len(self.blocks)))
+
+    def parts(self, first: Bools, second: Bools) -> Iterator[_Batch]:
+        """Yield the labellings in batches; the arguments are those of `divergences`."""
+        rows = self._rows
         space = np.empty((2, len(self.blocks) * min(rows, len(first))))
         # A group's matrix product leaves out the documents that no labelling puts into the group. If runs are swapped,
         # these are half of all documents.
@@ -291,6 +305,18 @@ class _Batch:
     def _of_columns(self, by_block: Floats) -> Floats:
         """Return (columns, labellings) values: each column gets the (blocks, labellings) value of its block."""
         return by_block if len(by_block) == 1 else by_block[self.words.blocks]
+
+
+def _divergences(sides: tuple[Bools, Bools], words: Words) -> Floats:
+    """Return the result of `Words.divergences` for a part of the labellings."""
+    return np.concatenate([part.divergences().T for part in words.parts(*sides)])
+
+
+def _excesses(sides: tuple[Bools, Bools], words: Words) -> Floats:
+    """Return the result of `Words.excesses` for a part of the labellings."""
+    return np.concatenate(
+        [words.weights @ (part.divergences() - part.chance_divergences()) for part in words.parts(*sides)]
+    )
 
 
 @cache

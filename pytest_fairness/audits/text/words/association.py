@@ -18,10 +18,12 @@ from pytest_fairness.audits.text.documents import MINIMUM_DOCUMENTS_OF_A_WORD
 from pytest_fairness.audits.text.words.group_counts import GroupCounts
 from pytest_fairness.audits.text.words.settings import MarkedWordsSettings
 from pytest_fairness.audits.text.words.strongest import order_by_strength
+from pytest_fairness.backends import map_chunks
 from pytest_fairness.records import Json
 from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.resampling import randomness, relabelling, significance
 from pytest_fairness.stats.resampling.bundles import Bundles
+from pytest_fairness.stats.texts.excess_divergence import OPERATIONS
 from pytest_fairness.stats.texts.log_odds import Sizes, log_odds, z_scores
 from pytest_fairness.stats.texts.share_growth import NeededDocuments
 
@@ -82,6 +84,11 @@ class Contrast:
         first, first_size = (self.columns.T @ rows.T).T, rows @ self.lengths
         return first, self.uses - first, self.prior, (first_size, self.size - first_size, self.mass)
 
+    @property
+    def rows(self) -> int:
+        """Return the number of labellings whose statistics are in memory at the same time."""
+        return max(1, CHUNK // max(self.columns.shape))
+
     @cached_property
     def uses(self) -> Floats:
         """Return the number of occurrences of each tested word in all documents; shape (tested words,)."""
@@ -133,13 +140,9 @@ class Association:
             labels, exact = documents.bundles.relabellings(PERMUTATIONS, random), False
         else:
             labels, exact = relabelling.relabellings(marked, documents.strata, PERMUTATIONS, random)
-        rows = max(1, CHUNK // max(contrast.columns.shape))
-        largest = np.concatenate(
-            [
-                np.abs(z_scores(*contrast.log_odds_arguments(labels[start : start + rows]))).max(axis=1)
-                for start in range(0, len(labels), rows)
-            ]
-        )
+        rows = contrast.rows * max(1, OPERATIONS // (contrast.rows * max(1, contrast.columns.nnz)))
+        chunks = (labels[start : start + rows] for start in range(0, len(labels), rows))
+        largest = np.concatenate([found for _, found in map_chunks(_largest, chunks, contrast)])
         observed = contrast.log_odds_arguments(marked[None])
         (z,), (ratio,) = z_scores(*observed), log_odds(*observed)[0]
         threshold = significance.threshold(largest, alpha)
@@ -156,6 +159,12 @@ class Association:
             p_value=significance.p_value(largest, float(np.abs(z).max()), exact=exact),
             documents_needed=NeededDocuments(int(held[np.argmax(seen)]) if seen.any() else None, smaller),
         )
+
+
+def _largest(labels: Bools, contrast: Contrast) -> Floats:
+    """Return the largest |z| of all words, for each labelling."""
+    parts = (labels[start : start + contrast.rows] for start in range(0, len(labels), contrast.rows))
+    return np.concatenate([np.abs(z_scores(*contrast.log_odds_arguments(part))).max(axis=1) for part in parts])
 
 
 def associations(corpus: GroupCounts, settings: MarkedWordsSettings, alpha: float, seed: str) -> list[Association]:

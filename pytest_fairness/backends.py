@@ -1,0 +1,215 @@
+"""Map over the chunks of a large computation: in this process, in several processes, or on a cluster.
+
+Chunks depend on the data only and not on the number of processes, so that all backends give the same results.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.util import find_spec
+from itertools import islice
+from typing import Any, ClassVar, TypeVar
+
+from pytest_fairness.closing import Closing
+from pytest_fairness.errors import FairnessError
+
+ChunkT = TypeVar("ChunkT")
+ResultT = TypeVar("ResultT")
+
+CHUNKS_OF_A_PROCESS = 8
+"""Number of chunks for each process that are in memory at a time."""
+
+
+class Processes(Closing):
+    """Processes that compute chunks.
+
+    Attributes:
+        count: number of processes.
+    """
+
+    count: int
+
+    def share(self, value: Any) -> Any:
+        """Send an argument of many calls to the processes, and return what stands for it in `results`."""
+        return value
+
+    @abstractmethod
+    def results(
+        self, function: Callable[..., ResultT], chunks: Sequence[ChunkT], shared: Sequence[Any]
+    ) -> list[ResultT]:
+        """Return `function(chunk, *shared)` of each chunk, in the order of the chunks."""
+
+
+class JoblibProcesses(Processes):
+    """A process for each core of this machine."""
+
+    def __init__(self) -> None:
+        import joblib
+
+        self._parallel = joblib.Parallel(n_jobs=-1, backend="loky", max_nbytes=None)
+        self.count = joblib.effective_n_jobs(-1)
+
+    def results(
+        self, function: Callable[..., ResultT], chunks: Sequence[ChunkT], shared: Sequence[Any]
+    ) -> list[ResultT]:
+        """Return the results; joblib keeps the processes for the next call."""
+        from joblib import delayed
+
+        found: list[ResultT] = self._parallel(delayed(function)(chunk, *shared) for chunk in chunks)
+        return found
+
+    def close(self) -> None:
+        """Leave the processes to joblib, which ends them after some minutes or at the end of this process."""
+
+
+class DaskProcesses(Processes):
+    """Workers of the scheduler that Dask's configuration names, or of a cluster that is started on this machine."""
+
+    def __init__(self) -> None:
+        import dask.config
+        from distributed import Client
+
+        address = dask.config.get("scheduler-address", None)
+        local = {} if address else {"threads_per_worker": 1, "dashboard_address": None}
+        self._client: Any = Client(set_as_default=False, **local)
+        self.count = max(1, sum(self._client.nthreads().values()))
+
+    def share(self, value: Any) -> Any:
+        """Send the argument to the workers once."""
+        return self._client.scatter([value], hash=False)[0]
+
+    def results(
+        self, function: Callable[..., ResultT], chunks: Sequence[ChunkT], shared: Sequence[Any]
+    ) -> list[ResultT]:
+        """Return the results of the workers."""
+        sent = [self.share(chunk) for chunk in chunks]
+        futures = [self._client.submit(function, chunk, *shared, pure=False) for chunk in sent]
+        found: list[ResultT] = self._client.gather(futures)
+        return found
+
+    def close(self) -> None:
+        """Leave the cluster; a cluster that was started on this machine ends."""
+        self._client.close()
+
+
+class RayProcesses(Processes):
+    """Workers of the Ray cluster of this process or of `RAY_ADDRESS`, or of one that is started on this machine."""
+
+    def __init__(self) -> None:
+        import ray
+
+        self._ray, self._started = ray, not ray.is_initialized()
+        if self._started:
+            ray.init(include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        self.count = max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+    def share(self, value: Any) -> Any:
+        """Put the argument into Ray's object store once."""
+        return self._ray.put(value)
+
+    def results(
+        self, function: Callable[..., ResultT], chunks: Sequence[ChunkT], shared: Sequence[Any]
+    ) -> list[ResultT]:
+        """Return the results of the workers."""
+        remote = self._ray.remote(function)
+        found: list[ResultT] = self._ray.get([remote.remote(chunk, *shared) for chunk in chunks])
+        return found
+
+    def close(self) -> None:
+        """Leave the cluster; a cluster that was started on this machine ends."""
+        if self._started:
+            self._ray.shutdown()
+
+
+PROCESSES: dict[str, tuple[type[Processes], str]] = {
+    "joblib": (JoblibProcesses, "joblib"),
+    "dask": (DaskProcesses, "distributed"),
+    "ray": (RayProcesses, "ray"),
+}
+"""Class of each backend, and the package that it needs."""
+
+
+def require_package(name: str) -> None:
+    """Raise `FairnessError` if the package of a backend is not installed."""
+    if name != "none" and find_spec(package := PROCESSES[name][1]) is None:
+        raise FairnessError(
+            f"fairness_backend = {name} needs the package {package}. Install it: "
+            f'`pip install "pytest-fairness[{name}]"`, or remove the setting.'
+        )
+
+
+class Backend(Closing):
+    """Backend of the computations of this process until it is closed.
+
+    The processes are started for the first computation with more than one chunk.
+
+    Args:
+        name: `none`, or one of `PROCESSES`.
+
+    Raises:
+        FairnessError: the package of the backend is not installed.
+    """
+
+    current: ClassVar[Backend | None] = None
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._opened: Processes | None = None
+        if name != "none":
+            require_package(name)
+            Backend.current = self
+
+    @property
+    def processes(self) -> Processes:
+        """Return the processes, which the first call starts."""
+        if self._opened is None:
+            self._opened = PROCESSES[self._name][0]()
+        return self._opened
+
+    def map(
+        self, function: Callable[..., ResultT], chunks: Iterable[ChunkT], shared: Sequence[Any]
+    ) -> Iterator[tuple[ChunkT, ResultT]]:
+        """Yield each chunk and its result, in order; see `map_chunks`."""
+        rest = iter(chunks)
+        part = list(islice(rest, 2))
+        if len(part) < 2:
+            yield from ((chunk, function(chunk, *shared)) for chunk in part)
+            return
+        processes = self.processes
+        sent = [processes.share(value) for value in shared]
+        most = CHUNKS_OF_A_PROCESS * processes.count
+        part += islice(rest, most - len(part))
+        while part:
+            yield from zip(part, processes.results(function, part, sent), strict=True)
+            part = list(islice(rest, most))
+
+    def close(self) -> None:
+        """End the processes, or leave the cluster."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+        if Backend.current is self:
+            Backend.current = None
+
+
+def chunks_of(items: Iterable[ChunkT], size: int) -> Iterator[list[ChunkT]]:
+    """Yield the items in lists of this size; the last list may be shorter."""
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk
+
+
+def map_chunks(
+    function: Callable[..., ResultT], chunks: Iterable[ChunkT], *shared: Any
+) -> Iterator[tuple[ChunkT, ResultT]]:
+    """Yield each chunk with `function(chunk, *shared)`, in the order of the chunks.
+
+    Args:
+        function: function at the top level of a module, whose result depends on its arguments only.
+        chunks: parts of the data, each large enough to be worth sending to another process.
+        *shared: further arguments, the same for all chunks.
+    """
+    if Backend.current is None:
+        return ((chunk, function(chunk, *shared)) for chunk in chunks)
+    return Backend.current.map(function, chunks, shared)
