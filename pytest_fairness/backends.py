@@ -5,13 +5,12 @@ Chunks depend on the data only and not on the number of processes, so that all b
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from itertools import islice
 from typing import Any, ClassVar, TypeVar
 
-from pytest_fairness.closing import Closing
 from pytest_fairness.errors import FairnessError
 
 ChunkT = TypeVar("ChunkT")
@@ -21,7 +20,7 @@ CHUNKS_OF_A_PROCESS = 8
 """Number of chunks for each process that are in memory at a time."""
 
 
-class Processes(Closing):
+class Processes(ABC):
     """Processes that compute chunks.
 
     Attributes:
@@ -39,6 +38,10 @@ class Processes(Closing):
         self, function: Callable[..., ResultT], chunks: Sequence[ChunkT], shared: Sequence[Any]
     ) -> list[ResultT]:
         """Return `function(chunk, *shared)` of each chunk, in the order of the chunks."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave or end the processes."""
 
 
 class JoblibProcesses(Processes):
@@ -139,7 +142,7 @@ def require_package(name: str) -> None:
         )
 
 
-class Backend(Closing):
+class Backend:
     """Backend of the computations of this process until it is closed.
 
     The processes are started for the first computation with more than one chunk.
