@@ -19,6 +19,11 @@ class ToolCall(NamedTuple):
     name: str
     arguments: Json
 
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as JSON text."""
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
+
 
 class Reply(NamedTuple):
     """A model's message: its text, which may be empty, and its tool calls."""
@@ -40,7 +45,7 @@ class Reply(NamedTuple):
     @property
     def shown(self) -> str:
         """The message as reports show it: its text, and a line for each tool call."""
-        calls = [f"tool call: {call.name} {_as_text(call.arguments)}" for call in self.calls]
+        calls = [f"tool call: {call.name} {call.arguments_text}" for call in self.calls]
         return "\n".join([*([self.text] if self.text else []), *calls])
 
 
@@ -100,8 +105,4 @@ def _arguments(written: Json) -> Json:
         except (ValueError, RecursionError):
             return written
         return found if isinstance(found, dict) else written
-    return written if isinstance(written, dict) else _as_text(written)
-
-
-def _as_text(arguments: Json) -> str:
-    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return written if isinstance(written, dict) else json.dumps(written, ensure_ascii=False)

@@ -16,8 +16,9 @@ from pytest_fairness.audits.anonymizer import Anonymizer
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.kinds import KINDS, kind_of
 from pytest_fairness.probes import Probe
+from pytest_fairness.probes.conversations import TURN
 from pytest_fairness.probes.exchange import Position
-from pytest_fairness.records import Answer, Json, Message, Prompt, Request, Response
+from pytest_fairness.records import Answer, Json, Message, Prompt, Request, Response, calls_in
 from pytest_fairness.run.run import Run
 from pytest_fairness.stats.resampling import randomness
 
@@ -27,7 +28,8 @@ class Sample:
     """Sample for fine-tuning, and the numbers of recorded answers that were used and left out.
 
     Attributes:
-        lines: one chat per answer: `{"messages": [...]}` with the roles `system` (if set), `user` and `assistant`.
+        lines: one chat per answer: `{"messages": [...]}` with the roles `system` (if set), `user` and `assistant`, and
+            the `tools` of the probe. Later turns of conversations are left out.
         answers: number of recorded answers to prompts that differ only in the group.
         unusable: number of these answers that are refused or unreadable.
         named: number of these answers that name a group, so that they cannot be given to another group.
@@ -62,7 +64,7 @@ def balanced(run: Run, probe: Probe, found: Sequence[tuple[Prompt, Response]]) -
         )
     group_names = exchange.group_names(probe)
     names = Anonymizer(group_names, probe.language) if group_names else None
-    sets: dict[Hashable, dict[Hashable, list[str]]] = defaultdict(lambda: defaultdict(list))
+    sets: dict[Hashable, dict[Hashable, list[Response]]] = defaultdict(lambda: defaultdict(list))
     requests: dict[Position, Request] = {}
     excluded = {"unusable": 0, "named": 0, "wrong": 0}
     seen = 0
@@ -71,11 +73,11 @@ def balanced(run: Run, probe: Probe, found: Sequence[tuple[Prompt, Response]]) -
     )
     for (prompt, response), answer in zip(found, answers, strict=True):
         position = exchange.position(probe, prompt.labels)
-        if position is None:
+        if position is None or TURN in prompt.labels:
             continue
         seen += 1
         requests.setdefault(position, prompt.request)
-        texts = sets[position[0]][position[1]]
+        own = sets[position[0]][position[1]]
         if not answer.usable:
             excluded["unusable"] += 1
         elif names is not None and _names_a_group(answer, names):
@@ -83,11 +85,11 @@ def balanced(run: Run, probe: Probe, found: Sequence[tuple[Prompt, Response]]) -
         elif exchange.is_wrong(probe, answer):
             excluded["wrong"] += 1
         else:
-            texts.append(response.text)
+            own.append(response)
     lines = [
-        _line(requests[name, group], text)
+        _line(requests[name, group], response)
         for name, groups in sets.items()
-        for group, text in _exchanged(groups, f"{probe.name}/sample/{name}")
+        for group, response in _exchanged(groups, f"{probe.name}/sample/{name}")
     ]
     if not lines:
         raise FairnessError(
@@ -103,14 +105,14 @@ def _names_a_group(answer: Answer, names: Anonymizer) -> bool:
     return names.masked(text, "\0") != unicodedata.normalize("NFKC", text)
 
 
-def _exchanged(groups: dict[Hashable, list[str]], seed: str) -> list[tuple[Hashable, str]]:
+def _exchanged(groups: dict[Hashable, list[Response]], seed: str) -> list[tuple[Hashable, Response]]:
     """Return pairs of a group and an answer for this group.
 
     Each group gets as many answers as the group with the fewest answers has.
     """
     size = min(map(len, groups.values()))
     random = randomness.generator(seed)
-    kept = {group: random.permutation(len(texts))[:size].tolist() for group, texts in groups.items()}
+    kept = {group: random.permutation(len(own))[:size].tolist() for group, own in groups.items()}
     order, shift = list(groups), int(random.integers(len(groups)))
     pairs = []
     for place, source in enumerate(order):
@@ -120,5 +122,17 @@ def _exchanged(groups: dict[Hashable, list[str]], seed: str) -> list[tuple[Hasha
     return sorted(pairs, key=lambda pair: order.index(pair[0]))
 
 
-def _line(request: Request, text: str) -> dict[str, Json]:
-    return {"messages": [message.to_json() for message in (*request.messages, Message("assistant", text))]}
+def _line(request: Request, response: Response) -> dict[str, Json]:
+    reply: dict[str, Json] = dict(Message("assistant", response.text).to_json())
+    if calls := calls_in(response.tool_calls):
+        reply["tool_calls"] = [
+            {
+                "id": f"call_{number}",
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments_text},
+            }
+            for number, call in enumerate(calls)
+        ]
+    tools = request.tool_definitions
+    messages = [*(message.to_json() for message in request.messages), reply]
+    return {"messages": messages, **({} if tools is None else {"tools": tools})}
