@@ -138,3 +138,15 @@ def test_a_placebo_of_too_few_prompts_is_reported_as_not_measured(project: Proje
     assert item["verdict"] == "pass"
     assert item["details"]["placebo"].keys() == {"error"}
     assert "no placebo value (one group has only 2 answers; 8 are needed" in item["reason"]
+
+
+def test_a_run_without_verdicts_names_the_placebo_too(project: Project) -> None:
+    project.probe(text=PROBE)
+    project.write("probes/log.csv", LOG)
+    for pattern, said in (
+        ("James", "placebo 0."),
+        (f"{FEMALE.pattern}|{PLACEBO.pattern}", "the placebo swap gives as"),
+    ):
+        with ChatServer(refusing(pattern)) as server:
+            arguments = ("--fairness-measure", "--fairness-fresh", "--fairness-base-url", server.url)
+            assert says(project.run(*arguments, target="openai:m"), said)

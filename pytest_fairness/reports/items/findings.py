@@ -17,6 +17,7 @@ from pytest_fairness.reports.items.report_items import (
     grown_words,
     is_tolerated_worsening,
     outcome,
+    placebo_text,
     reason,
     unit_of,
 )
@@ -54,6 +55,7 @@ def _parts(item: Item, method: Mapping[str, Json]) -> Iterator[str]:
     if item["verdict"] == VerdictName.MEASURED and size_of(item):
         if size_of(item) not in FOUND or item["concerns"]:
             yield f"{_compared(item, method)}: {item['effect']['description']}"
+            yield from _placebo(item)
             return
         text += f" ({size_of(item)})"
     elif item["verdict"] == VerdictName.MEASURED and (lacking := method.get("no_effect_size")):
@@ -85,14 +87,26 @@ def _remarks(item: Item) -> Iterator[str]:
     match item["verdict"]:
         case VerdictName.NO_BASELINE:
             yield "no baseline and no limit"
-        case VerdictName.REGRESSION if sides := (item["change"] or {}).get("changed_sides"):
-            yield f"the advantage changed sides: {sides}"
+        case VerdictName.REGRESSION | VerdictName.OVER_LIMIT:
+            if item["verdict"] == VerdictName.REGRESSION and (sides := (item["change"] or {}).get("changed_sides")):
+                yield f"the advantage changed sides: {sides}"
+            yield from _placebo(item)
+        case VerdictName.MEASURED:
+            yield from _placebo(item)
         case VerdictName.PASS:
             if is_tolerated_worsening(item):
                 yield "significantly worse, but within tolerance"
             yield from (concern["message"] for concern in item["concerns"])
     if item.get("undecided"):
         yield item["undecided"]
+
+
+def _placebo(item: Item) -> Iterator[str]:
+    """Yield the concern about the item's placebo; for a measurement without a verdict, at least the placebo's value."""
+    messages = [concern["message"] for concern in item["concerns"] if concern["name"] == "placebo_effect"]
+    if not messages and item["verdict"] == VerdictName.MEASURED and (placebo := placebo_text(item)):
+        messages.append(f"placebo {placebo}")
+    yield from messages
 
 
 def _compared(item: Item, method: Mapping[str, Json]) -> str:
