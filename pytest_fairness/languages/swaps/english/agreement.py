@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from pytest_fairness.languages.swaps.english.tokens import Tokens
+from pytest_fairness.languages.swaps.english.tokens import SENTENCE_END, Tokens
 from pytest_fairness.languages.swaps.english.words import gender, third_person, words
 from pytest_fairness.languages.swaps.reading import CannotSwapError
 
+_CLAUSE_ENDS = frozenset(["", *SENTENCE_END, ",", "/"])
 _ADVERBS_OF_TWO = frozenset(["no longer", "in fact", "of course", "at least", "as well", "kind of", "sort of"])
 
 
@@ -84,10 +85,12 @@ def _is_unclear(tokens: Tokens, index: int, first: int) -> bool:
         return inverted
     if verb in words("agreement", "no_verbs_after_subject"):
         return not inverted
+    verbs = words("agreement", "third_person") | _auxiliaries().keys()
+    if not tokens.is_word(first):
+        # A mark, as in "<b>he</b> is", unless it ends the clause.
+        return verb not in _CLAUSE_ENDS and any(tokens.lower(first + distance) in verbs for distance in range(1, 5))
     known = verb.endswith("ed") or verb in words("agreement", "modals") | words("agreement", "past")
-    if known or _plural(tokens, first) or not tokens.is_word(first):
-        return False
-    return after in words("agreement", "third_person") or after in _auxiliaries()
+    return not known and not _plural(tokens, first) and after in verbs
 
 
 def _auxiliaries() -> Mapping[str, str]:

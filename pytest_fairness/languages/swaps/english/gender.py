@@ -49,12 +49,8 @@ def read(text: str, groups: Sequence[str], *, neutral: bool) -> Reading:
     others = [token for token in tokens.all if token.lower in words("pronouns", "they")]
     if column == _NEUTRAL and others:
         raise CannotSwapError(f"'{others[0].text}' may be plural")
-    if (
-        neutral
-        and column != _NEUTRAL
-        and others
-        and any(item.forms[2] in words("pronouns", "they") for item in found.replacements)
-    ):
+    new = {item.forms[_NEUTRAL] for item in found.replacements} if neutral and column != _NEUTRAL else set()
+    if others and new & words("pronouns", "they"):
         warnings.append(f"'{others[0].text}' may name others than the replaced pronouns")
     replacements = tuple(sorted(found.replacements, key=lambda item: item.start))
     return Reading(column, replacements, tuple(found.placebos), tuple(dict.fromkeys(warnings)), found.one_way)
@@ -80,7 +76,7 @@ class _Finder:
         self._tokens = tokens
         self._neutral = neutral
         self._reasons: list[CannotSwapError] = []
-        self._taken: set[str] = set()
+        self._placebo_names: dict[str, str] = {}
         idioms = [match.span() for match in pattern("left_out", "idioms").finditer(tokens.text)]
         for index, token in enumerate(tokens.all):
             if token.kind != "word" or any(start <= token.start < end for start, end in idioms):
@@ -101,53 +97,35 @@ class _Finder:
         tokens, word = self._tokens, self._tokens.all[index]
         if _may_lack_apostrophe(tokens, index) or word.lower in words("left_out", "misspelt"):
             raise CannotSwapError(f"'{word.text}' may be misspelt")
-        if agreement.is_subject(word.lower) or word.lower in ("him", "her", "his", "hers", "himself", "herself"):
-            self._pronoun(index)
+        if (column := pronouns.column(word.lower)) is not None:
+            self._add_pronoun(index, column)
         elif (term := self._term(index)) is not None:
             self._add_term(index, *term)
         elif (name := first_name(tokens, index)) is not None:
             written = word.text[: name.length]
             self._add(word.start, written, name.term)
-            if name.same_origin and written.lower() not in self._taken:
-                self._taken.add(written.lower())
-                other = name.same_origin[0]
+            if name.same_origin:
+                other = self._placebo_names.setdefault(written.lower(), name.same_origin[0])
                 self.placebos.append(Replacement(word.start, written, (_name_like(written, other),)))
-            elif name.same_origin:
-                first = next(item for item in self.placebos if item.text.lower() == written.lower())
-                self.placebos.append(Replacement(word.start, written, (_name_like(written, str(first.forms[0])),)))
 
-    def _pronoun(self, index: int) -> None:
+    def _add_pronoun(self, index: int, column: int) -> None:
         tokens, word = self._tokens, self._tokens.all[index]
-        self.columns.add(
-            _MALE if word.lower.startswith(("he's", "he'", "hi")) or word.lower in ("he", "hes") else _FEMALE
-        )
+        self.columns.add(column)
         if tokens.is_acronym(index):
             raise CannotSwapError(f"'{word.text}' may be an abbreviation")
-        subject = agreement.is_subject(word.lower)
-        if subject and word.lower not in ("he", "she"):
-            rest = word.text[len("he" if word.lower.startswith("he") else "she") :]
-            plural = agreement.plural_contraction(tokens, index) if self._neutral else None
-            if plural is not None and "’" in word.text:
-                plural = plural.replace("'", "’")
-            forms = (f"he{rest}", f"she{rest}", plural)
-        else:
-            found = pronouns.forms(tokens, index)
-            assert found is not None  # noqa: S101 - `_read` passes pronouns only
-            forms = (found[0], found[1], found[2] if self._neutral else None)
-        single = len(word.text) > 1 and word.text.isupper()
-        cased = tuple(
-            None if form is None else (form.upper() if single else like(word.text[0], form)) for form in forms
+        forms = pronouns.forms(tokens, index, neutral=self._neutral)
+        self.replacements.append(
+            Replacement(word.start, word.text, tuple(form and _like_pronoun(word.text, form) for form in forms))
         )
-        self.replacements.append(Replacement(word.start, word.text, cased))
-        if subject and self._neutral:
-            for verb, plural in agreement.verb_edits(tokens, index):
-                token = tokens.all[verb]
-                if not any(item.start == token.start for item in self.replacements):
-                    shown = plural.replace("'", "’") if "’" in token.text else plural
-                    form = like(token.text, shown)
-                    self.replacements.append(
-                        Replacement(token.start, token.text, (token.text, token.text, form), is_term=False)
-                    )
+        if not self._neutral or not agreement.is_subject(word.lower):
+            return
+        known = {item.start for item in self.replacements}
+        for verb, plural in agreement.verb_edits(tokens, index):
+            token = tokens.all[verb]
+            if token.start not in known:
+                form = like(token.text, plural.replace("'", "’") if "’" in token.text else plural)
+                forms = (token.text, token.text, form)
+                self.replacements.append(Replacement(token.start, token.text, forms, is_term=False))
 
     def _term(self, index: int) -> tuple[Term, int, int] | None:
         """Return the term at a position, and its first and last character in the word."""
@@ -258,6 +236,12 @@ def _may_lack_apostrophe(tokens: Tokens, index: int) -> bool:
         or before.startswith("say")
         or before == "said"
     )
+
+
+def _like_pronoun(written: str, form: str) -> str:
+    """Return the pronoun with the capitalisation and the apostrophe of another one."""
+    cased = form.upper() if written.isupper() else like(written[0], form)
+    return cased.replace("'", "’") if "’" in written else cased
 
 
 def _name_like(written: str, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_fairness.languages.swaps.english import agreement
 from pytest_fairness.languages.swaps.english.tokens import Tokens
 from pytest_fairness.languages.swaps.english.words import words
 from pytest_fairness.languages.swaps.reading import CannotSwapError
@@ -13,18 +14,31 @@ POSSESSIVE = ("his", "hers", "theirs")
 REFLEXIVE = ("himself", "herself", "themself")
 
 
-def forms(tokens: Tokens, index: int) -> tuple[str, str, str] | None:
-    """Return the male, female and gender-neutral form of the pronoun at a position; `None` if there is no pronoun.
+def column(word: str) -> int | None:
+    """Return the position of the group of a pronoun in lower case: 0 for male, 1 for female, `None` for other words."""
+    if agreement.is_subject(word):
+        return 0 if word.startswith("he") else 1
+    pronouns = (OBJECT, DETERMINER, POSSESSIVE, REFLEXIVE)
+    return next((position for forms in pronouns for position in (0, 1) if forms[position] == word), None)
+
+
+def forms(tokens: Tokens, index: int, *, neutral: bool) -> tuple[str | None, ...]:
+    """Return the male, female and gender-neutral form of the pronoun at a position; `None` for a form not needed.
 
     Raises:
-        CannotSwapError: the role of "her" or "his" is unclear.
+        CannotSwapError: the role of "her" or "his", or the verb in "he's", is unclear.
     """
     word = tokens.lower(index)
+    if agreement.is_subject(word) and word not in SUBJECT:
+        ending = word.removeprefix("s").removeprefix("he")
+        return f"he{ending}", f"she{ending}", agreement.plural_contraction(tokens, index) if neutral else None
     if word == "her":
-        return OBJECT if _is_object(tokens, index) else DETERMINER
-    if word == "his":
-        return POSSESSIVE if _is_possessive(tokens, index) else DETERMINER
-    return next((forms for forms in (SUBJECT, OBJECT, POSSESSIVE, REFLEXIVE) if word in forms[:2]), None)
+        found = OBJECT if _is_object(tokens, index) else DETERMINER
+    elif word == "his":
+        found = POSSESSIVE if _is_possessive(tokens, index) else DETERMINER
+    else:
+        found = next(forms for forms in (SUBJECT, OBJECT, POSSESSIVE, REFLEXIVE) if word in forms)
+    return found[0], found[1], found[2] if neutral else None
 
 
 def _unclear(tokens: Tokens, index: int) -> CannotSwapError:

@@ -9,13 +9,15 @@ from pytest_fairness.languages.words import straightened
 
 _TOKEN = re.compile(
     r"(?P<link>https?://\S+|www\.\S+|[\w.+-]+@[\w-]+\.\w+|[@#]\w+|\{\w*\})"
-    r"|(?P<word>[^\W\d_](?:\w|['’](?=\w)|-(?=\w))*)"
+    r"|(?P<word>[^\W\d_](?:[^\W_]|_(?=\w)|['’](?=\w)|-(?=\w))*)"
     r"|(?P<number>[$€£]?\d(?:[\w.,:/%-]*\w)?%?)"
     r"|(?P<line>[^\S\n]*\n\s*)"
     r"|\S"
 )
 SENTENCE_END = frozenset(".!?:;…\n")
 OPENING = frozenset("\"“'\N{LEFT SINGLE QUOTATION MARK}([*-–—•>")
+WRAPPED = 50
+"""A line of at least this many characters may go on in the next line."""
 _ABBREVIATIONS = frozenset({"mr", "mrs", "ms", "mx", "dr", "prof", "st", "rev", "vs", "etc", "e.g", "i.e", "no"})
 
 
@@ -41,6 +43,12 @@ class Token:
         return self.start + len(self.text)
 
 
+def _is_wrapped(text: str, found: re.Match[str]) -> bool:
+    """Return whether a line break is inside a sentence: after a long line, and before a word in lower case."""
+    line = found.start() - (text.rfind("\n", 0, found.start()) + 1)
+    return found[0].count("\n") == 1 and line >= WRAPPED and text[found.end() : found.end() + 1].islower()
+
+
 class Tokens:
     """The tokens of a text."""
 
@@ -49,6 +57,7 @@ class Tokens:
         self.all = [
             Token(found.start(), found[0], straightened(found[0].lower()), found.lastgroup or "mark")
             for found in _TOKEN.finditer(text)
+            if not (found.lastgroup == "line" and _is_wrapped(text, found))
         ]
         letters = [word for word in self.all if word.kind == "word" and len(word.text) > 1]
         self.in_capitals = sum(word.text.isupper() for word in letters) > len(letters) / 2
