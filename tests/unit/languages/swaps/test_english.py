@@ -114,8 +114,8 @@ def test_versions(text: str, male: str) -> None:
         ("The problem is he doesn't answer.", "The problem is they don't answer."),
         ("He no longer works here.", "They no longer work here."),
         (
-            "Our customer has been waiting for three weeks now, and he\nwants his money. Call him\nhe works nights.",
-            "Our customer has been waiting for three weeks now, and they\nwant their money. Call them\nthey work nights.",
+            "A customer has been waiting for three weeks now, and he\nwants his money. Call him\nhe works nights.",
+            "A customer has been waiting for three weeks now, and they\nwant their money. Call them\nthey work nights.",
         ),
         ("She (34) is late.", "They (34) are late."),
         ("He neither calls nor writes.", "They neither call nor write."),
