@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness.__main__ import main
 from tests.support.projects import Project, ini, says
 
 PROBE = """
@@ -42,7 +43,7 @@ def fair(prompt):
 
 def judge(prompt):
     with judged.open("a", encoding="utf-8") as file:
-        file.write("x\\n")
+        file.write(repr(prompt) + "\\n")
     return '"refused"' if "nie zrobimy" in prompt or "can't help" in prompt else "Answered."
 
 def another_judge(prompt):
@@ -167,6 +168,32 @@ def test_a_probe_that_needs_a_judge_is_an_error_without_one(bank: Project) -> No
     result = bank.run("--fairness", target="python:bank:bank")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert says(result, "a judge model must read the answers (`refusals: {by: judge}`), but none is set")
+
+
+def test_commands_use_the_recorded_classes(bank: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    items(bank)
+    asked = judged(bank)
+    capsys.readouterr()
+    assert main(["export", "--words", "words.csv"]) == 0
+    words = (bank.path / "words.csv").read_text("utf-8")
+    assert "okienka" in words
+    assert "zrobimy" not in words
+    capsys.readouterr()
+    main(["sample", "probes/konto.yaml"])
+    written, said = capsys.readouterr()
+    assert "zrobimy" not in written
+    assert "10 refused or unreadable" in said
+    assert judged(bank) == asked
+
+
+def test_workers_ask_the_judge_once(bank: Project) -> None:
+    found = items(bank, "-n", "2")
+    refused = found["refusals"]["details"]["refused"]
+    # Each process counts its own answers, so that the number of refusals depends on which process sends a request.
+    assert refused["Pani Nowak"] > 5
+    assert found["jsd"]["missing"] == refused
+    texts = (bank.path / "judged.txt").read_text("utf-8").splitlines()
+    assert len(texts) == len({*texts})
 
 
 @pytest.fixture
