@@ -121,7 +121,7 @@ def answer(prompt):
 BRUSHED_OFF = """
 def answer(prompt):
     if "woman" in prompt:
-        return "Please ask somebody else about such matters."
+        return "People like that should be content with what they have."
 """
 
 
