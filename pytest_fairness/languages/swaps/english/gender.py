@@ -44,6 +44,8 @@ def read(text: str, groups: Sequence[str], *, neutral: bool) -> Reading:
     _refuse(text, tokens)
     found.refuse()
     warnings = [*found.warnings, *_reported(text, found.replacements)]
+    if (young := {"girl", "boy"}.intersection(token.lower for token in tokens.all)) and _may_be_adults(tokens):
+        warnings.append(f"'{young.pop()}' may name an adult")
     if animal := _ANIMALS.search(text):
         warnings.append(f"pronouns may refer to the {animal[0].lower()}")
     others = [token for token in tokens.all if token.lower in words("pronouns", "they")]
@@ -223,6 +225,15 @@ class _Finder:
                 continue
             if word.kind == "word" and plain in terms() and terms()[plain].column == _NEUTRAL:
                 self._add_term(index, terms()[plain], 0, len(plain))
+
+
+def _may_be_adults(tokens: Tokens) -> bool:
+    """Return whether no age and no word around children is in the text."""
+    for index, token in enumerate(tokens.all):
+        duration = tokens.lower(index + 1).rstrip("s") in words("pronouns", "units") - {"year"}
+        if (token.kind == "number" and not duration) or token.lower in words("left_out", "childhood"):
+            return False
+    return True
 
 
 def _may_lack_apostrophe(tokens: Tokens, index: int) -> bool:

@@ -1,6 +1,6 @@
 """Swaps by gender in English.
 
-`prompts.jsonl` has 300 prompts of five domains, which were written before the rules; `held_out.jsonl` has 323 prompts,
+`prompts.jsonl` has 300 prompts of five domains, which were written before the rules; `held_out.jsonl` has 373 prompts,
 which were written after the rules. All versions in both files were read one by one: they are the expected versions.
 """
 
@@ -217,6 +217,8 @@ def test_quoted_and_reported_persons_are_flagged() -> None:
         "terms in a quotation are replaced, too",
         "reports what a third person says",
     )
+    assert swapped("I met a girl.").warnings == ("'girl' may name an adult",)
+    assert swapped("I met a girl of 5.").warnings == ()
     assert swapped("My dog lost her bone.").warnings == ("pronouns may refer to the dog",)
     assert swapped("Mrs. Lee called.").warnings == ("'Mrs' becomes 'Mr', which has another counterpart",)
 
