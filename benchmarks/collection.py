@@ -1,4 +1,4 @@
-"""How much longer 1,000 probe files take to be collected than as many plain parametrized tests.
+"""How much more processor time 1,000 probe files take to be collected than as many plain parametrized tests.
 
     python -m benchmarks.collection [--profile]
 
@@ -14,7 +14,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from benchmarks.timing import fastest, profiled, pytest_command, run
+from benchmarks.timing import fastest, processor_seconds, profiled, pytest_command, run
 from pytest_fairness import kinds, probes
 from pytest_fairness.run import items_of
 
@@ -69,8 +69,8 @@ def main() -> None:
         ]
         for work in [] if given.quick else collect:
             work()  # what is read for the first time is read slowly
-        probes, files, one = fastest(rounds, *collect)
-        (loading,) = fastest(rounds, lambda: load(paths))
+        probes, files, one = fastest(rounds, *collect, clock=processor_seconds)
+        (loading,) = fastest(rounds, lambda: load(paths), clock=processor_seconds)
         if given.profile:
             profiled("reading probes", lambda: load(paths))
     milliseconds = 1000 * loading / count

@@ -9,14 +9,14 @@ itself takes. A second number is the same run with an HTML report.
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
-from benchmarks.timing import pytest_command, run
+from benchmarks.timing import fastest, processor_seconds, pytest_command, run
 from pytest_fairness import kinds, probes
 from pytest_fairness.asking.store.store import response_key
 from pytest_fairness.options import RunSettings
@@ -77,12 +77,12 @@ def main() -> None:
         folder = given.folder or Path(name)
         if not (folder / "baselines").exists():
             prepare(folder, count)
+        count = len(list((folder / "probes").iterdir()))
         plain = ["tests"]
         again = ["probes", "--fairness", "--fairness-replay"]
         html = [*again, "--fairness-report", "report.html"]
-        tests, cached, report = (
-            min(processor_seconds(folder, *arguments) for _ in range(rounds)) for arguments in (plain, again, html)
-        )
+        works = [partial(run, folder, pytest_command(*arguments)) for arguments in (plain, again, html)]
+        tests, cached, report = fastest(rounds, *works, clock=processor_seconds)
     print(f"{count} probe files with 10 items each, recorded and measured: {cached:.2f} s (at most {MOST_SECONDS:g} s)")
     print(f"with an HTML report {report:.2f} s (at most {MOST_SECONDS_HTML:g} s)")
     print(f"as many plain tests {tests:.2f} s, ratio {cached / tests:.1f}")
@@ -115,14 +115,6 @@ def prepare(folder: Path, count: int) -> None:
         own.store.write(record_all)
     run(folder, pytest_command("probes", "--fairness-rebaseline", "--fairness-replay"))
     run(folder, pytest_command("probes", "--fairness", "--fairness-replay"))
-
-
-def processor_seconds(folder: Path, *arguments: str) -> float:
-    """User and system time of one run of pytest."""
-    before = os.times()
-    run(folder, pytest_command(*arguments))
-    after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
 
 
 if __name__ == "__main__":
