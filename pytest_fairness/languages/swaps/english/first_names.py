@@ -42,10 +42,12 @@ def first_name(tokens: Tokens, index: int) -> FirstName | None:
 
 
 def _listed(tokens: Tokens, index: int, plain: str) -> FirstName | None:
-    if _follows_title(tokens, index):
+    if _follows_title(tokens, index) or tokens.lower(index - 1) in names().before_places:
         return None
     token = tokens.all[index]
     written = token.text[: len(plain)]
+    if tokens.is_acronym(index) and len(plain) < 5:
+        raise CannotSwapError(f"'{written}' may be an abbreviation")
     if tokens.text[token.end : token.end + 2] in ("' ", "’ "):
         raise CannotSwapError(f"unclear possessive of '{written}'")
     if tokens.lower(index - 1) == "st" or (tokens.lower(index - 1) == "." and tokens.lower(index - 2) == "st"):
@@ -80,6 +82,8 @@ def _is_other_name(tokens: Tokens, index: int, plain: str) -> bool:
     if plain in names().words_at_start and tokens.starts_sentence(index):
         return False
     before = tokens.lower(index - 1)
+    if before in names().before_places:
+        return False
     if plain in words("names", "also_places") and (
         before in words("names", "before_places") or tokens.all[index - 1].kind == "number"
     ):

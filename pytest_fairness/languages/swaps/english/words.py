@@ -39,6 +39,7 @@ class Names:
         second: second names of names of two words, as in "Mary Ann".
         with_gendered_surnames: listed names of origins whose surnames have a gender.
         famous: names of famous people.
+        before_places: words before a name that belongs to a place.
         places: words after a name that belongs to a place or an organisation.
     """
 
@@ -49,6 +50,7 @@ class Names:
     second: frozenset[str]
     with_gendered_surnames: frozenset[str]
     famous: re.Pattern[str]
+    before_places: frozenset[str]
     places: frozenset[str]
 
 
@@ -124,5 +126,6 @@ def names() -> Names:
         ),
         second=frozenset(content["second"].split()),
         famous=re.compile(rf"(?<!\w){either(famous)}(?!\w)"),
+        before_places=frozenset(content["before_places"].split()),
         places=frozenset(content["places"].split()),
     )
