@@ -6,12 +6,16 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from _pytest.pytester import SysModulesSnapshot
 from hypothesis import settings
 
 from tests.support.projects import Project
+
+if TYPE_CHECKING:
+    from xdist.scheduler import WorkStealingScheduling
 
 
 def _snapshot(pytester: pytest.Pytester) -> SysModulesSnapshot:
@@ -20,9 +24,11 @@ def _snapshot(pytester: pytest.Pytester) -> SysModulesSnapshot:
     Importing the others anew would take most of the time of a run inside a test, and compiled modules cannot be loaded
     twice in a process.
     """
-    temporary = str(pytester.path.parent)
+    temporary, before = str(pytester.path.parent), set(sys.modules)
 
     def is_installed(name: str) -> bool:
+        if name in before:
+            return False  # the snapshot has the module
         spec = getattr(sys.modules[name], "__spec__", None)
         places = [spec.origin or "", *(spec.submodule_search_locations or ())] if spec else []
         return not any(str(place).startswith(temporary) for place in places)
@@ -64,15 +70,39 @@ SLOW = (
 )
 """Tests that `-m "not slow"` leaves out."""
 
+TORCH = (
+    "integration/options/test_fairness_scorers.py",
+    "integration/test_embeddings.py",
+    "integration/test_likelihood.py",
+    "integration/test_stereotype.py",
+    "unit/scorers/test_classifier.py",
+    "unit/targets/test_transformers.py",
+)
+"""Tests that import torch and transformers, which takes four seconds."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is slow by its file; with `-n`, the slow tests go first, so that no worker ends alone with one."""
+    """Mark what is slow by its file; with `-n`, the slow tests go first, so that no worker ends alone with one.
+
+    Those that import torch are the very first, so that one worker gets all of them.
+    """
     here = Path(__file__).parent
+    paths = {item: item.path.relative_to(here).as_posix() for item in items}
     for item in items:
-        if item.path.relative_to(here).as_posix().startswith(SLOW):
+        if paths[item].startswith(SLOW):
             item.add_marker(pytest.mark.slow)
     if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+        items.sort(key=lambda item: (not paths[item].startswith(TORCH), item.get_closest_marker("slow") is None))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> WorkStealingScheduling | None:
+    """Leave the tests of a module to one worker where possible: its fixtures and imports are then made once."""
+    if config.option.dist != "load":
+        return None  # another way is asked for
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
 
 
 # How long an example takes says something of the machine, which may have other things to do, and nothing of the code.
