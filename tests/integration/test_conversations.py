@@ -196,7 +196,7 @@ def test_a_decision_at_the_end_of_a_conversation_depends_on_the_group(project: P
 @pytest.mark.timeout(200)
 def test_a_run_killed_within_conversations_goes_on_there(project: Project) -> None:
     project.probe(text=PROBE.replace("trials: 10", "trials: 30"))
-    with ChatServer(Varied(), delay=0.2) as server:
+    with ChatServer(Varied(), delay=0.1) as server:
         arguments = ("--fairness", "--fairness-target", "openai:m", "--fairness-base-url", server.url)
         run = project.start(*arguments, "--fairness-concurrency", "8", "-n", "2")
         wait_until(lambda: server.count >= 80, 100)

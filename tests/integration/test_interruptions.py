@@ -105,7 +105,7 @@ def test_sigterm_ends_a_run_as_ctrl_c_does(project: Project, workers: tuple[str,
     project.probe(text=PROBE)
     many = MANY.replace("would you recommend", "might you give")
     project.probe("probes/many.yaml", many)
-    with ChatServer(delay=0.5) as server:
+    with ChatServer(delay=0.25) as server:
         asked = ("--fairness-target", "openai:tiny", "--fairness-base-url", server.url, "--fairness-concurrency", "6")
         process = project.start("--fairness", *asked, *workers, "--fairness-report", "report.json", "-v")
         wait_until(lambda: "PASSED" in project.output(), 60)

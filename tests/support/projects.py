@@ -67,8 +67,8 @@ KIM, LOU = "refusals[name=Kim]", "refusals[name=Lou]"
 _ALONE = ("--disable-plugin-autoload", "-p", "fairness", "-p", "xdist")
 _ALL = ("-p", "no:randomly", "-p", "no:syrupy", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 _OFF = (
-    "doctest", "faulthandler", "legacypath", "logging", "pastebin", "stepwise", "subtests", "threadexception",
-    "unittest", "unraisableexception",
+    "doctest", "faulthandler", "legacypath", "pastebin", "stepwise", "subtests", "threadexception", "unittest",
+    "unraisableexception",
 )  # fmt: skip
 PLUGINS = (
     *(_ALONE if pytest.version_tuple >= (8, 4) else _ALL),

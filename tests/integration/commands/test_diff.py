@@ -243,7 +243,7 @@ def test_damaged_and_oversized_files_are_named_and_the_others_shown(project: Pro
     write(project, {JSD: entry(0.2)}, rows("Hair"))
     (project.path / "baselines/damaged.json").write_text("[" * 100_000, "utf-8")
     path = project.path / "baselines/products.responses.jsonl.gz"
-    path.write_bytes(gzip.compress((json.dumps({"generation": "x" * 1000}) + "\n").encode() * 300_000))
+    path.write_bytes(gzip.compress((json.dumps({"generation": "x" * 1000}) + "\n").encode() * 1_000) * 300)
     text = " ".join(diff().split())
     assert "working tree, damaged.json: is not a baseline" in text
     assert "working tree, products.responses.jsonl.gz: is larger than the maximum of 268,435,456 bytes" in text

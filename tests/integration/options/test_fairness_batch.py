@@ -28,12 +28,12 @@ from tests.support.projects import PROBE, Project, ini, says
 
 REQUESTS = 30
 """Requests of `PROBE`."""
-SHORT = timing.BatchTiming(first_poll=0.05, longest_poll=0.2, listing_delay=0.2)
+SHORT = timing.BatchTiming(first_poll=0.05, longest_poll=0.1, listing_delay=0.1)
 TRIALS = 400
 """Trials of the test with many requests: three times as many requests."""
 CONFTEST = """
 from pytest_fairness.asking.batches import timing
-timing.DEFAULT_BATCH_TIMING = timing.BatchTiming(first_poll=0.05, longest_poll=0.2, listing_delay=0.2)
+timing.DEFAULT_BATCH_TIMING = timing.BatchTiming(first_poll=0.05, longest_poll=0.1, listing_delay=0.1)
 """
 
 
@@ -395,7 +395,7 @@ def test_an_interrupted_wait_says_how_to_go_on(project: Project, server: BatchSe
 
 def test_time_limits_of_tests_do_not_end_the_wait(project: Project, server: BatchServer) -> None:
     project.probe()
-    server.polls = 12
+    server.polls = 13  # more than a second
     run(project, server, "--fairness-batch", "-p", "timeout", "--timeout=1").assert_outcomes(passed=2)
     require_once(project, server)
 

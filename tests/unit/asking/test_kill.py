@@ -21,7 +21,7 @@ def has_received(server: ChatServer, count: int) -> bool:
 
 
 def test_after_a_kill_only_requests_in_flight_are_sent_again(tmp_path: Path) -> None:
-    with ChatServer(delay=0.1) as server:
+    with ChatServer(delay=0.05) as server:
         for kill_at in (120, 300):
             process = start(ask, tmp_path, server.url)
             wait_until(partial(has_received, server, kill_at), 60)
