@@ -6,16 +6,13 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from _pytest.pytester import SysModulesSnapshot
 from hypothesis import settings
 
 from tests.support.projects import Project
-
-if TYPE_CHECKING:
-    from xdist.scheduler import WorkStealingScheduling
 
 
 def _snapshot(pytester: pytest.Pytester) -> SysModulesSnapshot:
@@ -96,11 +93,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> WorkStealingScheduling | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Leave the tests of a module to one worker where possible: its fixtures and imports are then made once."""
     if config.option.dist != "load":
         return None  # another way is asked for
-    from xdist.scheduler import WorkStealingScheduling
+    from xdist.scheduler import WorkStealingScheduling  # type: ignore[import-untyped] # xdist has no types
 
     return WorkStealingScheduling(config, log)
 
