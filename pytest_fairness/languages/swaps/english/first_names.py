@@ -80,7 +80,8 @@ def _is_other_name(tokens: Tokens, index: int, plain: str) -> bool:
     if not tokens.is_capitalised(index) or tokens.is_acronym(index) or _follows_title(tokens, index):
         return False
     if plain in names().words_at_start and tokens.starts_sentence(index):
-        return False
+        is_possessive = tokens.lower(index) != plain
+        return is_possessive or tokens.lower(index + 1) in words("names", "verbs_after_names")
     before = tokens.lower(index - 1)
     if before in names().before_places:
         return False

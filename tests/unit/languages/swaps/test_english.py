@@ -175,6 +175,8 @@ def test_what_cannot_be_told_has_no_gender_neutral_version(text: str, neutral: s
         ("She is pregnant.", "'pregnant' is bound to one sex"),
         ("Michelle Obama wrote her book.", "names a famous person or a product: 'Michelle Obama'"),
         ("I asked Grace about her card.", "the list of names has no counterpart of 'Grace'"),
+        ("Mark is ill. What does he need?", "the list of names has no counterpart of 'Mark'"),
+        ("Hope's card was lost. She needs another.", "the list of names has no counterpart of 'Hope'"),
         ("My wife Mairéad lost her card.", "'Mairéad' may be a name that the list lacks"),
         ("A woman named Xiomara called.", "'Xiomara' may be a name that the list lacks"),
         ("Her mail is emily.carter@example.org.", "'emily.carter@example.org' names a group"),
