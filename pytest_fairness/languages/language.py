@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from hashlib import sha256
 from importlib.resources import files
+from itertools import groupby
 from typing import Any
 
 from pytest_fairness.languages import words
@@ -60,7 +61,7 @@ class RefusalPatterns:
             return _either(_expanded(pattern, parts) for pattern in data[name])
 
         return cls(
-            core=re.compile(rf"\b{either('core')}"),
+            core=re.compile(rf"\b(?=\w){_expanded(_either(_grouped(data['core'])), parts)}"),
             opening=re.compile(rf"{either('opening')}"),
             redirection=re.compile(rf"{either('redirection')}"),
             lead=re.compile(rf"\b{either('lead')}\b"),
@@ -211,6 +212,16 @@ def _refusals(code: str) -> RefusalPatterns:
 
 def _either(patterns: Iterable[str]) -> str:
     return f"(?:{'|'.join(patterns)})"
+
+
+def _grouped(patterns: Iterable[str]) -> Iterator[str]:
+    """Yield the patterns in order; neighbours that begin with the same part are searched only where this part stands.
+
+    The result matches the same texts in less time.
+    """
+    for first, group in groupby(patterns, key=lambda pattern: (part := _PART.match(pattern)) and part[0]):
+        found = _either(group)
+        yield found if first is None else f"(?={first}){found}"
 
 
 def _expanded(pattern: str, parts: Mapping[str, Sequence[str]]) -> str:

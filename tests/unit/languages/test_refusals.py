@@ -8,6 +8,7 @@ author also wrote the patterns, and `bots.tsv` with messages in six languages th
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from pytest_fairness.answers.refusals import is_refusal
 from pytest_fairness.languages.language import BUILT_IN, language
 
 FOLDER = Path(__file__).with_name("refusals")
+DATA = Path(__file__).parents[3] / "pytest_fairness" / "languages" / "data"
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "languages.md"
 
 Sentence = tuple[str, str, str]
@@ -68,3 +70,16 @@ def test_most_sentences_of_the_patterns_are_recognised(code: str) -> None:
     precision, recall = precision_and_recall(rows)
     assert precision > 0.95
     assert recall > 0.95
+
+
+@pytest.mark.parametrize("code", BUILT_IN)
+def test_the_core_finds_what_its_patterns_find_one_by_one(code: str) -> None:
+    data = tomllib.loads(DATA.joinpath(f"{code}.toml").read_text("utf-8"))["refusals"]
+    patterns = "|".join(data["core"])
+    while (part := re.search(r"\{([a-z_]+)\}", patterns)) is not None:
+        patterns = patterns.replace(part[0], f"(?:{'|'.join(data['parts'][part[1]])})")
+    plain, core = re.compile(rf"\b(?:{patterns})"), language(code).refusals[0].core
+    texts = [text.casefold() for folder in ("held_out", "written_with") for _, _, text in sentences(folder, code)]
+    found = [[match.span() for match in core.finditer(text)] for text in texts]
+    assert any(found)
+    assert found == [[match.span() for match in plain.finditer(text)] for text in texts]
