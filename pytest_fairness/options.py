@@ -283,8 +283,7 @@ class RunSettings:
     )
     judge: str | None = _setting(
         None,
-        "Target of the judge model that reads the answers of probes with `answer: {judge: true}` or "
-        "`refusals: {by: judge}`",
+        "Target of the judge model, for `answer: {judge: true}` and `refusals: {by: judge}`",
         default="none",
     )
     judge_base_url: str | None = _setting(
