@@ -333,8 +333,8 @@ class RunSettings:
     )
     backend: Literal["none", "joblib", "dask", "ray"] = _setting(
         "none",
-        "Where large recorded data are measured: none, joblib, dask or ray; in this process, in a process for each core, "
-        "or on a cluster (extras `dask` and `ray`); the numbers are the same",
+        "Where large recorded data are measured: none, joblib, dask or ray; in this process, in a process for each "
+        "core, or on a cluster (extras `dask` and `ray`); the numbers are the same",
         choice("none", "joblib", "dask", "ray"),
     )
     device: str | None = _setting(

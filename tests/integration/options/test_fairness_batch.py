@@ -28,12 +28,12 @@ from tests.support.projects import PROBE, Project, ini, says
 
 REQUESTS = 30
 """Requests of `PROBE`."""
-SHORT = timing.BatchTiming(first_poll=0.05, longest_poll=0.1, listing_delay=0.1)
+SHORT = timing.BatchTiming(first_poll=0.05, longest_poll=0.1, listing_delay=0.2)
 TRIALS = 400
 """Trials of the test with many requests: three times as many requests."""
 CONFTEST = """
 from pytest_fairness.asking.batches import timing
-timing.DEFAULT_BATCH_TIMING = timing.BatchTiming(first_poll=0.05, longest_poll=0.1, listing_delay=0.1)
+timing.DEFAULT_BATCH_TIMING = timing.BatchTiming(first_poll=0.05, longest_poll=0.1, listing_delay=0.2)
 """
 
 
