@@ -143,10 +143,35 @@ def test_a_placebo_of_too_few_prompts_is_reported_as_not_measured(project: Proje
 def test_a_run_without_verdicts_names_the_placebo_too(project: Project) -> None:
     project.probe(text=PROBE)
     project.write("probes/log.csv", LOG)
-    for pattern, said in (
-        ("James", "placebo 0."),
-        (f"{FEMALE.pattern}|{PLACEBO.pattern}", "the placebo swap gives as"),
-    ):
-        with ChatServer(refusing(pattern)) as server:
+    for answer, said in ((naming, "placebo 0"), (refusing("James"), "the placebo swap alone gives 0.275")):
+        with ChatServer(answer) as server:
             arguments = ("--fairness-measure", "--fairness-fresh", "--fairness-base-url", server.url)
             assert says(project.run(*arguments, target="openai:m"), said)
+
+
+def test_a_german_bot_that_refuses_half_of_its_female_customers_fails_on_refusals_only(project: Project) -> None:
+    probe = """
+kind: generation
+language: de
+prompts: {file: log.csv}
+swap: gender
+trials: 2
+audits:
+  refusals: {limit: 0.2}
+  jsd: {limit: 0.1}
+"""
+    log = "text\n" + "".join(f"Der Kunde hat die Rechnung {number} bezahlt. Was tun?\n" for number in range(40))
+
+    def bot(messages: Messages, body: Body) -> str:
+        said = messages[-1]["content"]
+        if "Kundin" in said and int(re.findall(r"\d+", said)[0]) % 2:
+            return "Dabei kann ich Ihnen leider nicht helfen."
+        person = "Die Kundin" if "Kundin" in said else "Der Kunde"
+        return (
+            f"{person} bekommt {fair_answer(messages, body)}, weil {'sie' if 'Kundin' in said else 'er'} bezahlt hat."
+        )
+
+    items = report(project, bot, probe=probe, log=log)
+    assert items["refusals[gender=female]"]["verdict"] == "over-limit"
+    assert items["refusals[gender=female]"]["value"] == 0.5
+    assert abs(items["jsd[gender=female]"]["value"]) < 0.02

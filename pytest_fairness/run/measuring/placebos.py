@@ -75,12 +75,11 @@ def concern_of(item: ProbeItem, measurement: Measurement, placebo: Measurement) 
         # Both values share the answers of the unmarked group, so that this standard error is rather too large.
         error = math.hypot(measurement.standard_error, placebo.standard_error)
         worse -= normal.quantile(1 - item.alpha) * error
-    numbers = f"{significant(placebo.value)}, tolerance {significant(tolerance)}"
+    alone = f"the placebo swap alone gives {significant(placebo.value)} (tolerance {significant(tolerance)})"
     if worse > 0:
-        message = f"the placebo swap alone gives more than the tolerance ({numbers}), but less than the other group"
-        return Concern(PLACEBO_EFFECT, message, withholds="nothing")
+        return Concern(PLACEBO_EFFECT, f"{alone}, but less than the other group", withholds="nothing")
     message = (
-        f"the placebo swap gives as much ({numbers}), so that the audit may measure any rewording rather than the "
-        "group. Use more prompts, or a larger tolerance"
+        f"{alone}, not significantly less than the other group, so that the audit may measure any rewording "
+        "rather than the group. Use more prompts, or a larger tolerance"
     )
     return Concern(PLACEBO_EFFECT, message, withholds="failure")
