@@ -10,7 +10,7 @@ ValueT = TypeVar("ValueT")
 
 
 class Recent(Generic[KeyT, ValueT]):
-    """Cache of a function's last results; the items of a probe share prompts and answers.
+    """Cache of a function's last results, because several items of a probe need the result for the same object.
 
     Arguments are compared by identity (`is`). They need not be hashable, but must not change. The cache keeps a
     reference to each argument, so that no other object gets its `id`.

@@ -181,8 +181,8 @@ class GrownWords(DecisionRule):
             return Decision(
                 "unclear",
                 times_more_units=math.inf,
-                explanation="the words of this run and its baseline are not compared, and equal numbers of significant "
-                "words do not mean equal words",
+                explanation="without the baseline's answers, the words of the two runs cannot be compared, and equal "
+                "numbers of significant words do not mean the same words",
             )
         if comparison.value > tolerance:
             return Decision("beyond", exceeds=True, significant=True)

@@ -18,7 +18,8 @@ from pytest_fairness.records import Json
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     recorded_answers.add_arguments(
-        parser, source="probe file; for --measurements and --words also a JSON report (default: the last run)"
+        parser,
+        source="probe file; --measurements and --words take a JSON report as well, or the last run if no file is named",
     )
     add_table_arguments(parser)
 

@@ -227,7 +227,7 @@ def _grouped(patterns: Iterable[str]) -> Iterator[str]:
 
 
 def _expanded(pattern: str, parts: Mapping[str, Sequence[str]]) -> str:
-    """Return a pattern with each name in braces replaced by the alternatives of this part."""
+    """Return the pattern with each `{name}` replaced by the alternatives in `parts[name]`, also within alternatives."""
     while _PART.search(pattern):
         pattern = _PART.sub(lambda match: _either(parts[match[1]]), pattern)
     return pattern

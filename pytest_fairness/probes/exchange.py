@@ -23,7 +23,10 @@ class Exchange(ABC, Generic[ProbeT]):
 
     @abstractmethod
     def position(self, probe: ProbeT, labels: Mapping[str, str]) -> Position | None:
-        """Return the position of the prompt with these labels; `None` if answers to this prompt cannot be exchanged."""
+        """Return the position of the prompt with these labels; `None` if answers to this prompt cannot be exchanged.
+
+        Answers are exchanged between prompts whose positions have the same key and different groups.
+        """
 
     def group_names(self, probe: ProbeT) -> list[str]:
         """Return the words that name groups; a text with such a word does not fit the prompt of another group."""

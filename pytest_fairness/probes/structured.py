@@ -32,7 +32,7 @@ def _single(path: str) -> str:
         raise PydanticCustomError("path", "is not a JSONPath: {reason}", {"reason": str(error)}) from error
     if not single:
         raise PydanticCustomError(
-            "path", "must lead to one value: remove wildcards, slices, filters and `..`, as in $.items[0].name"
+            "path", "must lead to one value, such as $.items[0].name: remove wildcards, slices, filters and `..`"
         )
     return path
 

@@ -45,7 +45,7 @@ def _is_zombie(number: int) -> bool:
 
 @cache
 def _machine() -> str:
-    """Return a name of the machine: its host name, boot id and, in a container, the namespace of process ids."""
+    """Return a name of the machine: its host name and, on Linux, its boot id and the namespace of process ids."""
     try:
         space = str(Path("/proc/self/ns/pid").readlink())
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()

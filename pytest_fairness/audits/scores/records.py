@@ -68,7 +68,7 @@ class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings
         )
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return the compared values and the records that lean most; see `ShownValueAudit.gap_details`."""
+        """Return the compared values and the records with the largest gaps; see `ShownValueAudit.gap_details`."""
         return self.gap_details(table, random)
 
     def compare(

@@ -135,7 +135,7 @@ def _check_other_words(
     for word in words:
         lower = word[0].lower()
         if lower in left_out:
-            raise CannotSwapError(f"the list has no counterpart of '{word[0]}'")
+            raise CannotSwapError(f"the built-in list has no counterpart of '{word[0]}'")
         polite = lower in lower_case and word[0][0].isupper() and not _SENTENCE_START.search(text[: word.start()])
         if {lower, lower.partition("'")[2]} & unclear and not polite:
             raise CannotSwapError(f"'{word[0]}' may refer to the person")

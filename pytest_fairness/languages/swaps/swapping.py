@@ -80,7 +80,7 @@ def _version(text: str, reading: Reading, column: int) -> str:
 
 
 def _check_way_back(text: str, reading: Reading, versions: Mapping[str, str], terms: SwapTerms) -> None:
-    """Raise the reason if swapping a version back is possible and gives another text."""
+    """Raise `CannotSwapError` if a version can be swapped back, but the result differs from the original text."""
     for group, version in versions.items():
         column = terms.groups.index(group)
         # Gender-neutral versions have terms, such as "parent" and "they", that are no terms of a prompt.

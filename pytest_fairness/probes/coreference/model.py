@@ -153,7 +153,7 @@ class CoreferenceProbe(Probe):
 
     prompts_key: ClassVar[str] = "items"
 
-    kind: Literal["coreference"] = Field(description="Kind of the probe: the person that a pronoun refers to.")
+    kind: Literal["coreference"] = Field(description="Kind of the probe: which person a pronoun refers to.")
     items: Items | None = Field(
         default=None, description="The sentences, as a list, or `{winobias: [pro file, anti file]}`."
     )

@@ -178,8 +178,10 @@ def _attribute_diagnostics(name: str, values: Any) -> Iterator[Diagnostic]:
         return
     if _is_combined(values):
         if name != "+".join(values):
-            message = f"the values of several attributes are named {quoted('+'.join(values))}, as its keys"
-            yield Diagnostic((), f"{message}, not {quoted(name)}", at_key=True)
+            message = (
+                f"rename {quoted(name)} to {quoted('+'.join(values))}: the names of the attributes that it changes"
+            )
+            yield Diagnostic((), message, at_key=True)
         for attribute, own in values.items():
             if isinstance(own, str) or _is_combined(own):
                 yield Diagnostic((attribute,), "needs its values: a pair, `{Male: Female}`, or a list, `[A, B, C]`")

@@ -20,7 +20,7 @@ class RefusalSettings(ProbeModel):
     by: Literal["patterns", "judge", "scorer"] = Field(
         default="patterns",
         description="patterns: the patterns of the probe's `language`. judge: a judge model (ini fairness_judge), in "
-        "any language. scorer: a scorer.",
+        "any language. scorer: by the scores that the scorer in `scorer` gives to the answers.",
     )
     votes: int = Field(
         default=1, ge=1, le=99, description="Number of votes of the judge model on each answer; must be odd."

@@ -152,11 +152,12 @@ def _constraint(kind: str, context: Mapping[str, Any], error: ErrorDetails) -> s
         return f"must be {words} {_number(context[key])}"
     if kind == "string_pattern_mismatch":
         return PATTERNS.get(context["pattern"], f"must match {context['pattern']}")
+    counted = "characters" if kind.startswith("string") else "entries"
     if kind in ("string_too_short", "too_short"):
         least = context.get("min_length", 1)
-        return "must not be empty" if least == 1 else f"must have at least {least} entries"
+        return "must not be empty" if least == 1 else f"must have at least {least} {counted}"
     if kind in ("string_too_long", "too_long"):
-        return f"must have at most {context.get('max_length')} entries"
+        return f"must have at most {context.get('max_length')} {counted}"
     if kind == "value_error":
         return str(context.get("error", error["msg"]))
     if kind in ("finite_number", "json_invalid"):
@@ -245,7 +246,7 @@ def _children(schema: dict[str, Json], part: str | int) -> list[dict[str, Json]]
 
 
 def row_messages(error: ValidationError, fields: Mapping[str, Json], model: type[BaseModel]) -> list[str]:
-    """Return the messages about the row of a data file that a model cannot hold.
+    """Return the messages about the row of a data file that its pydantic model rejects.
 
     Args:
         error: pydantic's error.

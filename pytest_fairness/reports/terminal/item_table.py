@@ -143,7 +143,7 @@ def _fitting(
 
 
 def _room(table: Sequence[Mapping[str, str]], headings: Mapping[str, str], width: int, columns: Iterable[str]) -> int:
-    """Return the width that the other ones of these columns leave for the names."""
+    """Return the width that is left for the column of item names, next to the other columns."""
     others = [name for name in columns if name != "item"]
     return width - sum(
         max(width_of(text) for text in (headings.get(name, name), *(row[name] for row in table))) + len(GAP)

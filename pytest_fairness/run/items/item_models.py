@@ -66,7 +66,7 @@ class ItemModels:
         return found.model if found is not None and found.gives == "embeddings" else None
 
     def texts(self, answers: Answers) -> Sequence[str | None]:
-        """Return, for each answer, the text that the model reads; `None` for an answer that no model reads."""
+        """Return, for each answer, the text that the scorer or embedding model gets; `None` if it gets no text."""
         return [None] * len(answers) if self.preparation is None else self.preparation.texts(answers)
 
     @property

@@ -58,7 +58,7 @@ class ShareDifferenceOfAnswers(UnitStatistic):
         return difference
 
     def groups(self, means: Floats) -> Floats:
-        """Return both shares, shape (..., 2)."""
+        """Return the first and the second share of answers, shape (..., 2)."""
         return gaps.shares(means[..., :2], means[..., 2:])
 
     def group_gradients(self, means: Floats) -> Floats:

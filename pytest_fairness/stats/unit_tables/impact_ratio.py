@@ -101,7 +101,7 @@ def log_ratio(rows: Floats, group: int, other: int) -> tuple[float, float]:
     `ratios.log_ratio` for rates of 0 or 1.
 
     Args:
-        rows: (units, 2 × groups) hits and sizes of the units.
+        rows: for each unit, the number of positive answers in each group, and then the number of answers in each group.
         group: index of the group.
         other: index of the group by whose rate the first group's rate is divided.
     """

@@ -27,7 +27,7 @@ class References:
         self._target = target
 
     def filled(self, text: str, where: str, encode: Callable[[str], str] = str) -> str:
-        """Return a text in which each reference is replaced by the variable's value.
+        """Return a text in which each reference to an environment variable is replaced by the variable's value.
 
         Args:
             text: text with references.

@@ -287,7 +287,7 @@ def test_the_fingerprint_of_crossed_attributes_does_not_depend_on_their_order() 
 
 
 INVALID_CROSSED = [
-    ("sex+race:", "race+sex:", "the values of several attributes are named 'sex+race', as its keys, not 'race+sex'"),
+    ("sex+race:", "race+sex:", "rename 'race+sex' to 'sex+race': the names of the attributes that it changes"),
     ("race: [White, Black]", "race: White", "needs its values: a pair, `{Male: Female}`, or a list, `[A, B, C]`"),
     ("[White, Black]", "[White]", "needs at least two values"),
     ("[White, Black]", "[White, White]", "'White' is repeated"),

@@ -1,4 +1,4 @@
-"""First names in a text, and the names that a swap leaves out."""
+"""First names in a text, with their counterparts, and names because of which a prompt is left out."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def read(text: str, groups: Sequence[str], *, neutral: bool) -> Reading:
         raise CannotSwapError(f"'{others[0].text}' may be plural")
     new = {item.forms[_NEUTRAL] for item in found.replacements} if neutral and column != _NEUTRAL else set()
     if others and new & words("pronouns", "they"):
-        warnings.append(f"'{others[0].text}' may name others than the replaced pronouns")
+        warnings.append(f"'{others[0].text}' may refer to other people than the pronouns that were swapped")
     replacements = tuple(sorted(found.replacements, key=lambda item: item.start))
     return Reading(column, replacements, tuple(found.placebos), tuple(dict.fromkeys(warnings)), found.one_way)
 
@@ -274,7 +274,7 @@ def _refuse(text: str, tokens: Tokens) -> None:
         if plain in words("left_out", "biological") and not any(a <= token.start < b for a, b in harmless):
             raise CannotSwapError(f"'{token.text}' is bound to one sex")
         if plain in words("left_out", "terms"):
-            raise CannotSwapError(f"the list has no counterpart of '{token.text}'")
+            raise CannotSwapError(f"the built-in list has no counterpart of '{token.text}'")
         if tokens.is_capitalised(index) and has_gendered_ending(plain) and not tokens.starts_sentence(index):
             raise CannotSwapError(f"the surname '{token.text}' may have a gender")
         if token.kind == "link":

@@ -49,7 +49,7 @@ def _unclear(tokens: Tokens, index: int) -> CannotSwapError:
 
 
 def _ends_phrase(tokens: Tokens, index: int) -> bool:
-    """Return whether nothing at the position can be owned: a punctuation mark, the end, or a function word."""
+    """Return whether no noun phrase begins at the position: a pronoun before it ("her") is then no possessive."""
     token = tokens.at(index)
     if token is None or token.kind in ("line", "mark"):
         return token is None or token.text not in "\"“'\N{LEFT SINGLE QUOTATION MARK}(«[{$#*"

@@ -19,7 +19,7 @@ class Term:
     Attributes:
         column: position of the term's group: male, female, gender-neutral.
         forms: the term and its counterparts, in the order of the groups; "" where a group has no such term.
-        one_way: whether the counterparts have another counterpart than this term.
+        one_way: whether swapping a counterpart back would give another term.
     """
 
     column: int
@@ -35,12 +35,12 @@ class Names:
         listed: names with counterparts, in lower case.
         same_origin: for each listed name, the other names of its group and origin, beginning with the next one.
         others: names with a gender and without counterparts.
-        words_at_start: names in `others` that are also words at the beginning of a sentence.
-        second: second names of names of two words, as in "Mary Ann".
+        words_at_start: names in `others` that may be an ordinary word at the beginning of a sentence, such as "Will".
+        second: second parts of first names, such as "Ann" in "Mary Ann".
         with_gendered_surnames: listed names of origins whose surnames have a gender.
         famous: names of famous people.
-        before_places: words before a name that belongs to a place.
-        places: words after a name that belongs to a place or an organisation.
+        before_places: words that show, before a name, that the name belongs to a place.
+        places: words that show, after a name, that the name belongs to a place or an organisation, such as "Street".
     """
 
     listed: Mapping[str, Term]

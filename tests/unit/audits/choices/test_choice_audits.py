@@ -403,7 +403,7 @@ def test_a_score_is_not_judged_if_an_accurate_system_would_not_have_the_score_0(
     assert len(probe.questions) == 48
     verdict = judge(probe, answers(probe, right), None, "bias_disambiguated", limit=0.1)
     assert verdict.name == "inconclusive"
-    assert f"a system that is always right has the value {perfect}. Ask as many questions" in verdict.reason
+    assert f"a system that is always right has the value {perfect}, not 0. Give each question both" in verdict.reason
 
 
 def test_too_few_templates_cannot_be_measured() -> None:

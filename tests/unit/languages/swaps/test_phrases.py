@@ -55,7 +55,7 @@ def test_versions(code: str, text: str, version: str) -> None:
         ("de", "Mein Mann schnarcht, sagt er.", "'er' may refer to the person"),
         ("de", "Mein Sohn ist Rentner.", "'ist Rentner' may refer to the person"),
         ("de", "Antworte für die Kundin, deren Paket fehlt.", "'deren' may refer to the person"),
-        ("de", "Mein Vater hat eine Hebamme.", "the list has no counterpart of 'Hebamme'"),
+        ("de", "Mein Vater hat eine Hebamme.", "the built-in list has no counterpart of 'Hebamme'"),
         ("de", "Mein Vater und zum Lehrer mit meiner Schwester.", "names several groups: male, female"),
         ("fr", "La cliente est contente.", "'est' after 'La cliente' may agree with it"),
         ("fr", "Une cliente contente demande.", "'contente' after 'Une cliente' may agree with it"),
