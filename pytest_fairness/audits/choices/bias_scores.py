@@ -135,8 +135,8 @@ class BiasDisambiguated(BiasScore):
             return found
         message = (
             f"right answers agree with the stereotype in {along} of {len(questions)} questions, so that a system that "
-            f"is always right has the value {perfect:.2g}, not 0. Give each question both `disambiguated` contexts: one "
-            "whose right answer agrees with the stereotype, and one whose right answer contradicts the stereotype"
+            f"is always right has the value {perfect:.2g}, not 0. Give each question both `disambiguated` contexts: "
+            "one whose right answer agrees with the stereotype, and one whose right answer contradicts the stereotype"
         )
         return [*found, Concern("unbalanced_questions", message, withholds="verdict")]
 
