@@ -5,24 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pytest_fairness.languages.swaps.data_files import either
 from pytest_fairness.languages.swaps.english import agreement, pronouns
 from pytest_fairness.languages.swaps.english.first_names import first_name, has_gendered_ending, is_unknown_name
 from pytest_fairness.languages.swaps.english.tokens import Tokens
+from pytest_fairness.languages.swaps.english.warnings import warnings_on
 from pytest_fairness.languages.swaps.english.words import Term, gender, names, pattern, terms, words
 from pytest_fairness.languages.swaps.reading import CannotSwapError, Reading, Replacement, article, group_column, like
 
 _MALE, _FEMALE, _NEUTRAL = range(3)
-_REPORT = (
-    "says said tells told claims claimed reports reported mentions mentioned states stated insists admits admitted "
-    "wrote"
-)
-_REPORTED = re.compile(
-    rf"\b(?P<subject>\w+) (?:also |just |then |has |had )?{either(_REPORT.split())}\b", re.IGNORECASE
-)
-_ACCORDING = re.compile(r"\baccording to (?:my |his |her |the )?(?P<subject>\w+)", re.IGNORECASE)
-_QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|(?<!\w)['\u2018][^'’\n]+['’](?!\w)")
-_ANIMALS = re.compile(r"\b(?:dog|cat|puppy|kitten|horse|pet|hamster|rabbit|bird|cow)\b", re.IGNORECASE)
 
 
 def read(text: str, groups: Sequence[str], *, neutral: bool) -> Reading:
@@ -43,17 +33,9 @@ def read(text: str, groups: Sequence[str], *, neutral: bool) -> Reading:
     column = group_column([*found.columns], groups)
     _refuse(text, tokens)
     found.refuse()
-    warnings = [*found.warnings, *_reported(text, found.replacements)]
-    if (young := {"girl", "boy"}.intersection(token.lower for token in tokens.all)) and _may_be_adults(tokens):
-        warnings.append(f"'{young.pop()}' may name an adult")
-    if animal := _ANIMALS.search(text):
-        warnings.append(f"pronouns may refer to the {animal[0].lower()}")
-    others = [token for token in tokens.all if token.lower in words("pronouns", "they")]
-    if column == _NEUTRAL and others:
+    if column == _NEUTRAL and (others := [token for token in tokens.all if token.lower in words("pronouns", "they")]):
         raise CannotSwapError(f"'{others[0].text}' may be plural")
-    new = {item.forms[_NEUTRAL] for item in found.replacements} if neutral and column != _NEUTRAL else set()
-    if others and new & words("pronouns", "they"):
-        warnings.append(f"'{others[0].text}' may refer to other people than the pronouns that were swapped")
+    warnings = [*found.warnings, *warnings_on(tokens, found.replacements, neutral=neutral and column != _NEUTRAL)]
     replacements = tuple(sorted(found.replacements, key=lambda item: item.start))
     return Reading(column, replacements, tuple(found.placebos), tuple(dict.fromkeys(warnings)), found.one_way)
 
@@ -227,15 +209,6 @@ class _Finder:
                 self._add_term(index, terms()[plain], 0, len(plain))
 
 
-def _may_be_adults(tokens: Tokens) -> bool:
-    """Return whether no age and no word around children is in the text."""
-    for index, token in enumerate(tokens.all):
-        duration = tokens.lower(index + 1).rstrip("s") in words("pronouns", "units") - {"year"}
-        if (token.kind == "number" and not duration) or token.lower in words("left_out", "childhood"):
-            return False
-    return True
-
-
 def _may_lack_apostrophe(tokens: Tokens, index: int) -> bool:
     """Return whether "hell" or "shell" may be "he'll" or "she'll"."""
     if tokens.lower(index) not in ("hell", "shell", "hed", "shed"):
@@ -285,14 +258,3 @@ def _refuse(text: str, tokens: Tokens) -> None:
             tokens, index + 1
         ):
             raise CannotSwapError(f"'{tokens.all[index + 1].text}' may be a name that the list lacks")
-
-
-def _reported(text: str, replacements: Sequence[Replacement]) -> list[str]:
-    """Return warnings for third persons who are quoted or reported."""
-    terms_at = {item.start for item in replacements if item.is_term}
-    warnings = []
-    if any(match.start() <= start < match.end() for match in _QUOTED.finditer(text) for start in terms_at):
-        warnings.append("terms in a quotation are replaced, too")
-    if any(match.start("subject") in terms_at for way in (_REPORTED, _ACCORDING) for match in way.finditer(text)):
-        warnings.append("reports what a third person says")
-    return warnings

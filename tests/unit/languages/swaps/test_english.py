@@ -221,10 +221,25 @@ def test_quoted_and_reported_persons_are_flagged() -> None:
     assert swapped('He wrote: "My son is ill"').warnings == (
         "terms in a quotation are replaced, too",
         "reports what a third person says",
+        "'He' and 'son' may mean two people",
     )
     assert swapped("I met a girl.").warnings == ("'girl' may name an adult",)
     assert swapped("I met a girl of 5.").warnings == ()
     assert swapped("My dog lost her bone.").warnings == ("pronouns may refer to the dog",)
+    assert swapped("His father is old.").warnings == (
+        "'father' may be a second person, whose gender is swapped as well",
+    )
+    assert swapped("Our waiter was lovely. My husband lost a coat.").warnings == (
+        "'waiter' and 'husband' may be two people, whose genders are both swapped",
+    )
+    assert swapped("My son, James, is 5.").warnings == ()
+    assert swapped("He is a kind father.").warnings == ()
+    assert swapped("She called. Our daughter is scared.").warnings == ("'She' and 'daughter' may mean two people",)
+    assert swapped("The coach knows my brother. Is he fair?").warnings == ("pronouns may refer to the coach",)
+    assert swapped("Which jobs suit women?").warnings == ("'women' may be the topic of the prompt",)
+    assert swapped("Is he 7?", "neutral").warnings == ("no word shows that 'they' is one person",)
+    assert swapped("Is he 7?").warnings == ()
+    assert swapped("The parents of Ethan say he is 7.", "neutral").warnings[-1] == "'they' may refer to the parents"
     assert swapped("Mrs. Lee called.").warnings == ("'Mrs' becomes 'Mr', which has another counterpart",)
 
 
