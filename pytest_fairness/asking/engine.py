@@ -182,7 +182,7 @@ class Engine:
             self._tracker.settle_elsewhere([], {key: _not_recorded(new[key]) for key in new if key not in recorded})
             return
         if batched:
-            self._tracker.settle_elsewhere([], dict.fromkeys(batched, _in_batch(self._target.name, len(batched))))
+            self._tracker.settle_elsewhere([], dict.fromkeys(batched, _in_batch_error(self._target.name, len(batched))))
             left = bool(self._tracker.next_unsent(1))
         if left:
             with self._starting:
@@ -195,7 +195,7 @@ class Engine:
         try:
             thread.start()
         except RuntimeError as error:
-            self._tracker.close(self._not_started(error))
+            self._tracker.close(self._start_error(error))
         else:
             self._thread = thread
 
@@ -208,12 +208,12 @@ class Engine:
             runner = asyncio.Runner()
             runner.get_loop()
         except Exception as error:  # noqa: BLE001 - raised by the threads that wait for answers
-            self._tracker.close(self._not_started(error))
+            self._tracker.close(self._start_error(error))
             return
         with runner, rare_collections():
             runner.run(self._sender.run())
 
-    def _not_started(self, error: Exception) -> FairnessError:
+    def _start_error(self, error: Exception) -> FairnessError:
         reason = one_line(getattr(error, "strerror", None) or error).rstrip(".")
         cure = "Close other programs, or raise the limits of this user (`ulimit -n`, `ulimit -u`), and run again"
         if type(error).__module__ == "pytest_socket":
@@ -234,8 +234,8 @@ def _require_descriptors() -> None:
             os.close(descriptor)
 
 
-def _in_batch(name: str, count: int) -> AnswersMissing:
-    """Return the error for requests that no run may send, because a batch will answer them."""
+def _in_batch_error(name: str, count: int) -> AnswersMissing:
+    """Return the error for `count` requests to the target `name` that are not sent because a batch will answer them."""
     which = counted(count, "request")
     return AnswersMissing(
         f"not answered yet: a batch holds {which} to {name}. Run again later with --fairness-batch-collect, or run "

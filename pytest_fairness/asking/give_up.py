@@ -49,7 +49,7 @@ class GiveUpTimer:
             resume_at: time at which the target's rate limit allows the next request (monotonic seconds).
 
         Raises:
-            AnswersMissing: the deadline has passed, or the pause that the target demands ends after the deadline.
+            AnswersMissing: the deadline has passed; or no request is in flight and none is allowed before the deadline.
         """
         now = time.monotonic()
         deadline, never_reached = self._started + self._limit, False

@@ -15,7 +15,7 @@ FAILURES = "failures"
 
 
 def total_counts(counts_by_owner: Mapping[str, RequestCounts]) -> dict[str, float]:
-    """Return the request counts of a run, combined from those of its engines.
+    """Return the request counts of a run, combined from the counts of its engines.
 
     All processes plan the same requests and find the same recorded answers, so `planned` and `reused` are the largest
     counts of one process. The other counts are added up, because each process sends only a part of the requests.

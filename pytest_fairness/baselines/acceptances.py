@@ -75,7 +75,7 @@ class AcceptanceLog:
 
 
 def acceptance_log(folder: Path, revisions: str | None) -> AcceptanceLog:
-    """Return all acceptances in the baselines of a folder.
+    """Return the acceptances of baseline values in a range of revisions, the latest first.
 
     Args:
         folder: folder of the baselines; it may be missing in the working tree.
@@ -122,7 +122,7 @@ class _History:
         self._place, self._folder, self._inside = place, folder, inside
         self._path = f":(top,literal){'' if inside == '.' else inside}"
         self.problems: list[str] = []
-        self._in_blob = cache(self._read_blob)
+        self._entries_in_blob = cache(self._read_blob)
 
     def commits(self, revisions: str) -> list[tuple[str, str]]:
         """Return the id and the date of each commit that changed a file in the folder, the oldest commit first."""
@@ -139,8 +139,8 @@ class _History:
         for facts, path in zip(parts[::2], parts[1::2], strict=False):
             parents = len(facts) - len(facts.lstrip(b":"))
             *before, after = facts.decode("ascii").split()[parents + 1 : 2 * parents + 2]
-            if (name := self._name(path)) is not None:
-                yield name, [self._in_blob(name, blob) for blob in before], self._in_blob(name, after)
+            if (name := self._baseline_name(path)) is not None:
+                yield name, [self._entries_in_blob(name, blob) for blob in before], self._entries_in_blob(name, after)
 
     def uncommitted(self, commit: str) -> Iterator[FileChange]:
         """Yield the change of each baseline from a commit to the working tree; the commit is the only parent."""
@@ -148,16 +148,16 @@ class _History:
         blobs = {}
         for line in filter(None, listed.split(b"\0")):
             facts, _, path = line.partition(b"\t")
-            if (name := self._name(path)) is not None:
+            if (name := self._baseline_name(path)) is not None:
                 blobs[name] = facts.split()[2].decode("ascii")
         files = {path.name.removesuffix(SUMMARY_SUFFIX): path for path in self._folder.glob(f"*{SUMMARY_SUFFIX}")}
         for name in sorted({*blobs, *files}):
             data = files[name].read_bytes() if name in files else None
             after = {} if data is None else self._parsed(name, data, "working tree")
-            yield name, [self._in_blob(name, blobs[name]) if name in blobs else {}], after
+            yield name, [self._entries_in_blob(name, blobs[name]) if name in blobs else {}], after
 
-    def _name(self, path: bytes) -> str | None:
-        """Return the name of the baseline whose summary has this path; `None` if the path is not of a summary."""
+    def _baseline_name(self, path: bytes) -> str | None:
+        """Return the name of the baseline, for the path of a summary in the folder; `None` for other paths."""
         folder, _, file = path.decode("utf-8", "surrogateescape").rpartition("/")
         return file.removesuffix(SUMMARY_SUFFIX) if file.endswith(SUMMARY_SUFFIX) and folder == self._parent else None
 
@@ -179,13 +179,13 @@ class _History:
 
 
 def _acceptances(files: Iterator[FileChange], date: str, commit: str | None) -> Iterator[Acceptance]:
-    """Yield the acceptances in these changes, one for each date, person and reason.
+    """Yield the acceptances in changes of baselines, one for each date, person and reason.
 
     Items that were only renamed are left out.
 
     Args:
         files: the changes of baselines.
-        date: date of removed items.
+        date: date of the acceptances of removed items.
         commit: short id of the commit; `None` if the changes are not committed.
     """
     changed: list[tuple[str, str, Entry | None, Entry | None]] = []

@@ -128,10 +128,10 @@ def write_answers(path: Path, answer_sets: Mapping[str, Sequence[Row]]) -> None:
 
 
 def answer_set_for(rows: Iterable[Row], answer_sets: Mapping[str, Sequence[Row]]) -> str | None:
-    """Return the id of the answer set for these answers: a stored answer set that contains them, or else a new one.
+    """Return the id of the stored answer set that contains these answers, or else the id of a new answer set.
 
-    A stored answer set is used only if its answers with these labels are exactly these answers; otherwise later runs
-    would compare an item with additional answers.
+    In a stored answer set that is used, no other answers have the labels of these answers; otherwise later runs would
+    compare an item with additional answers.
 
     Args:
         rows: the answers from which new entries were measured.

@@ -104,7 +104,7 @@ class ItemChange:
     def half_width(self) -> float | None:
         """Return half the width of the change's 95 % confidence interval; `None` if unknown.
 
-        If the change was not measured from the answers, the interval is that of two independent runs.
+        If the change was not measured from the answers, both runs count as independent.
         """
         if self.comparison is not None:
             ends = self.comparison.interval
@@ -177,15 +177,15 @@ def changes(old: Snapshot, new: Snapshot) -> list[ItemChange]:
 
 
 def ordered(found: Iterable[ItemChange]) -> list[ItemChange]:
-    """Return the changes, the most important first."""
+    """Return the changes sorted by state (see `ORDER`); in each state, the largest change for the worse is first."""
     return sorted(found, key=_sort_key)
 
 
 def _old_keys(removed: Mapping[Key, Entry], added: Mapping[Key, Entry]) -> dict[Key, Key]:
     """Return the old key (name of the baseline, and item id) of each item that was renamed, by its new key.
 
-    An added item was renamed if a removed item has the same id and file, or else the same measurement. If several
-    removed items have this measurement, one of them must have the same id.
+    An added item counts as renamed if a removed item has the same id and file, or else the same measurement. If several
+    removed items have this measurement, exactly one of them must have the same id.
     """
     by_file = {(entry.file or "", key[1]): key for key, entry in removed.items() if entry.file is not None}
     by_numbers: dict[object, list[Key]] = defaultdict(list)

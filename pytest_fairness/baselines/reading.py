@@ -99,7 +99,7 @@ def read_baseline(folder: Path, name: str, known: Baseline | None = None) -> Bas
         raise damaged_file_error(summary_path, "is not UTF-8") from error
     stored, items = parse_summary(summary_path, text)
     if stored != name and name_key(stored) == name_key(name):
-        raise _case_only(summary_path, stored, name)
+        raise _case_error(summary_path, stored, name)
     return Baseline(items, summary_path, answers_path, stamps)
 
 
@@ -133,10 +133,10 @@ def require_distinct(folder: Path, name: str) -> None:
     """Raise `BaselineError` if the folder has a baseline whose name differs from `name` only by case."""
     for path in folder.glob("*.json"):
         if path.stem != name and name_key(path.stem) == name_key(name):
-            raise _case_only(path, path.stem, name)
+            raise _case_error(path, path.stem, name)
 
 
-def _case_only(path: Path, stored: str, name: str) -> BaselineError:
+def _case_error(path: Path, stored: str, name: str) -> BaselineError:
     return BaselineError(
         f"{path}: holds the baseline of {stored!r}. This name differs from {name!r} only by case, and Windows and "
         f"macOS treat both names as one file. Rename one of the two probes. If {stored!r} was renamed, rename the "

@@ -108,11 +108,11 @@ def snapshots(folder: Path, revisions: str) -> Iterator[tuple[Snapshot, Snapshot
     place, inside = repository_of(folder)
     ends = Revisions.parse(place, revisions)
     with TemporaryDirectory() as temporary:
-        before = _in_commit(place, ends.old, inside, Path(temporary) / "old", ends.old_name)
+        before = _snapshot_of_commit(place, ends.old, inside, Path(temporary) / "old", ends.old_name)
         if ends.new is None:
             yield before, _snapshot(WORKING_TREE, folder)
         else:
-            yield before, _in_commit(place, ends.new, inside, Path(temporary) / "new", ends.new_name)
+            yield before, _snapshot_of_commit(place, ends.new, inside, Path(temporary) / "new", ends.new_name)
 
 
 def repository_of(folder: Path) -> tuple[Path, str]:
@@ -143,8 +143,8 @@ def commit_of(place: Path, revision: str) -> str:
     )
 
 
-def _in_commit(place: Path, commit: str, inside: str, copy: Path, name: str) -> Snapshot:
-    """Copy the baseline files of a commit to the folder `copy`, and return its baselines.
+def _snapshot_of_commit(place: Path, commit: str, inside: str, copy: Path, name: str) -> Snapshot:
+    """Copy the baseline files of a commit to the folder `copy`, and return a snapshot of the commit's baselines.
 
     Args:
         place: folder inside the repository.

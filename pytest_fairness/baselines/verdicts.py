@@ -127,7 +127,7 @@ def decide(
             minimum_detectable,
             undecided=None if concern is None else concern.message,
         )
-    what += _references(audit, item, measurement, baseline, comparison)
+    what += _comparison_text(audit, item, measurement, baseline, comparison)
 
     if concern is not None and (concern.withholds == "verdict" or (concern.withholds == "test" and rule.tested)):
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {concern.message}.", concern.message)
@@ -135,7 +135,7 @@ def decide(
         difference = audit.info.loss(measurement.value) - audit.info.loss(baseline.value)
         change = rule.judge_change(audit, item, comparison, tolerance, difference)
         if change.outcome == "beyond" and without_failure is None:
-            return verdict(VerdictName.REGRESSION, f"{what}{_significance(item, comparison, change)}.")
+            return verdict(VerdictName.REGRESSION, f"{what}{_significance_text(item, comparison, change)}.")
     value = None if limit is None else rule.judge_value(audit, item, measurement, limit, tolerance)
     if without_failure is not None and any(each is not None and each.outcome == "beyond" for each in (change, value)):
         return verdict(VerdictName.INCONCLUSIVE, f"{what}.", without_failure.message)
@@ -150,7 +150,7 @@ def decide(
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {why.long}. {more.long}", f"{why.short}; {more.short}")
     if concern is not None and concern.withholds != "test":
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {concern.message}.", concern.message)
-    return verdict(VerdictName.PASS, f"{what}.{_confidence(item, comparison, change, value)}")
+    return verdict(VerdictName.PASS, f"{what}.{_evidence(item, comparison, change, value)}")
 
 
 def _notes(measurement: Measurement, baseline: BaselineEntry | None) -> str:
@@ -161,14 +161,14 @@ def _notes(measurement: Measurement, baseline: BaselineEntry | None) -> str:
     return "".join(f" {note[:1].upper()}{note[1:]}." for note in notes)
 
 
-def _references(
+def _comparison_text(
     audit: AnyAudit,
     item: AnyItem,
     measurement: Measurement,
     baseline: BaselineEntry | None,
     comparison: Comparison | None,
 ) -> str:
-    """Return the part of the reason with the baseline's value, the change, the tolerance, the limit and the placebo."""
+    """Return the part of the verdict's reason after the value: `, was 0.31: +0.12, tolerance 0.1, limit 0.5`."""
     found = ", the new baseline" if baseline is not None and baseline.new else ""
     if baseline is not None and comparison is not None:
         tolerance = tolerance_of(audit, item)
@@ -206,8 +206,8 @@ def gravest_concern(measurement: Measurement) -> Concern | None:
     )
 
 
-def _significance(item: AnyItem, comparison: Comparison, change: Decision) -> str:
-    """Return the part of the reason that states the p-value and alpha of a regression."""
+def _significance_text(item: AnyItem, comparison: Comparison, change: Decision) -> str:
+    """Return the part of a regression's reason with the p-value and alpha; empty if the change was not tested."""
     reversal = comparison.reversal
     if change.changed_sides and reversal is not None:
         return f"; {_reversal_text(reversal)} ({_p(reversal.p_value)}, alpha {item.alpha:.2g})"
@@ -229,12 +229,12 @@ class _Text(NamedTuple):
 
 
 def _undecided(item: AnyItem, comparison: Comparison | None, change: Decision | None, value: Decision | None) -> _Text:
-    """Return the reason why no decision is possible: an unclear change or, if the change is clear, an unclear value."""
+    """Return why no decision is possible: an unclear change or, if the change is clear, an unclear value."""
     if change is not None and comparison is not None and change.outcome == "unclear":
         if change.explanation is not None:
             return _Text(change.explanation, change.explanation)
         if not change.exceeds:
-            return _not_excluded("the item", "may be worse by", change)
+            return _not_excluded_text("the item", "may be worse by", change)
         if change.significant:
             return _Text(
                 "significantly worse than the baseline, but not shown to exceed the tolerance",
@@ -252,10 +252,10 @@ def _undecided(item: AnyItem, comparison: Comparison | None, change: Decision | 
         return _Text("over the limit, but not significantly", "over the limit, but not significantly")
     if value.explanation is not None:
         return _Text(value.explanation, value.explanation)
-    return _not_excluded("the value", "may exceed the limit by", value)
+    return _not_excluded_text("the value", "may exceed the limit by", value)
 
 
-def _not_excluded(subject: str, may: str, decision: Decision) -> _Text:
+def _not_excluded_text(subject: str, may: str, decision: Decision) -> _Text:
     if decision.upper_bound is None or decision.accepted is None:
         unknown = "a pass needs the standard error of the value, which is unknown"
         return _Text(unknown, unknown)
@@ -266,7 +266,7 @@ def _not_excluded(subject: str, may: str, decision: Decision) -> _Text:
     )
 
 
-def _confidence(item: AnyItem, comparison: Comparison | None, change: Decision | None, value: Decision | None) -> str:
+def _evidence(item: AnyItem, comparison: Comparison | None, change: Decision | None, value: Decision | None) -> str:
     """Return the statistical evidence for a pass as sentences; an empty text if nothing was tested."""
     found = ""
     if change is not None and comparison is not None:

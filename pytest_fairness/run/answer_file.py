@@ -91,7 +91,7 @@ class AnswerFile:
         for option, column in [("group", self.group), ("text", self.text), *(("strata", each) for each in self.strata)]:
             if column not in content.columns:
                 raise FairnessError(
-                    f"{name}:1: no column {column!r}{_meant(column, content.columns)}. The columns are "
+                    f"{name}:1: no column {column!r}{_hint(column, content.columns)}. The columns are "
                     f"{', '.join(map(repr, content.columns))}: give one with --{option}."
                 )
         values: Counter[str] = Counter()
@@ -142,12 +142,12 @@ class AnswerFile:
         return f"answers-{name}" if name_problem(name) else name
 
     def _groups(self, name: str, values: Counter[str]) -> list[str]:
-        """Return the groups to compare with the unmarked group: those of `marked` or, by default, all others.
+        """Return the groups in `marked` or, by default, all groups of the column except `unmarked`.
 
         Raises:
             FairnessError: the column has no groups or too many values, or lacks a group that the user named.
         """
-        there = ", ".join(f"{_cut(value)!r} ({count})" for value, count in values.most_common(SHOWN_VALUES))
+        there = ", ".join(f"{_shortened(value)!r} ({count})" for value, count in values.most_common(SHOWN_VALUES))
         there += ", …" if len(values) > SHOWN_VALUES else ""
         if not values:
             raise FairnessError(f"{name}: every cell of the column {self.group!r} is empty. Give another --group.")
@@ -159,7 +159,7 @@ class AnswerFile:
         for option, group in [("unmarked", self.unmarked), *(("marked", each) for each in self.marked)]:
             if group not in values:
                 raise FairnessError(
-                    f"{name}: no row has {group!r} in the column {self.group!r}{_meant(group, values)}. The groups are "
+                    f"{name}: no row has {group!r} in the column {self.group!r}{_hint(group, values)}. The groups are "
                     f"{there}: give one with --{option}."
                 )
         marked = [value for value, _ in values.most_common() if value != self.unmarked]
@@ -171,11 +171,11 @@ class AnswerFile:
         return list(self.marked) or marked
 
 
-def _cut(value: str) -> str:
+def _shortened(value: str) -> str:
     return value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}…"
 
 
-def _meant(name: str, choices: Sequence[str] | Counter[str]) -> str:
+def _hint(name: str, choices: Sequence[str] | Counter[str]) -> str:
     close = nearest(name, choices)
     return "" if close is None else f" (did you mean {close!r}?)"
 

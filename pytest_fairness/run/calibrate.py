@@ -153,14 +153,14 @@ def _calibrate_audit(
     curve = limit_errors.curve(values, bad)
     current = None if limit is None else limit_errors.errors(values, bad, audit.info.loss(limit))
     best = limit_errors.best([*([] if current is None else [current]), *curve])
-    curve_of_values = [_errors_of_value(audit, each) for each in curve]
+    curve_of_values = [_with_limit_as_value(audit, each) for each in curve]
     return Calibration(
         name,
         counts,
         len(sets) - len(scores),
-        current and _errors_of_value(audit, current),
+        current and _with_limit_as_value(audit, current),
         sorted(curve_of_values, key=lambda each: each.limit),
-        best and _errors_of_value(audit, best),
+        best and _with_limit_as_value(audit, best),
     )
 
 
@@ -175,7 +175,7 @@ def _measured_value(item: ProbeItem, answers: Sequence[Answer]) -> float | None:
         return None
 
 
-def _errors_of_value(audit: AnyAudit, errors: Errors) -> Errors:
-    """Return the error rates with `limit` as a value of the audit, as in probe files, instead of a loss."""
+def _with_limit_as_value(audit: AnyAudit, errors: Errors) -> Errors:
+    """Return the error rates with `limit` converted from a loss to a value of the audit, as in probe files."""
     limits = {"higher": -errors.limit, "fifty": 50 + errors.limit}
     return replace(errors, limit=limits.get(audit.info.better, errors.limit))

@@ -183,7 +183,7 @@ class Forecaster:
     def _stand_in(self, probe: Probe, recorded: Mapping[str, Response]) -> Response:
         """Return the response that takes the place of unrecorded answers in conversations, of a likely length.
 
-        It is the same for all items of a probe, so that a conversation that they share is counted once.
+        All items of a probe get the same response, so that a conversation that they share is counted once.
         """
         if id(probe) not in self._stand_ins:
             limit = (probe.sampling.max_tokens or 0) * CHARACTERS_PER_TOKEN
@@ -264,10 +264,10 @@ def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem
     needed, recorded, oldest = [none], [none], []
 
     def add(prompts: Sequence[Prompt], keys: Sequence[str]) -> list[Response]:
-        """Count the requests, and return a response to each: the recorded one, or a stand-in in conversations."""
-        needed.append(_short(keys))
+        """Count the requests; in conversations, return the recorded response to each, or `STAND_IN` without one."""
+        needed.append(_short_keys(keys))
         if target is not None and (found := list(run.engines.reuse.recorded(target, keys))):
-            recorded.append(_short(found))
+            recorded.append(_short_keys(found))
             oldest.append(run.engines.reuse.oldest_of(found))
             responses = run.store.get(found, run.engines.reuse.freshness(target)) if prompts else {}
             return [responses.get(key, STAND_IN) for key in keys]
@@ -297,7 +297,7 @@ def _distinct(slices: Sequence[Short]) -> int:
     return int(np.count_nonzero(np.diff(keys))) + (len(keys) > 0)
 
 
-def _short(keys: Sequence[str]) -> Short:
+def _short_keys(keys: Sequence[str]) -> Short:
     """Return the first 64 bits of each key: enough to distinguish millions of keys, in an eighth of the memory."""
     return np.fromiter((int(key[:16], 16) for key in keys), np.uint64, len(keys))
 

@@ -36,7 +36,7 @@ def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
         by_target.setdefault(each.target, {})[each.request] = each.response
     found = [
         (target, prompt, response)
-        for target in sorted(by_target if only is None else _of_name(run, only, by_target))
+        for target in sorted(by_target if only is None else _identities_of(run, only, by_target))
         for prompt, response in _answers_of(probe, by_target[target])
     ]
     if not found:
@@ -51,18 +51,18 @@ def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
     return found
 
 
-def _of_name(run: Run, name: str, recorded_of: Collection[str]) -> set[str]:
+def _identities_of(run: Run, name: str, identities: Collection[str]) -> set[str]:
     """Return the identities of the recorded targets to which a name refers.
 
     A name can be, in this order of priority: the identity of a recorded target; the name of the target in the settings,
     which stands for all its versions; or a name without address, which stands for the targets at all addresses.
     """
-    if name in recorded_of:
+    if name in identities:
         return {name}
     identity = run.targets.named().identity
-    if found := {target for target in recorded_of if target == identity or target.startswith(f"{identity} version ")}:
+    if found := {target for target in identities if target == identity or target.startswith(f"{identity} version ")}:
         return found
-    return {target for target in recorded_of if target.startswith(f"{name} at ")}
+    return {target for target in identities if target.startswith(f"{name} at ")}
 
 
 def _answers_of(probe: Probe, known: Mapping[Request, Response]) -> Iterator[tuple[Prompt, Response]]:

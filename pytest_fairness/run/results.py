@@ -112,7 +112,7 @@ def verdict_on(measured: ItemMeasurement, compared: BaselineComparison, accept: 
         if entry
         else None,
         comparison=compared.comparison,
-        trials=_size(measured),
+        trials=_unit_count(measured),
         accept=accept,
     )
 
@@ -122,8 +122,8 @@ def is_decided(measured: ItemMeasurement, compared: BaselineComparison) -> bool:
     return verdict_on(measured, compared).name is not VerdictName.INCONCLUSIVE
 
 
-def _size(measured: ItemMeasurement) -> int | None:
-    """Return the number of trials or entities; `None` for answers in a file, because a file cannot provide more."""
+def _unit_count(measured: ItemMeasurement) -> int | None:
+    """Return the number of units that `Audit.counted` names, such as trials; `None` for answers in a file."""
     item = measured.item
     if not item.asks:
         return None

@@ -131,7 +131,6 @@ class Run(Closing):
         return variants.with_variants(self.measurer, self._with_placebo(item.analyses[-1], target), target)
 
     def _with_placebo(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
-        """Return the measurement of an item with its placebo; see `Measurer.measure`."""
         return placebos.with_placebo(self.measurer, self.measurer.measure(item, target), target)
 
     def _new_baseline(self, item: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison]:

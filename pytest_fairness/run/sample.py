@@ -87,9 +87,9 @@ def balanced(run: Run, probe: Probe, found: Sequence[tuple[Prompt, Response]]) -
         else:
             own.append(response)
     lines = [
-        _line(requests[name, group], response)
+        _chat_line(requests[name, group], response)
         for name, groups in sets.items()
-        for group, response in _exchanged(groups, f"{probe.name}/sample/{name}")
+        for group, response in _answers_for_groups(groups, f"{probe.name}/sample/{name}")
     ]
     if not lines:
         raise FairnessError(
@@ -105,10 +105,10 @@ def _names_a_group(answer: Answer, names: Anonymizer) -> bool:
     return names.masked(text, "\0") != unicodedata.normalize("NFKC", text)
 
 
-def _exchanged(groups: dict[Hashable, list[Response]], seed: str) -> list[tuple[Hashable, Response]]:
-    """Return pairs of a group and an answer for this group.
+def _answers_for_groups(groups: dict[Hashable, list[Response]], seed: str) -> list[tuple[Hashable, Response]]:
+    """Exchange answers between groups: return (group, answer) pairs in which each group gets answers of all groups.
 
-    Each group gets as many answers as the group with the fewest answers has.
+    Each group gets, as evenly as possible from all groups, as many answers as the group with the fewest answers has.
     """
     size = min(map(len, groups.values()))
     random = randomness.generator(seed)
@@ -122,7 +122,7 @@ def _exchanged(groups: dict[Hashable, list[Response]], seed: str) -> list[tuple[
     return sorted(pairs, key=lambda pair: order.index(pair[0]))
 
 
-def _line(request: Request, response: Response) -> dict[str, Json]:
+def _chat_line(request: Request, response: Response) -> dict[str, Json]:
     reply: dict[str, Json] = dict(Message("assistant", response.text).to_json())
     if calls := calls_in(response.tool_calls):
         reply["tool_calls"] = [

@@ -14,7 +14,7 @@ def versioned(identity: str, version: str | None) -> str:
 
 
 def refuse_tools(name: str, request: Request) -> None:
-    """Raise `TargetError` for a request about tool calls, to a model whose tool calls cannot be read."""
+    """Raise `TargetError` if the answer to a request must be tool calls, which the target `name` cannot give."""
     if request.answer_format == "calls":
         raise TargetError(
             f"{name}: a model that this plugin runs gets no tools and gives no tool calls. Serve a model that uses "

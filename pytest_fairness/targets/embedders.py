@@ -78,7 +78,7 @@ class OpenAIEmbedder(OpenAITarget):
         """Return the embedding of the prompt; see `Target.ask`."""
         if self._next is None or len(self._next[1]) >= BATCH:
             texts: list[str] = []
-            task = asyncio.create_task(self._embedded_soon(texts))
+            task = asyncio.create_task(self._embeddings_after_pause(texts))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
             self._next = task, texts
@@ -99,7 +99,7 @@ class OpenAIEmbedder(OpenAITarget):
             await asyncio.wait(self._running)
         await super().close()
 
-    async def _embedded_soon(self, texts: list[str]) -> Outcomes:
+    async def _embeddings_after_pause(self, texts: list[str]) -> Outcomes:
         await asyncio.sleep(PAUSE)  # further texts join the request meanwhile
         if self._next is not None and self._next[1] is texts:
             self._next = None
@@ -109,9 +109,9 @@ class OpenAIEmbedder(OpenAITarget):
             if len(texts) == 1 or error.retry is not None:
                 raise
         # One of the texts may be too long; the others are not affected.
-        return [await self._alone(text) for text in texts]
+        return [await self._embedding_of(text) for text in texts]
 
-    async def _alone(self, text: str) -> Response | FairnessError:
+    async def _embedding_of(self, text: str) -> Response | FairnessError:
         try:
             return (await self._opened().embeddings([text]))[0]
         except RequestFailed as error:

@@ -95,7 +95,7 @@ class LiteLLMTarget:
             await self._litellm.close_litellm_async_clients()
 
     def _key(self) -> str:
-        """Return the key that the target's own option names; an empty text if LiteLLM has to find the key."""
+        """Return the key from the variable that the option `api_key_env` names; an empty text without this option."""
         if self._key_variable is None:
             return ""
         key = key_of(self.name, self._key_variable)

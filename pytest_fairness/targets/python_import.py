@@ -47,7 +47,7 @@ def imported(module: str, attribute: str, root: str, *, name: str, option: str, 
     except ModuleNotFoundError as cause:
         missing = cause.name or str(cause)
         if module == missing or module.startswith(f"{missing}."):
-            meant = _meant(missing, (path.stem for path in Path(root).iterdir()))
+            meant = _hint(missing, (path.stem for path in Path(root).iterdir()))
             raise error(
                 f"{name}: there is no module {missing!r} in {root} or among the installed packages{meant}. Check "
                 f"{option}."
@@ -59,12 +59,12 @@ def imported(module: str, attribute: str, root: str, *, name: str, option: str, 
         ) from cause
     for part in attribute.split("."):
         if not hasattr(found, part):
-            raise error(f"{name}: {module} has no {attribute!r}{_meant(part, dir(found))}. Check {option}.")
+            raise error(f"{name}: {module} has no {attribute!r}{_hint(part, dir(found))}. Check {option}.")
         found = getattr(found, part)
     return found
 
 
-def _meant(name: str, names: Iterable[str]) -> str:
+def _hint(name: str, names: Iterable[str]) -> str:
     near = get_close_matches(name, names, n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""
 

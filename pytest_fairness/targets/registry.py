@@ -102,7 +102,7 @@ def _make(spec: str, settings: RunSettings) -> Target:
         raise TargetError(str(error)) from error
     if factory is None:
         if entry is None or value == "":
-            raise TargetError(_unknown(spec, prefix, rest))
+            raise TargetError(_unknown_message(spec, prefix, rest))
         module, _, function = entry.factory.partition(":")
         factory = cast("Factory", getattr(import_module(module), function))
         value, options = target_options.parse(prefix, value or "") if entry.options else (value, {})
@@ -115,7 +115,7 @@ def check_spec(spec: str, settings: RunSettings) -> None:
     open_target(spec, settings).check()
 
 
-def _unknown(spec: str, prefix: str, rest: str) -> str:
+def _unknown_message(spec: str, prefix: str, rest: str) -> str:
     near = get_close_matches(prefix.lower(), [*TARGETS, *extensions.declared("targets")], n=1)
     meant = f"{near[0]}:{rest}" if near and rest else near[0] if near else None
     if rest.partition("/")[0].isdigit():  # a host and its port

@@ -204,7 +204,6 @@ class SharedTarget:
 
 
 def _request_of(plain: Json) -> Request:
-    """Return the request from JSON data of its fields."""
     history = tuple(Message(*message) for message in plain["history"])
     return Request(**{**plain, "sampling": Sampling(**plain["sampling"]), "history": history})
 

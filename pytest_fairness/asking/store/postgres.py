@@ -72,7 +72,7 @@ class PostgresDatabase(Database):
         self._closed = False
         self._deadline = 0.0  # monotonic seconds until which all threads try to connect again; 0: connected
         try:
-            self._prepare(self._connect())
+            self._create_or_upgrade_tables(self._connect())
         except psycopg.Error as error:
             self.close()
             raise self._store_error(error) from error
@@ -190,8 +190,7 @@ class PostgresDatabase(Database):
         self._thread.connection, self._thread.changes = connection, None
         return connection
 
-    def _prepare(self, connection: psycopg.Connection[Any]) -> None:
-        """Create the tables, or upgrade the tables of an older version."""
+    def _create_or_upgrade_tables(self, connection: psycopg.Connection[Any]) -> None:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (PREPARE_LOCK,))
             if _rows(connection.execute("SELECT to_regclass('store') IS NULL"))[0][0]:
@@ -209,7 +208,6 @@ class PostgresDatabase(Database):
                 connection.execute("UPDATE store SET version = %s", (schema.VERSION,))
 
     def _store_error(self, error: psycopg.Error) -> StoreError:
-        """Return a `StoreError` whose message says what happened and what to do."""
         text = one_line(str(error).replace("\n\t", ". "), 300).rstrip(" .?")
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
             return StoreError(
@@ -233,7 +231,7 @@ def _rows(cursor: psycopg.Cursor[Any]) -> list[Any]:
 
 @functools.cache
 def _translated(statement: str) -> LiteralString:
-    """Return a statement of the store, converted to PostgreSQL's SQL."""
+    """Convert a statement of the store from SQLite's to PostgreSQL's SQL."""
     statement = statement.replace("json_each(?)", "json_array_elements_text(?::json)").replace("?", "%s")
     for ours, type_ in _TYPES.items():
         statement = statement.replace(ours, type_)

@@ -114,7 +114,7 @@ class Runs:
         query = "SELECT owner, counts FROM request_counts WHERE run = ? AND process = ?"
         rows = self.database.execute(query, (run.name, run.process))
         with self.database.decoding_errors():
-            return {owner: _counts(json.loads(counts)) for owner, counts in rows}
+            return {owner: _checked_counts(json.loads(counts)) for owner, counts in rows}
 
     def _drop_ended_runs(self, now: float) -> None:
         """Delete runs that are older than `RUN_KEPT`, and runs of one machine whose process has ended."""
@@ -124,6 +124,6 @@ class Runs:
                 self.database.execute("DELETE FROM runs WHERE process = ? AND shared = 0", (process,))
 
 
-def _counts(counts: Mapping[str, Json]) -> dict[str, Json]:
+def _checked_counts(counts: Mapping[str, Json]) -> dict[str, Json]:
     """Return the counts unchanged if every entry is a number or a mapping to numbers; otherwise raise `TypeError`."""
-    return {name: _counts(count) if isinstance(count, dict) else count + 0 for name, count in counts.items()}
+    return {name: _checked_counts(count) if isinstance(count, dict) else count + 0 for name, count in counts.items()}

@@ -48,7 +48,7 @@ class SqliteDatabase(Database):
             _keep_private(path)
             try:
                 _write_ahead(self._connection())
-                self.write(self._prepare)
+                self.write(self._create_or_upgrade_tables)
             except BaseException:
                 self.close()
                 raise
@@ -104,8 +104,7 @@ class SqliteDatabase(Database):
             self._thread.connection = connection
         return connection
 
-    def _prepare(self) -> None:
-        """Create the tables, or upgrade the tables of an older version."""
+    def _create_or_upgrade_tables(self) -> None:
         connection = self._connection()
         found = connection.execute("PRAGMA user_version").fetchone()[0]
         application = connection.execute("PRAGMA application_id").fetchone()[0]

@@ -67,7 +67,7 @@ class ItemAnswers:
         return answers
 
     def classified(self, probe: Probe, answers: list[Answer]) -> list[Answer]:
-        """Return the answers with the choices, or the refusals, that the probe's model finds; unchanged without model.
+        """Return the answers with the choices or refusals that a judge model or scorer finds; unchanged without either.
 
         Raises:
             ModelError: the scorer cannot be used.
@@ -84,7 +84,7 @@ class ItemAnswers:
         return answers
 
     def without_group(self, probe: Probe) -> RowsWithoutGroup | None:
-        """Return the rows of the probe's `responses:` files that are left out, as they name no group of the probe."""
+        """Return the rows of the `responses:` files that name no group of the probe; `None` without such rows."""
         return None if probe.responses is None else self._read(probe)[2]
 
     def prepared(self, item: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
@@ -105,7 +105,7 @@ class ItemAnswers:
         self._answers_by_prompt.clear()
 
     def _read(self, probe: Probe) -> tuple[Probe, list[Answer], RowsWithoutGroup | None]:
-        """Return the probe, its answers in the `responses:` files, and the files' rows without group.
+        """Return the probe, its answers in the `responses:` files, and the rows that name no group of the probe.
 
         The files of the last probe are not read again.
         """

@@ -39,7 +39,7 @@ def open_judge(settings: RunSettings, addresses: Mapping[str, str] | None = None
 def judged(
     answers: Sequence[Answer], judging: Judging, language: Language, judge: Target, engines: Engines
 ) -> list[Answer]:
-    """Return the answers with the choices that the judge model's votes name; votes that are not recorded are requested.
+    """Return the answers with the choice of most of the judge model's votes; votes that are not recorded are requested.
 
     Raises:
         FairnessError: no vote is available; see `votes_on`.
@@ -53,7 +53,7 @@ def judged(
 
 
 def votes_on(texts: Sequence[str], judging: Judging, judge: Target, engines: Engines) -> list[Judged]:
-    """Return the votes of the judge model on each text; a request that failed is a vote for nothing.
+    """Return the judge model's votes on each text; the vote of a failed request is `None`.
 
     Raises:
         FairnessError: no vote is available, because no response is recorded for a replay, the run gave up on the judge

@@ -30,7 +30,7 @@ class Reuse:
         self._settings, self._run, self._started, self._store = settings, run, started, store
 
     def freshness(self, target: Target) -> Freshness:
-        """Return the rule that decides which recorded responses of a target are reused; the same in all processes."""
+        """Return the rule, the same in all processes, that decides which recorded responses of a target are reused."""
         settings = self._settings
         oldest = self._started - settings.max_age_hours * 3600
         if settings.replay or (getattr(target, "lasting", False) and not settings.fresh):
@@ -40,7 +40,7 @@ class Reuse:
         return Freshness(self._run.name, oldest)
 
     def recorded(self, target: Target, keys: Sequence[str]) -> set[str]:
-        """Return those `keys` whose recorded response this run reuses; a missing store is not created."""
+        """Return the keys of requests whose recorded response this run reuses; do not create a missing store."""
         return self._store().recorded(keys, self.freshness(target)) if self._settings.store.exists() else set()
 
     def oldest_of(self, keys: Iterable[str]) -> float | None:

@@ -87,7 +87,7 @@ class BaselineComparer:
             # Lists of answers are deleted as soon as possible, to save memory.
             all_answers = answers if item.stage == item.for_baseline.stage else self._answers(item.for_baseline, rows)
             del rows
-            entry, note = self._checked(item.for_baseline, baseline, entry, all_answers)
+            entry, note = self._with_checked_value(item.for_baseline, baseline, entry, all_answers)
             del all_answers
             # A large baseline is read again for each item, to save memory.
             self._kept = baseline if baseline.size <= self._most_kept else None
@@ -135,10 +135,10 @@ class BaselineComparer:
         require_own(baseline, item.id, item.file, self._root)
         return baseline
 
-    def _checked(
+    def _with_checked_value(
         self, item: ProbeItem, baseline: Baseline, entry: Entry, answers: Sequence[Answer]
     ) -> tuple[Entry, str | None]:
-        """Return the entry with its value checked, and a note; see `stored_values.check_stored_value`."""
+        """Return the entry with the value measured again from the answers, and a note if the stored value differs."""
         if not answers:
             return entry, None
 
@@ -179,14 +179,13 @@ class BaselineComparer:
             return replace(found, details={**found.details, "answers_not_compared": str(error).rstrip(".")})
 
     def _answers(self, item: ProbeItem, rows: Iterable[Row]) -> list[Answer]:
-        """Return the answers of the item in the rows of a baseline."""
         if item.probe is not self._probe:
             self._probe, self._answer = item.probe, Recent(partial(answer_from, probe=item.probe), KEPT_ANSWERS)
         return list(map(self._answer, item.select_own(rows)))
 
 
 def _without_change(comparison: Comparison) -> Comparison:
-    """Return the comparison with the change set to zero, for a run that is compared with its own baseline."""
+    """Return the comparison with a change of zero, for a run whose answers are those of the baseline."""
     shift = comparison.value
     interval = comparison.interval and (comparison.interval[0] - shift, comparison.interval[1] - shift)
     return replace(comparison, value=0.0, interval=interval, p_value=1.0)

@@ -24,8 +24,8 @@ def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root
     """Return the changes of values, measured from the answers of both baselines as in a run.
 
     A change is returned unaltered if an answer set or the probe file is missing, the probe has changed, or a model must
-    read the answers first. Beyond `MOST_CHANGES` and `MOST_ANSWERS`, only audits are measured whose change is not the
-    difference of two values, such as `marked_words`.
+    read the answers first. Beyond `MOST_CHANGES` and `MOST_ANSWERS`, a change is measured only if the audit's change is
+    not the difference of two values, as for `marked_words`.
 
     Args:
         changes: the changes, the most important first.
@@ -41,7 +41,7 @@ def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root
                 items[file] = _items(root / file, root)
             # The id in the baseline may end with the name of a target.
             item = items[file].get(change.id) or items[file].get(change.id.rpartition("@")[0])
-            found.append(change if item is None else _compared(change, item, old, new))
+            found.append(change if item is None else _with_comparison(change, item, old, new))
         else:
             found.append(change)
     return found
@@ -54,7 +54,7 @@ def _has_other_value(change: ItemChange) -> bool:
 
 
 def _needs_answers(change: ItemChange) -> bool:
-    """Return whether the change is something else than the difference of two values."""
+    """Return whether the size of the change cannot be computed from the two values, as for `marked_words`."""
     return change.info is not None and not change.info.tolerance_of_value
 
 
@@ -66,7 +66,7 @@ def _items(path: Path, root: Path) -> Mapping[str, ProbeItem]:
         return {}
 
 
-def _compared(change: ItemChange, item: ProbeItem, old: Snapshot, new: Snapshot) -> ItemChange:
+def _with_comparison(change: ItemChange, item: ProbeItem, old: Snapshot, new: Snapshot) -> ItemChange:
     """Return the change with the comparison of both answer sets; unaltered if the sets cannot be compared."""
     if item.models.preparation is not None:
         return change

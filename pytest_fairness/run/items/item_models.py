@@ -25,7 +25,7 @@ def refusal_scorer(probe: Probe) -> tuple[Scorer, str]:
 
 
 def _declared(name: str, source: ProbeSource) -> tuple[Scorer, str]:
-    """Return a scorer that the ini file or an installed package declares, and its label."""
+    """Return the scorer that the ini file or an installed package declares under this name, and its label."""
     definition = (source.scorers or {}).get(name)
     if definition is None:
         raise ModelError(f"there is no scorer {name!r}. Name it in fairness_scorers in the ini file.")
@@ -71,7 +71,7 @@ class ItemModels:
 
     @property
     def fingerprint(self) -> dict[str, str]:
-        """Return the identity of the scorers, and who recognises refusals, by readable names; empty without models."""
+        """Return the inputs that come from models, by name: the scorers, and the model that recognises refusals."""
         parts, settings = {}, self.probe.reading.refusals
         if settings.by == "scorer":
             scorer, label = refusal_scorer(self.probe)

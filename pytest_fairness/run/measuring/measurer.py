@@ -78,8 +78,7 @@ class Measurer:
     ) -> FoundT:
         """Return the stored result of a computation; if there is no stored result, compute it and store it.
 
-        Results from scores of `score` are not stored, because a scorer that fails on a text may succeed in the next
-        run.
+        Results of the audit `score` are not stored, because a scorer that fails on a text may succeed in the next run.
 
         Args:
             what: name of the computation.
@@ -120,10 +119,9 @@ class Measurer:
 
 
 def _with_rows_without_group(measured: ItemMeasurement, left_out: RowsWithoutGroup) -> ItemMeasurement:
-    """Return the measurement; its details then also describe the rows of the answer file that name no group.
+    """Add the rows of the answer file that name no group to the details of a measurement; many such rows are a concern.
 
-    Many such rows are a concern. A stored measurement has neither the details nor the concern, because it depends only
-    on the answers.
+    Stored measurements have neither the details nor the concern, because they depend only on the answers.
     """
     found, concern = measured.measurement, checks.rows_without_group(left_out)
     of_file = {name: value for name, value in asdict(left_out).items() if value != ""}

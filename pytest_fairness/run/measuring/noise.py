@@ -30,7 +30,7 @@ def paraphrases(item: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] |
         return None
     names = sorted({answer.labels.get("prompt", "") for answer in answers} - {""})
     found = {
-        name: _alone(item, [answer for answer in answers if answer.labels.get("prompt") == name]) for name in names
+        name: _measured(item, [answer for answer in answers if answer.labels.get("prompt") == name]) for name in names
     }
     measured = {name: measurement for name, measurement in found.items() if measurement is not None}
     if len(measured) < 2:
@@ -56,13 +56,13 @@ def run_to_run(item: ProbeItem, answers: Sequence[Answer]) -> RunToRun | None:
     runs = item.trial_count // size
     if runs < 2 or not item.asks:
         return None
-    found = [_alone(item, [each for each in answers if each.trial // size == run]) for run in range(runs)]
+    found = [_measured(item, [each for each in answers if each.trial // size == run]) for run in range(runs)]
     values = [measurement.value for measurement in found if measurement is not None]
     return RunToRun(len(values), float(np.std(values, ddof=1))) if len(values) > 1 else None
 
 
-def _alone(item: ProbeItem, answers: Sequence[Answer]) -> Measurement | None:
-    """Return the measurement of the item from only these answers; `None` if there are too few answers."""
+def _measured(item: ProbeItem, answers: Sequence[Answer]) -> Measurement | None:
+    """Return the measurement of the item from these answers; `None` if there are too few usable answers."""
     try:
         return item.audit.measure(item.probe, item, answers)
     except NotMeasurable:

@@ -88,7 +88,7 @@ class Messages(ApiClient):
         }
 
     def _sampling_rejected(self, said: str, sampling: Mapping[str, float]) -> RequestFailed:
-        """Return the error for a model that rejects sampling parameters, as newer models do."""
+        """Return the error for a model that rejects sampling parameters; leave out default values from now on."""
         said = self._errors.quoted(said)
         if set(sampling.values()) == {DEFAULT}:
             self._takes_no_sampling = True
@@ -148,5 +148,5 @@ class Messages(ApiClient):
 
 
 def _tool(function: Json) -> Json:
-    """Return the definition of a tool in Anthropic's form, from that in OpenAI's form."""
+    """Convert the definition of a tool from OpenAI's form to Anthropic's form."""
     return {"input_schema": function["parameters"], **{key: function[key] for key in function if key != "parameters"}}

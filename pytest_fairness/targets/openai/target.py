@@ -80,7 +80,6 @@ class OpenAITarget(ApiTarget["Chat"]):
 
 
 def _open(service: Service, rest: str | None, settings: RunSettings) -> OpenAITarget:
-    """Return the target `SERVICE:MODEL`; see `model_of` for its errors."""
     return OpenAITarget(model_of(service.prefix, rest), settings, service)
 
 

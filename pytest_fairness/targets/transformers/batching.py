@@ -112,9 +112,9 @@ class Batches:
             self._waiting = [job for job in self._waiting if job.wanted]
             if not self._waiting:
                 return
-            await self._one_batch()
+            await self._answer_batch()
 
-    async def _one_batch(self) -> None:
+    async def _answer_batch(self) -> None:
         kind = _is_likelihood(self._waiting[0])
         size = self._sizes[kind]
         alike = [job for job in self._waiting if _is_likelihood(job) == kind]

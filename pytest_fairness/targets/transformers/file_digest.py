@@ -51,7 +51,7 @@ def sha256(file: Path) -> str:
     places = (file.parent / CACHE_NAME, platformdirs.user_cache_path("pytest-fairness") / CACHE_NAME)
     state = _state(file.stat())
     for place in places:
-        known = _known(place).get(str(file))
+        known = _cached_digests(place).get(str(file))
         if isinstance(known, dict) and known.get("state") == state and isinstance(known.get("sha256"), str):
             return str(known["sha256"])
     with file.open("rb") as content:
@@ -62,7 +62,7 @@ def sha256(file: Path) -> str:
         for place in places:
             with contextlib.suppress(OSError):
                 entry = {"state": state, "sha256": digest}
-                replace_file(place, json.dumps({**_known(place), str(file): entry}, indent=1).encode())
+                replace_file(place, json.dumps({**_cached_digests(place), str(file): entry}, indent=1).encode())
                 break
     return digest
 
@@ -71,7 +71,7 @@ def _state(found: os.stat_result) -> list[int]:
     return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
 
 
-def _known(place: Path) -> dict[str, Json]:
+def _cached_digests(place: Path) -> dict[str, Json]:
     """Return the digests in a cache file; an empty mapping if the file is missing or damaged."""
     try:
         content = json.loads(place.read_bytes())

@@ -66,7 +66,7 @@ class LanguageModel(LoadedModel):
             written = self._model.generate(
                 input_ids=tokens.to(self.device),
                 attention_mask=mask.to(self.device),
-                generation_config=self._greedy(max(limits[row] for row in rows)),
+                generation_config=self._greedy_settings(max(limits[row] for row in rows)),
                 logits_processor=[sampler],
                 stopping_criteria=[ending],
             )[:, width:].tolist()
@@ -95,7 +95,7 @@ class LanguageModel(LoadedModel):
         return text
 
     def _max_new_tokens(self, prompt: int, request: Request) -> int:
-        """Return the maximum number of tokens of an answer to a prompt of `prompt` tokens."""
+        """Return the maximum number of answer tokens after `prompt` tokens; not positive if the prompt is too long."""
         most = request.sampling.max_tokens or MAX_TOKENS
         return most if self._context is None else min(most, self._context - prompt)
 
@@ -105,7 +105,7 @@ class LanguageModel(LoadedModel):
             "Shorten the prompt, or use another model."
         )
 
-    def _greedy(self, tokens: int) -> Any:
+    def _greedy_settings(self, tokens: int) -> Any:
         """Return the model's generation settings with sampling switched off, because `TokenSampler` samples instead."""
         settings = copy.deepcopy(self._model.generation_config)
         settings.update(
@@ -166,7 +166,7 @@ class LanguageModel(LoadedModel):
         return found
 
     def _tokenized(self, request: Request) -> tuple[list[int], int, list[str]]:
-        """Return the token ids of prompt and continuation, the number of ids of the prompt, and the rest as texts."""
+        """Return the ids of all tokens, the number of the prompt's tokens, and the continuation's tokens as texts."""
         text = request.prompt + (request.continuation or "")
         encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         spans = encoded["offset_mapping"]
@@ -177,9 +177,11 @@ class LanguageModel(LoadedModel):
         return first + ids_of(encoded), len(first) + before, [text[begin:end] for begin, end in spans[before:]]
 
     def _likelihood(self, scores: Any, tokens: list[int], before: int, pieces: list[str]) -> Response:
-        """Return the likelihood response for one text.
+        """Return the response with the log-probability of each token of the continuation.
 
-        `scores` has the shape (tokens, vocabulary); row t has the scores of all possible tokens after token t.
+        Args:
+            scores: shape (tokens, vocabulary); row t has the scores of all possible tokens after token t.
+            tokens, before, pieces: the values that `_tokenized` returns.
         """
         logs: list[float | None] = []
         if before == 0 and pieces:

@@ -52,10 +52,10 @@ class TokenSampler:
         scores = scores.float().clone()
         for row, (temperature, top_p, top_k, generator) in enumerate(self._rows):
             if temperature > 0:
-                scores[row] = self._drawn(scores[row] / temperature, top_p, top_k, generator)
+                scores[row] = self._noisy_scores(scores[row] / temperature, top_p, top_k, generator)
         return scores
 
-    def _drawn(self, scores: Any, top_p: float, top_k: int, generator: Any) -> Any:
+    def _noisy_scores(self, scores: Any, top_p: float, top_k: int, generator: Any) -> Any:
         torch = self._torch
         if 0 < top_k < len(scores):
             scores = scores.masked_fill(scores < scores.topk(top_k).values[-1], -math.inf)

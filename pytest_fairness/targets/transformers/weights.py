@@ -58,9 +58,9 @@ def find(written: str, root: Path) -> Weights:
     if path.is_file():
         if path.suffix.casefold() != ".gguf":
             raise TargetError(f"{name}: name the model's folder or a .gguf file (--fairness-target).")
-        return _gguf(path, name)
+        return _weights_of_file(path, name)
     if path.is_dir():
-        return _folder(path, name)
+        return _weights_of_folder(path, name)
     identifier = _HUB_ID.fullmatch(written)
     if identifier is None or path.suffix.casefold() == ".gguf":
         raise TargetError(f"{name}: the file or folder {path} does not exist. Check the path (--fairness-target).")
@@ -71,7 +71,7 @@ def find(written: str, root: Path) -> Weights:
 
 def cached_commit(identifier: str, revision: str) -> str | None:
     """Return the cached commit of a revision of a model of the Hub; `None` if the cache has no such commit."""
-    folder = _cache() / f"models--{identifier.replace('/', '--')}"
+    folder = _hub_cache() / f"models--{identifier.replace('/', '--')}"
     reference = folder / "refs" / revision
     try:
         commit = reference.read_text("utf-8").strip() if reference.is_file() else revision
@@ -80,7 +80,7 @@ def cached_commit(identifier: str, revision: str) -> str | None:
     return commit if (folder / "snapshots" / commit / "config.json").exists() else None
 
 
-def _cache() -> Path:
+def _hub_cache() -> Path:
     """Return the cache folder of the Hub's client, which environment variables may change."""
     for variable, *parts in (("HF_HUB_CACHE",), ("HF_HOME", "hub"), ("XDG_CACHE_HOME", "huggingface", "hub")):
         if os.environ.get(variable):
@@ -88,15 +88,15 @@ def _cache() -> Path:
     return Path.home() / ".cache" / "huggingface" / "hub"
 
 
-def _gguf(path: Path, name: str) -> Weights:
+def _weights_of_file(path: Path, name: str) -> Weights:
     return Weights(str(path.parent), gguf=path.name, digest=file_digest.digest(path, name))
 
 
-def _folder(folder: Path, name: str) -> Weights:
+def _weights_of_folder(folder: Path, name: str) -> Weights:
     if not (folder / "config.json").is_file():
         models = sorted(folder.glob("*.gguf"))
         if len(models) == 1:
-            return _gguf(models[0], name)
+            return _weights_of_file(models[0], name)
         if models:
             raise TargetError(f"{name}: name one of {', '.join(model.name for model in models)} in {folder}.")
         raise TargetError(

@@ -109,13 +109,12 @@ class ApiTarget(ABC, Generic[ClientT]):
 
     @property
     def _setting_names(self) -> str:
-        """The names of the settings for the address and, last, for the API key, for messages."""
+        """Return the names of the settings for the address and, last, for the API key, for messages."""
         key = self._key_variables[0]
         is_providers = self._is_default_address and self._base_url.startswith("https://")  # and not of this machine
         return key if is_providers else f"{self._url_setting} and {key}"
 
     def _endpoint(self) -> Endpoint:
-        """Return the endpoint with its key and headers."""
         key, variable = self._key()
         references = References(self.name)
         headers = self._headers.filled(references)
