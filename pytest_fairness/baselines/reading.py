@@ -28,7 +28,7 @@ Stamp = tuple[int, int]
 
 @dataclass(frozen=True)
 class Baseline:
-    """Baseline of one probe. Equal objects have the same entries and answers: equal `stamps` mean unchanged files.
+    """Baseline of one probe; two equal objects have the same answers, because equal `stamps` mean unchanged files.
 
     Attributes:
         items: entries of the summary, by item id.
@@ -78,7 +78,7 @@ def read_baseline(folder: Path, name: str, known: Baseline | None = None) -> Bas
     Args:
         folder: folder of the baselines.
         name: name of the probe.
-        known: a baseline that was read before; it is returned if it is the same baseline and its files are unchanged.
+        known: a baseline that was read before; it is returned if it has the same path and its files are unchanged.
 
     Raises:
         BaselineError: the summary cannot be read, or is not valid.

@@ -52,7 +52,7 @@ class Audited(ItemView):
         """
         return self._read(self.item)
 
-    def _found(self) -> Measurement | FairnessError:
+    def _measurement_or_error(self) -> Measurement | FairnessError:
         return self.error or cast("Measurement", self.measurement)
 
     def _answers(self) -> Sequence[Answer]:

@@ -101,7 +101,7 @@ class BatchSender:
             RequestFailed: the provider rejects a batch.
         """
         try:
-            unsubmitted = self._choose(requests)
+            unsubmitted = self._plan_batches(requests)
             await self._work()
         finally:
             await self._client.close()
@@ -111,7 +111,7 @@ class BatchSender:
                 "submit with --fairness-batch-submit, or send them now without --fairness-batch-collect"
             )
 
-    def _choose(self, requests: Iterable[Request]) -> int:
+    def _plan_batches(self, requests: Iterable[Request]) -> int:
         """Write new batches of the open requests to the store; return the number of requests that stay without a batch.
 
         A request is open if it is neither answered, claimed nor in a batch. With `batch_collect`, no batch is written,
@@ -187,7 +187,7 @@ class BatchSender:
             pause = min(2 * pause, self._timing.longest_poll)
 
     async def _advance(self, batch: Batch) -> bool:
-        """Create the batch if necessary, and record its results if it has ended; return whether either was done.
+        """Create the batch if necessary, and record its results if it has ended; return whether there was progress.
 
         With `batch_submit`, no results are recorded.
         """

@@ -33,7 +33,7 @@ class OpenTargets:
         self._embedders: dict[tuple[str, Path], Target] = {}
 
     def named(self, name: str | None = None) -> Target:
-        """Return the target of the settings; if the settings name several targets, return the one with this name.
+        """Return the target of the settings or, if the settings name several targets, the target with this name.
 
         Two names of the same target share one target object.
         """

@@ -33,8 +33,8 @@ class ItemView(ABC):
     target: str
 
     @abstractmethod
-    def _found(self) -> Measurement | FairnessError:
-        """Return the measurement, or the error that prevented it."""
+    def _measurement_or_error(self) -> Measurement | FairnessError:
+        """Return the measurement, or the error that prevented the measurement."""
 
     @abstractmethod
     def _answers(self) -> Sequence[Answer]:
@@ -91,7 +91,7 @@ class ItemView(ABC):
         return [Plot(chart) for chart in found]
 
     def __repr__(self) -> str:
-        found = self._found()
+        found = self._measurement_or_error()
         text = str(found) if isinstance(found, FairnessError) else self.item.audit.describe(found)
         return f"<{type(self).__name__} {self.id}: {text}>"
 
@@ -100,7 +100,7 @@ class ItemView(ABC):
         return self.table._repr_html_() + drawn
 
     def _measurement(self) -> Measurement:
-        found = self._found()
+        found = self._measurement_or_error()
         if isinstance(found, FairnessError):
             raise found
         return found
@@ -129,7 +129,7 @@ def table_of(views: Sequence[ItemView], started: str | None = None) -> DataTable
 
 def _document_item(view: ItemView) -> dict[str, Json]:
     """Return an item as in a report document, without a verdict."""
-    item, found = view.item, view._found()
+    item, found = view.item, view._measurement_or_error()
     error = found if isinstance(found, FairnessError) else None
     name = VerdictName.NOT_MEASURABLE if isinstance(error, NotMeasurable) else VerdictName.ERROR
     result = ItemResult(

@@ -45,7 +45,7 @@ class ItemMeasurement(ItemView):
     answers: Sequence[Answer]
     measurement: Measurement
 
-    def _found(self) -> Measurement:
+    def _measurement_or_error(self) -> Measurement:
         return self.measurement
 
     def _answers(self) -> Sequence[Answer]:

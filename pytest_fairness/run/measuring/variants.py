@@ -36,7 +36,7 @@ Effect = Literal["lower", "higher", "unclear"]
 
 
 def variants_of(item: ProbeItem) -> dict[str, ProbeItem]:
-    """Return, for each variant of the item's probe, the item with the variant's prompts, by the variant's name.
+    """Return the item with the prompts of each variant of its probe, by the variant's name.
 
     Variants that do not change the requests of the item are left out.
     """

@@ -88,7 +88,7 @@ class Messages(ApiClient):
         }
 
     def _sampling_rejected(self, said: str, sampling: Mapping[str, float]) -> RequestFailed:
-        """Return the error for a model that rejects sampling parameters; leave out default values from now on."""
+        """Return the error for a model that rejects sampling parameters; from now on, leave default values out."""
         said = self._errors.quoted(said)
         if set(sampling.values()) == {DEFAULT}:
             self._takes_no_sampling = True

@@ -16,7 +16,7 @@ class JsonTemplate:
     """JSON document whose strings may contain placeholders `{name}`; `{{` and `}}` stand for literal braces.
 
     A string that consists of one placeholder becomes the value itself, such as a number. If the value is `None`, the
-    object's member with this string is left out or, inside a list, the element of the list that contains the string.
+    object's member with this string is left out; inside a list, the whole element around this string is left out.
 
     Args:
         text: the document.
