@@ -161,7 +161,7 @@ class Backend:
         self._opened: Processes | None = None
         if name != "none":
             require_package(name)
-            Backend.current = self
+            self._outer, Backend.current = Backend.current, self
 
     @property
     def processes(self) -> Processes:
@@ -193,7 +193,7 @@ class Backend:
             self._opened.close()
             self._opened = None
         if Backend.current is self:
-            Backend.current = None
+            Backend.current = self._outer
 
 
 def chunks_of(items: Iterable[ChunkT], size: int) -> Iterator[list[ChunkT]]:
