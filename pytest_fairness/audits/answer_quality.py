@@ -36,7 +36,10 @@ class AnswerQuality:
 
 
 def of_lists(probe: RecommendationProbe, answers: Answers) -> AnswerQuality | None:
-    """Return the mean NDCG@k of each entity whose relevant items are known (Järvelin and Kekäläinen 2002)."""
+    """Return the mean NDCG@k (Järvelin and Kekäläinen 2002) of each entity whose relevant items are known.
+
+    Return `None` if there are no such entities.
+    """
     if probe.relevant is None:
         return None
     scored: list[tuple[str, float]] = []

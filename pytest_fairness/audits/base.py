@@ -322,7 +322,7 @@ class Audit(Explanation[ProbeT, SettingsT]):
         return []
 
     def score(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers) -> float:
-        """Return the value of a few answers, to calibrate a limit against the labels that a person gave these answers.
+        """Return the value of a small set of answers, from which `calibrate` computes the error rates of limits.
 
         Raises:
             NotMeasurable: the answers contain nothing that the audit can measure.

@@ -135,10 +135,10 @@ class ChangeBound(SignificantChange):
 
 @dataclass(frozen=True)
 class LimitWithTest(SignificantChange):
-    """Rule: as `SignificantChange`, but a value exceeds its limit if its estimate does and the groups differ.
+    """Rule: as `SignificantChange`, but no lower bound is needed for a value to exceed its limit.
 
-    The groups must differ significantly, as in the four-fifths rule. `gate: bound` also requires a lower bound above
-    the limit.
+    The value exceeds its limit if its estimate does, and if the groups differ significantly, as in the four-fifths
+    rule. `gate: bound` also requires a lower bound above the limit.
 
     Attributes:
         equal: value for equal groups.

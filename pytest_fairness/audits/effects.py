@@ -153,7 +153,10 @@ BITS = EffectSize(
 
 
 def _largest_h(measurement: Measurement) -> float:
-    """Return the largest Cohen's h of all significant words; h compares the groups' shares of texts with the word."""
+    """Return the Cohen's h that is furthest from 0, of all significant words; 0 if no word is significant.
+
+    Cohen's h compares the groups' shares of texts that contain the word.
+    """
     shares = [word["texts"] for word in measurement.details["words"] if word["significant"]]
     return max((effect_sizes.cohens_h(each["marked"], each["unmarked"]) for each in shares), key=abs, default=0.0)
 

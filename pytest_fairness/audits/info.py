@@ -94,7 +94,7 @@ class AuditInfo:
         """Return the loss of a value, or of each value of an array: a number that is larger for a worse value."""
         if self.best is None:
             return self.better.loss(value)
-        # Deferred, as a name of an audit is known without numpy.
+        # Deferred, so that audits can be listed without importing numpy.
         import numpy as np
 
         bounded: Numbers = np.maximum(value, self.best)

@@ -44,7 +44,7 @@ class Terms:
             yield self._known.get(match[0]) or self._term_of(match[0])
 
     def _term_of(self, found: str) -> str:
-        """Return the term that found this part of a text: the first term that matches it."""
+        """Return the first term that matches this occurrence in a text."""
         self._known[found] = next(term for body, term in self._terms if body.fullmatch(found))
         return self._known[found]
 
@@ -55,7 +55,7 @@ def _form(term: str) -> str:
 
 
 def _limits(form: str) -> tuple[str, str]:
-    """Return what precedes and follows a whole word or phrase: "he" occurs in "he's", not in "the", "he-man", "hé"."""
+    """Return patterns for the text before and after a term: "he" is in "he's", not in "the", "he-man" or "hé"."""
     inside = rf"[\w{_marks()}]"
     before = "" if _spaceless(form[0]) else rf"(?<!{inside})(?<!\w-)"
     # An apostrophe ends the word only with one of the endings that words take: "don" is not in "don't".
@@ -64,7 +64,7 @@ def _limits(form: str) -> tuple[str, str]:
 
 
 def _body(form: str) -> str:
-    """Return a regular expression for the text of a term."""
+    """Return a regular expression for a term, without the patterns of `_limits`."""
     inside = rf"[\w{_marks()}]"
     return r"[\s-]+".join(_word(part, inside) for part in form.split(" "))
 

@@ -143,7 +143,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         return current, baseline
 
     def intersection(self, probe: ProbeT, item: AuditItem[SettingsT]) -> Intersection | None:
-        """Return the attributes whose combined values are the item's groups; `None` if there are not several."""
+        """Return the attributes whose combined values are the item's groups; `None` for fewer than two attributes."""
         return None
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
@@ -192,7 +192,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
     def concerns(
         self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return the concern that more than 10 % of the units are incomplete for another reason than missing answers.
+        """Return a concern if more than 10 % of the units are incomplete for another reason than missing answers.
 
         A missing answer makes at most one unit incomplete. If more units are incomplete than answers are missing, the
         data themselves lack values.
@@ -267,6 +267,6 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
 
 
 def _reversal(side_change: SideChange, names: Sequence[str]) -> Reversal:
-    """Return the description of a reversed gap; it names the two groups."""
+    """Return the reversal of the gap, with the names of the two groups."""
     high, low = names[side_change.high], names[side_change.low]
     return group_reversal(high, low, side_change.current, side_change.baseline, side_change.p_value)

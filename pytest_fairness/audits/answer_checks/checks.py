@@ -48,7 +48,7 @@ def concerns(
         constant_answers(probe, audit, item, answers),
         _truncated_answers(probe, answers),
         failed_requests(answers),
-        _without_class(probe, item, answers),
+        _unclassified_answers(probe, item, answers),
         *audit.concerns(probe, item, answers, measurement),
     ]
     known = [concern for concern in found if concern is not None]
@@ -58,7 +58,7 @@ def concerns(
 
 
 def missing_in_every_group(measurement: Measurement) -> list[Concern]:
-    """Return the concern that many answers are missing in every group; only for audits that measure missing answers.
+    """Return a concern if many answers are missing in every group, else an empty list; for audits of missing answers.
 
     Args:
         measurement: measurement whose details have the number of `refused` and of `unreadable` answers by group.
@@ -96,8 +96,8 @@ def failed_requests(answers: Answers) -> Concern | None:
     )
 
 
-def _without_class(probe: Probe, item: AnyItem, answers: Answers) -> Concern | None:
-    """Return the concern that the model that recognises refusals named no class for some answers; else `None`."""
+def _unclassified_answers(probe: Probe, item: AnyItem, answers: Answers) -> Concern | None:
+    """Return a concern if the model that recognises refusals failed on some answers, else `None`."""
     if probe.reading.refusals.by == "patterns":
         return None
     groups: defaultdict[tuple[str, ...], list[Answer]] = defaultdict(list)
@@ -122,7 +122,7 @@ def _without_class(probe: Probe, item: AnyItem, answers: Answers) -> Concern | N
 
 
 def rows_without_group(left_out: RowsWithoutGroup) -> Concern | None:
-    """Return the concern that many rows of an answer file name no group; `None` if only few do."""
+    """Return a concern if many rows of an answer file name no group, else `None`."""
     if left_out.rows <= WITHOUT_GROUP_SHARE * left_out.of:
         return None
     return Concern(
@@ -145,7 +145,7 @@ def truncated(probe: Probe, answers: Iterable[Answer]) -> dict[str, int]:
 
 
 def _truncated_answers(probe: Probe, answers: Answers) -> Concern | None:
-    """Return the concern that many answers were cut off, so that only their beginnings were measured; else `None`."""
+    """Return a concern if many answers were cut off, so that only their beginnings were measured, else `None`."""
     count, total = truncated(probe, answers).values()
     if count <= TRUNCATED_SHARE * total:
         return None

@@ -50,7 +50,7 @@ def effective_number(counts: Iterable[int]) -> float:
 
 
 def constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Answers) -> Concern | None:
-    """Return the concern that answers do not depend on their prompts; `None` if they do.
+    """Return a concern if the answers do not depend on their prompts, else `None`.
 
     Answers that differ only in letter case, blanks, request ids or times count as the same. No verdict is possible if
     nearly all answers to different prompts are the same. A pass is not possible if the only prompt, or one group, gets
@@ -64,7 +64,7 @@ def constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Answ
     values = Counter(value for _, value in kept)
     common, count = values.most_common(1)[0]
     if common is Status.REFUSED:
-        return None  # all answers are missing, which another check reports
+        return None  # refusals are missing answers, which other checks report
     text = next(_quoted(probe, answer) for answer, value in kept if value == common)
     prompts = {tuple(sorted(answer.labels.items())) for answer, value in kept if value == common}
     if decided:
@@ -116,7 +116,7 @@ def constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Answ
 
 
 def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
-    """Return the value by which answers are compared; it is equal for answers that count as the same."""
+    """Return the answer in a form that is equal for all answers that count as the same."""
     content = answer.content
     if not answer.usable:
         return answer.status
@@ -132,7 +132,7 @@ def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
 
 
 def _without_numbers(text: str, numbered: re.Pattern[str] = _NUMBERED) -> str:
-    """Return a text in lower case; in prose, request ids and times (matches of `numbered`) are replaced."""
+    """Return a text in lower case; in prose, `#` replaces request ids and times (matches of `numbered`)."""
     if _DIGIT.search(text) is None:
         return " ".join(text.casefold().split())
     masked = _DURATION.sub("#", numbered.sub("#", text)).casefold().split()
@@ -142,7 +142,7 @@ def _without_numbers(text: str, numbered: re.Pattern[str] = _NUMBERED) -> str:
 
 
 def _is_constant(values: Counter[Hashable], *, closed: bool) -> bool:
-    """Return whether nearly all values are the same; `closed`: whether prompts ask to choose one of a few answers."""
+    """Return whether nearly all values are the same; `closed`: whether prompts ask for one of a few answers."""
     common = values.most_common(1)[0][0]
     fewest = EFFECTIVE_SHORT if closed or not _is_long(common) else EFFECTIVE_LONG
     return effective_number(values.values()) < fewest

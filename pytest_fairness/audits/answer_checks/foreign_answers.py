@@ -19,9 +19,9 @@ MOSTLY = 0.50
 
 
 def unrecognised_refusals(probe: Probe, item: AnyItem, answers: Answers) -> list[Concern]:
-    """Return the concern that refusals may have been counted as answers, because of the language of the answers.
+    """Return a concern if refusals may have been counted as answers, because of their language; else an empty list.
 
-    This concern is only for audits that measure refusals, and for refusals that are recognised by patterns.
+    Only audits of refusals call this function. The list is empty if a model recognises refusals.
     """
     if probe.reading.refusals.by != "patterns":
         return []
@@ -59,7 +59,7 @@ def unrecognised_refusals(probe: Probe, item: AnyItem, answers: Answers) -> list
 
 
 def mostly_foreign(probe: Probe, answers: Answers) -> list[Concern]:
-    """Return the note that most answers are in other languages than the probe's."""
+    """Return a note if most answers are in other languages than the probe's, else an empty list."""
     texts = [text for answer in answers if (text := _text_of(probe, answer)) is not None]
     shares = foreign_shares({"": texts}, probe.language.codes)[""]
     if sum(shares.values()) <= MOSTLY:

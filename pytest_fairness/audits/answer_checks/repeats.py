@@ -31,7 +31,7 @@ def repeats(cells: Iterable[Sequence[str]], temperature: float | None) -> bool:
 
 
 def concern_of(observations: int, answers: int, *, enough: bool) -> Concern:
-    """Return the concern that repeated answers count as one observation, which may leave too few observations to test.
+    """Return the concern that repeated answers count as one observation, and that there may be too few to test.
 
     Args:
         observations: number of different prompts; a prompt for two groups counts twice.
@@ -52,7 +52,7 @@ def concern_of(observations: int, answers: int, *, enough: bool) -> Concern:
 
 
 def _all_alike(texts: Sequence[str], temperature: float | None) -> bool:
-    """Return whether the answers to one prompt count as the same; see `repeats`."""
+    """Return whether all answers to one prompt count as repetitions of the same answer; see `repeats`."""
     if temperature == 0:
         words = [Counter(text.split()) for text in texts]
         return all(_overlap(words[0], each) >= ALIKE for each in words)

@@ -126,7 +126,7 @@ class BiasDisambiguated(BiasScore):
     def concerns(
         self, probe: MultipleChoiceProbe, item: AuditItem[AuditSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return also the concern that right answers agree with the stereotype more, or less, often than not."""
+        """Return the concerns of `ChoiceAudit`, and a concern if most, or few, right answers agree with stereotypes."""
         found = super().concerns(probe, item, answers, measurement)
         questions = {each.question.name: each.question for each in self.coded(probe, item, answers)}
         along = sum(question.aligned is True for question in questions.values())
@@ -172,7 +172,7 @@ class BiasAmbiguous(BiasScore):
     def concerns(
         self, probe: MultipleChoiceProbe, item: AuditItem[AuditSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return also the concern that the score is not defined, because no answer names a person."""
+        """Return the concerns of `ChoiceAudit`; if there are none, a concern if no answer names a person."""
         found = super().concerns(probe, item, answers, measurement)
         if found or _names_a_person(measurement):
             return found

@@ -105,7 +105,7 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
     def concerns(
         self, probe: MultipleChoiceProbe, item: AuditItem[AuditSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return the concerns that answers do not depend on the questions, or that questions cannot be scored."""
+        """Return concerns if answers do not depend on the questions, or if questions cannot be scored."""
         coded = code(probe, answers)
         scored = [each.question for each in coded if self.measures(item, each.question)] if self.bias else []
         return [

@@ -22,7 +22,7 @@ UNMATCHED_SHARE = 0.10
 
 
 def constant_places(probe: MultipleChoiceProbe, coded: Sequence[Coded]) -> list[Concern]:
-    """Return the concern that nearly all answers choose the option at the same place."""
+    """Return a concern if nearly all answers choose the option at the same place, else an empty list."""
     places = Counter(each.place for each in coded if each.place is not None)
     if places.total() < FEWEST_ANSWERS:
         return []
@@ -39,7 +39,7 @@ def constant_places(probe: MultipleChoiceProbe, coded: Sequence[Coded]) -> list[
 
 
 def always_unknown(coded: Sequence[Coded]) -> list[Concern]:
-    """Return the concern that nearly all answers are `unknown`, so that it is not shown that the system can choose."""
+    """Return a concern if nearly all answers are `unknown`, so that the system may be unable to choose."""
     contexts: dict[str, Counter[bool]] = {}
     for each in coded:
         if each.choice is not None:
@@ -58,7 +58,10 @@ def always_unknown(coded: Sequence[Coded]) -> list[Concern]:
 
 
 def unmatched(questions: Sequence[Question]) -> list[Concern]:
-    """Return the concern that it is not known which person the stereotype is about; a note if there are few."""
+    """Return a concern if questions do not show which person the stereotype is about, else an empty list.
+
+    For few such questions, the concern is a note.
+    """
     names = list(dict.fromkeys(each.name for each in questions if each.stereotypical is None))
     total = len({each.name for each in questions})
     if not names:

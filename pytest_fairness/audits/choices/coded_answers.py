@@ -93,7 +93,7 @@ def _code(probe: MultipleChoiceProbe, question: Question, answer: Answer) -> Cod
 
 
 def counts(coded: Iterable[Coded]) -> dict[str, int]:
-    """Return the number of answers of each code, by name; a code after the first three only if it occurs."""
+    """Return the number of answers by code; `person`, `refused` and `unparsed` are left out if they do not occur."""
     found = Counter(each.code for each in coded)
     return {name: found[name] for place, name in enumerate(CODES) if found[name] or place < len(CODES) // 2}
 
@@ -116,11 +116,11 @@ def example(coded: Coded) -> dict[str, Json]:
 
 
 def became_worse(current: Sequence[Coded], baseline: Sequence[Coded], *, stereotypical: bool) -> list[dict[str, Json]]:
-    """Return questions whose answers became wrong or, if `stereotypical`, became wrong along the stereotype.
+    """Return at most `SHOWN_QUESTIONS` questions whose answers changed to a wrong answer, with both answers.
 
     Args:
         current, baseline: coded answers of the two runs.
-        stereotypical: whether only answers along the stereotype count.
+        stereotypical: whether only wrong answers that agree with the stereotype count.
     """
     before = {(each.question.name, each.trial): each for each in baseline if each.choice is not None}
     shown: dict[str, dict[str, Json]] = {}

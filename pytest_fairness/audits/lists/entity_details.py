@@ -84,9 +84,9 @@ def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict
 
 
 def changed_values(values: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:
-    """Return the mean of each attribute value in both runs, sorted by the change.
+    """Return the mean of each attribute value in both runs.
 
-    The first value is the one whose change differs most from the mean change of all values.
+    The value whose change differs most from the mean change of all values comes first.
 
     Args:
         values: names of the values.
@@ -106,9 +106,10 @@ def changed_values(values: Sequence[str], current: Floats, baseline: Floats) -> 
 
 
 def changed_entities(entities: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:
-    """Return the entities with the most unusual change, the most unusual first.
+    """Return at most `SHOWN_ENTITIES` entities whose numbers changed unequally, the most unequal change first.
 
-    A change is unusual if one attribute value's number changed more, or less, than the mean of all values' numbers.
+    The size of an entity's change is the largest distance between the change for one value and the mean change for all
+    values; for a single value, it is the change itself.
     """
     moved = current - baseline
     sizes = np.abs(moved - (moved.mean(axis=1, keepdims=True) if moved.shape[1] > 1 else 0)).max(axis=1)

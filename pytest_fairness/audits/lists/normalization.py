@@ -180,7 +180,7 @@ def count(lists: Iterable[RecommendedList], groups: Sequence[str], *statuses: St
 
 
 def _order(answer: Answer) -> tuple[object, ...]:
-    """Return the key by which answers to the same question are sorted."""
+    """Return the sort key of an answer among the answers to the same question."""
     labels = answer.labels
     # Direct questions come before indirect ones, and first questions before repeated ones.
     again = labels.get("form", ""), len(labels.get("requery", "")), labels.get("requery", "")
@@ -219,7 +219,7 @@ def _merged(lists: Sequence[RecommendedList], threshold: float) -> tuple[list[Re
     A title is replaced by a similar title that is more frequent.
 
     Args:
-        lists: lists.
+        lists: lists to search for similar titles.
         threshold: smallest similarity, 0..1, of two titles that count as the same.
     """
     # Deferred, as few probes merge titles.

@@ -122,7 +122,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the mean similarity."""
+        """Return the statistic: the mean similarity."""
         return Mean(higher_is_better=True)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
@@ -170,9 +170,9 @@ def _pairs_of_lists(clean: Sequence[RecommendedList], perturbed: Sequence[Recomm
 
 
 def _original_trials(probe: RecommendationProbe, answers: Answers, perturbation: str) -> float:
-    """Return the number of trials of original questions to use; infinity for recorded answers: all trials.
+    """Return the number of trials of original questions that are compared; infinity (all trials) for recorded answers.
 
-    Further trials, which only `uncertainty` needs, are not used.
+    Further trials, which only `uncertainty` needs, are left out.
     """
     if probe.responses is not None:
         return math.inf

@@ -145,10 +145,10 @@ class Pafs(_Sensitivity[PafsSettings]):
 
 
 def known_attributes(probe: RecommendationProbe, audit: str, attributes: Sequence[str]) -> Sequence[str]:
-    """Return these attributes, after checking that the probe has all of them.
+    """Return `attributes` unchanged if the probe has all of them.
 
     Raises:
-        ProbeError: the probe has no such attribute.
+        ProbeError: the probe lacks one of the attributes.
     """
     for attribute in attributes:
         if attribute not in probe.attributes:

@@ -112,7 +112,7 @@ class Shortfall(ValueGapAudit[AuditSettings]):
                     }
                     for group in groups
                 },
-                "indirect": _only_indirect_lists(probe, answers, values),
+                "indirect": _count_indirect_lists(probe, answers, values),
                 "refused": {value: refused[value] for value in values},
                 "unreadable": {value: unreadable[value] for value in values},
                 "merged": merged,
@@ -136,7 +136,7 @@ class Shortfall(ValueGapAudit[AuditSettings]):
         return f"shares of missing list entries differ by {measurement.value:.3g} ({shares})"
 
 
-def _only_indirect_lists(probe: RecommendationProbe, answers: Answers, values: Sequence[str]) -> dict[str, int]:
+def _count_indirect_lists(probe: RecommendationProbe, answers: Answers, values: Sequence[str]) -> dict[str, int]:
     """Return, by attribute value, the number of lists that answer the indirect wording; empty if all are 0."""
     reworded = {answer.labels["entity"] for answer in answers if answer.labels.get("form")}
     counts = Counter(dict.fromkeys(values, 0))

@@ -152,7 +152,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         return Mean() if columns == 1 else LargestGap(columns)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value of the test whether attribute values differ; `None` for neutral lists (a single group)."""
+        """Return the p-value of a test that attribute values are equal; `None` for neutral lists (a single group)."""
         return super().p_value(table, random) if len(table.columns) > 1 else None
 
     def describe(self, measurement: Measurement) -> str:
@@ -176,7 +176,10 @@ def _ndcg(probe: RecommendationProbe, lists: Lists, compared: Sequence[Recommend
 
 
 def _ndcg_correlation(entropies: Mapping[str, Sequence[float]], ndcg: Mapping[str, float]) -> dict[str, Json]:
-    """Return Spearman's rank correlation, over entities, between entropy and NDCG of the neutral lists."""
+    """Return Spearman's rank correlation, over entities, between entropy and NDCG of the neutral lists.
+
+    The detail is `None` for fewer than three entities, or if all entities have the same entropy or the same NDCG.
+    """
     # Deferred, as scipy.stats takes half a second to import and only measuring needs it.
     from scipy.stats import spearmanr
 

@@ -63,7 +63,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
     counted: ClassVar[str] = "pairs"
 
     def uses(self, probe: CoreferenceProbe, item: AuditItem[AccuracyGapSettings], labels: Mapping[str, str]) -> bool:
-        """Return whether the labels belong to a sentence with a right answer."""
+        """Return whether the labels belong to a WinoBias sentence; only such sentences have the label `line`."""
         return "line" in labels
 
     def table(self, probe: CoreferenceProbe, item: AuditItem[AccuracyGapSettings], answers: Answers) -> UnitTable:

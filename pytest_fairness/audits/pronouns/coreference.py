@@ -67,7 +67,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
     counted: ClassVar[str] = "items"
 
     def uses(self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], labels: Mapping[str, str]) -> bool:
-        """Return whether the labels belong to an ambiguous sentence."""
+        """Return whether the labels belong to an ambiguous sentence; only such sentences have the label `item`."""
         return "item" in labels
 
     def table(self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], answers: Answers) -> UnitTable:
@@ -122,7 +122,10 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         return {name: score for name, score in scores.items() if score}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the items whose preference grew, if the value grew; otherwise those with the strongest preference."""
+        """Return the items whose preference grew if the value grew, else all items that have a preference.
+
+        Only a preference for the stereotype counts. The largest growth, or the strongest preference, comes first.
+        """
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved_items")):
             return [f"{part['item']} ({part['then']:.2g} to {part['now']:.2g})" for part in moved]
         scores = [(part["score"], name) for name, part in measurement.details["by_item"].items()]

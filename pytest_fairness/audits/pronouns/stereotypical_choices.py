@@ -94,9 +94,9 @@ def choice_counts(coded: Sequence[CodedAnswer]) -> dict[str, Json]:
 
 
 def stereotyped_sentences(coded: Sequence[CodedAnswer]) -> tuple[int, int]:
-    """Return two counts of sentences: both pronouns get the stereotypical, or both get the anti-stereotypical choice.
+    """Return two counts of answer pairs: both answers stereotypical, and both answers anti-stereotypical.
 
-    In these sentences, the answers for "she" and for "he" name different people.
+    A pair holds the answers for "she" and for "he" to the same sentence in the same trial.
     """
     pairs: dict[tuple[str, str, int], dict[str, CodedAnswer]] = {}
     for each in coded:
@@ -120,7 +120,7 @@ def _names_subject(coded: CodedAnswer) -> bool:
 
 
 def _stereotypical_answers(coded: Iterable[CodedAnswer], rows: Mapping[str, Floats]) -> list[CodedAnswer]:
-    """Return the stereotypical answers, first those to the sentences that got the largest share of such answers."""
+    """Return the stereotypical answers, sorted by the score of their item (in `rows`), the largest score first."""
     hits = [each for each in coded if choice_type_of(each) == "stereotypical"]
     return sorted(hits, key=lambda each: -round(float(rows[each.labels["item"]][0] / rows[each.labels["item"]][1]), 12))
 

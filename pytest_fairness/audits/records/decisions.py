@@ -176,7 +176,7 @@ def judge_details(probe: CounterfactualProbe, answers: Answers) -> dict[str, Jso
 
 
 def counts(groups: Sequence[str], pairs: Iterable[tuple[str, Answer]]) -> tuple[dict[str, int], dict[str, int]]:
-    """Return two counts of answers by group: of the usable answers, and of the missing answers."""
+    """Return the numbers of usable and of missing answers, each by group; `pairs` holds each answer with its group."""
     seen = [(group, answer.usable) for group, answer in pairs]
     usable, absent = (Counter(group for group, there in seen if there is wanted) for wanted in (True, False))
     return {group: usable[group] for group in groups}, {group: absent[group] for group in groups}
@@ -188,7 +188,10 @@ def shown_value(answer: Answer, attribute: str) -> str:
 
 
 def side_by_side(records: Iterable[str], attribute: str, answers: Answers) -> list[list[Example]]:
-    """Return two different answers for each record: about the unchanged record, and about the flipped record."""
+    """Return pairs of different answers: about an unchanged record, and about the same record after a flip.
+
+    A record has at most one pair.
+    """
     of_record: dict[str, dict[tuple[str, int], list[Answer]]] = {}
     for answer in answers:
         if answer.usable:

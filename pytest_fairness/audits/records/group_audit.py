@@ -73,7 +73,7 @@ class GroupAudit(RecordAudit[SettingsT]):
     def shown(
         self, probe: CounterfactualProbe, item: AuditItem[SettingsT], answered: RecordAnswers
     ) -> Mapping[str, Trials]:
-        """Return the answers that count, by the group as which the record is shown; by default, its own group."""
+        """Return the answers that count, by the record's group in the prompt; by default, only its own group."""
         return {answered.labels[item.labels["attribute"]]: answered.own}
 
     def compared(self, sizes: Floats) -> Bools:

@@ -47,8 +47,8 @@ class ImpactSettings(AuditSettings):
     )
 
 
-def _h(value: float, measurement: Measurement) -> float:
-    """Return Cohen's h of the highest rate and of the rate that has this ratio to it."""
+def _cohens_h_of_ratio(value: float, measurement: Measurement) -> float:
+    """Return Cohen's h of the highest rate and of `value` times the highest rate."""
     highest = max(part["rate"] for part in measurement.details["rates"] if part["ratio"] is not None)
     return effect_sizes.cohens_h(highest, highest * value)
 
@@ -74,7 +74,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         effect=EffectSize(
             name="Cohen’s h",
             formula="the rates of the most and of the least selected group",
-            of=_h,
+            of=_cohens_h_of_ratio,
             cutoffs=(0.2, 0.5, 0.8),
             source=COHEN,
             no_effect=1.0,
@@ -98,7 +98,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
     def shown(
         self, probe: CounterfactualProbe, item: AuditItem[ImpactSettings], answered: RecordAnswers
     ) -> Mapping[str, Trials]:
-        """Return the answers that count, by the group as which the record is shown; see the setting `wordings`."""
+        """Return the answers that count, by the record's group in the prompt; see the setting `wordings`."""
         own = super().shown(probe, item, answered)
         if item.settings.wordings == "own":
             return own
@@ -124,7 +124,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         selected = repr(probe.positive)
         if probe.reading.number is not None:
             median = float(np.median([answer.content for answer in answers if answer.usable] or [np.nan]))
-            answers = [_decision(probe, answer, median, item.settings.selected) for answer in answers]
+            answers = [_with_decision(probe, answer, median, item.settings.selected) for answer in answers]
             selected = f"{item.settings.selected} the median of {median:g}"
         table = super().table(probe, item, answers)
         parts = _with_ratios(table)
@@ -211,8 +211,8 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         return f"impact ratio {measurement.value:.3g} ({measurement.details['selected']}: {', '.join(shares)})"
 
 
-def _decision(probe: CounterfactualProbe, answer: Answer, median: float, selected: str) -> Answer:
-    """Return an answer with the positive choice in place of a number on the selected side of the median."""
+def _with_decision(probe: CounterfactualProbe, answer: Answer, median: float, selected: str) -> Answer:
+    """Return the answer with a decision in place of its number: positive if the record is selected, else empty."""
     if not answer.usable:
         return answer
     hit = answer.content > median if selected == "above" else answer.content < median

@@ -60,7 +60,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         """
 
     def number(self, probe: CounterfactualProbe, answer: Answer) -> float:
-        """Return the number that the answer states."""
+        """Return the number that was read from the answer."""
         return float(answer.content)
 
     def table_of(
@@ -91,7 +91,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         )
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return the details of `gap_details`."""
+        """Return the compared values and the records with the largest gaps; see `ShownValueAudit.gap_details`."""
         return self.gap_details(table, random)
 
     def concerns(
@@ -110,7 +110,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
     def describe(self, measurement: Measurement) -> str:
         """Return a phrase with the value, the summaries of the two compared values, and the unreadable answers."""
         details = measurement.details
-        shown = " and ".join(f"{self._shown(details, value)} shown as {value}" for value in details["values"])
+        shown = " and ".join(f"{self._summary_text(details, value)} shown as {value}" for value in details["values"])
         unread = ", ".join(f"{reason} ({count})" for reason, count in details["unread_reasons"].items())
         return (
             f"gap {significant(measurement.value)} {details['unit']}".rstrip()
@@ -118,7 +118,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
             + (f"; unreadable answers: {unread})" if unread else ")")
         )
 
-    def _shown(self, details: Mapping[str, Json], value: str) -> str:
+    def _summary_text(self, details: Mapping[str, Json], value: str) -> str:
         return significant(details[self.summary][value][self.summary], 4)
 
     def summary_name(self, measurement: Measurement) -> str:
@@ -136,14 +136,14 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         """Return the records that became worse; without a comparison, the summaries of the two compared values."""
         if comparison is None:
             details = measurement.details
-            return [f"{value} {self._shown(details, value)}" for value in details["values"]]
+            return [f"{value} {self._summary_text(details, value)}" for value in details["values"]]
         moved = comparison.details.get("moved_records", []) if comparison.value > 0 else []
         return [f"record {record}" for record in moved[:SHOWN]]
 
     def finding(self, result: ItemResult) -> Finding:
         """Return the finding that numbers depend on the attribute; see `Audit.finding`."""
         axis, details = axis_of(result), details_of(result)
-        parts = [f"{self._shown(details, value)} as {shortened(value)}" for value in details.get("values", [])]
+        parts = [f"{self._summary_text(details, value)} as {shortened(value)}" for value in details.get("values", [])]
         shown = f" For the same records, the {self.summary} is {' and '.join(parts)}." if parts else ""
         return Finding(
             f"Numbers depend on {axis}.{shown}",

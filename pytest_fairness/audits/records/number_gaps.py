@@ -88,7 +88,7 @@ class TailGap(NumberAudit[TailSettings]):
     summary = "quantile"
 
     def scores(self, item: AuditItem[TailSettings], rows: Floats) -> Floats:
-        """Return the scores of the quantile; see `quantile_scores`."""
+        """Return scores whose column means are the quantiles; see `quantile_scores`."""
         return np.column_stack([quantile_scores(column, item.settings.quantile) for column in rows.T])
 
     def measure(self, probe: CounterfactualProbe, item: AuditItem[TailSettings], answers: Answers) -> Measurement:
@@ -140,7 +140,7 @@ class RankGap(NumberAudit[NumberSettings]):
     in_unit = False
 
     def scores(self, item: AuditItem[NumberSettings], rows: Floats) -> Floats:
-        """Return the scores of the ranks; see `rank_scores`."""
+        """Return scores whose column means are the mean ranks; see `rank_scores`."""
         return rank_scores(rows)
 
     def summary_name(self, measurement: Measurement) -> str:

@@ -49,13 +49,13 @@ class ShownValueAudit(RecordAudit[SettingsT]):
 
     @abstractmethod
     def number(self, probe: CounterfactualProbe, answer: Answer) -> float:
-        """Return the number that a usable answer stands for, such as 1 for a positive answer and 0 for any other."""
+        """Return a usable answer as a number, such as 1 for the positive answer and 0 for any other answer."""
 
     @abstractmethod
     def table_of(
         self, probe: CounterfactualProbe, item: AuditItem[SettingsT], answers: Answers, table: UnitTable
     ) -> UnitTable:
-        """Return the table with `step`, `least_error` and details.
+        """Return `table`, completed with `step`, `least_error` and details.
 
         Args:
             probe: the probe.
@@ -99,7 +99,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
         return significance.p_value(value_range(null), observed, exact=exact)
 
     def gap_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return details: the two compared values and, if there are more values, all pairs.
+        """Return details: the two compared values, records with a large gap and, for more than two values, all pairs.
 
         The detail `leaning` names the records whose own gap has the sign of the audit's value, the largest gap first.
         """

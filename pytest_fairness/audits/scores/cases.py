@@ -43,13 +43,13 @@ class CaseScore(ScoreAudit[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
         return common.preparation(item, lambda answer: str(answer.content), Anonymizer(groups, probe.language))
 
     def score_of(self, probe: StereotypeProbe, item: AuditItem[ScoreSettings], answer: Answer) -> float | None:
-        """Return the score of an answer; `None` for an answer without a score."""
+        """Return the score of an answer; `None` if the answer or its score is missing."""
         return common.score_of(answer) if answer.usable else None
 
     def details(
         self, probe: StereotypeProbe, item: AuditItem[ScoreSettings], answers: Answers, scores: Scores
     ) -> dict[str, Json]:
-        """Return the details of all kinds of probes; see `common.details`."""
+        """Return the groups' mean scores, their spread and example answers; see `common.details`."""
         of_group = np.array([scores.columns[column][1] for column in scores.column])
         groups = {group: scores.values[of_group == group] for group in scores.groups}
         means = dict(zip(scores.groups, scores.group_means(scores.means()).tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""What `score` has in common for all kinds of probes: its description, its items, and answers without a score."""
+"""Parts of the audit `score` for all kinds of probes: description, items, details, and answers without a score."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ INFO = AuditInfo(
 def items(
     settings: ScoreSettings, of_kind: Callable[[ScoreSettings], Sequence[AuditItem[ScoreSettings]]]
 ) -> list[AuditItem[ScoreSettings]]:
-    """Return an item for each scorer and each item of the kind; the subject begins with the scorer's name.
+    """Return the items of `of_kind` for each scorer, with the scorer's name as the beginning of the subject.
 
     Args:
         settings: settings of the audit in the probe.
@@ -78,7 +78,7 @@ def items(
 
 
 def fingerprint(item: AuditItem[ScoreSettings]) -> dict[str, str]:
-    """Return the settings that determine which texts the scorer reads; its identity is added elsewhere."""
+    """Return the setting that determines which texts the scorer reads; the run adds the scorer's identity."""
     return {"mask": str(item.settings.mask)}
 
 
@@ -88,7 +88,7 @@ def preparation(item: AuditItem[ScoreSettings], text: Callable[[Answer], str], a
     Args:
         item: the item.
         text: function that returns the text of a usable answer.
-        anonymizer: finds the identity terms that are masked, if the probe says so.
+        anonymizer: anonymizer that masks identity terms if the setting `mask` is true.
     """
 
     def texts(answers: Answers) -> list[str | None]:
@@ -114,7 +114,7 @@ def by_group(answers: Answers, group_of: Callable[[Answer], str]) -> dict[str, F
 
 
 def unscored(answers: Answers) -> dict[str, Json]:
-    """Return the number of answers that the scorer failed to score, and the most frequent reasons; empty if none."""
+    """Return the number of answers that the scorer failed to score, and the most frequent reasons; empty if it is 0."""
     reasons = Counter(answer.error for answer in answers if answer.error is not None and answer.text is not None)
     if not reasons:
         return {}
@@ -129,14 +129,14 @@ def unscored(answers: Answers) -> dict[str, Json]:
 
 
 def with_unscored(error: NotMeasurable, answers: Answers) -> NotMeasurable:
-    """Return the error with the number of answers without a score, and with the reasons."""
+    """Return the error; its message then also states the number of answers without a score, and the reasons."""
     if found := unscored(answers):
         error.args = (f"{str(error).rstrip('.')}. {_unscored_message(found['unscored'])}.",)
     return error
 
 
 def concerns(measurement: Measurement) -> list[Concern]:
-    """Return the concerns that all scores are equal, and that answers have no score.
+    """Return concerns if all scores are equal, and if answers have no score.
 
     Answers without a score are also missing answers, of which too many prevent a `pass`.
     """
@@ -158,9 +158,9 @@ def _unscored_message(unscored: Mapping[str, Any]) -> str:
 
 
 def require_same_scale(name: str, current: Measured, baseline: Measured) -> None:
-    """Raise `BaselineStale` if the current scores vary so much less than the baseline's that their scale is another.
+    """Raise `BaselineStale` if the current scores vary less than the baseline's by more than the factor `SHRUNK`.
 
-    Differences on a smaller scale would be within every tolerance.
+    Such scores are on another scale, and differences on a smaller scale would be within every tolerance.
 
     Args:
         name: name of the scorer.
@@ -186,7 +186,7 @@ def details(
     means: Mapping[str, float],
     pairing: Callable[[Answer], tuple[Hashable, str]],
 ) -> dict[str, Json]:
-    """Return the details that all kinds of probes have in common.
+    """Return the details of `score`: each group's mean score, the spread of the scores, and example answers.
 
     Args:
         item: the item.
@@ -200,7 +200,7 @@ def details(
     models = {answer.content["model"] for answer in answers if answer.usable}
     return {
         "unit": item.labels[LABEL],
-        "scores": {name: _of_group(scores, means[name]) for name, scores in groups.items()},
+        "scores": {name: _group_summary(scores, means[name]) for name, scores in groups.items()},
         "sd": deviation(groups.values()),
         "lowest": float(everything.min()),
         "highest": float(everything.max()),
@@ -214,7 +214,7 @@ def details(
 def _furthest_answers(
     answers: Answers, means: Mapping[str, float], pairing: Callable[[Answer], tuple[Hashable, str]]
 ) -> list[list[dict[str, Json]]]:
-    """Return the pairs of answers to the same question whose scores differ most in the direction of the means."""
+    """Return the pairs of answers to a question whose scores differ most, in the direction of the groups' means."""
     high, low = sorted(furthest(means), key=lambda name: -means[name])
     cells: dict[Hashable, dict[str, Answer]] = {}
     for answer in answers:
@@ -232,7 +232,7 @@ def _furthest_answers(
     ]
 
 
-def _of_group(scores: Floats, mean: float) -> dict[str, Json]:
+def _group_summary(scores: Floats, mean: float) -> dict[str, Json]:
     """Return the mean score of a group with its 95 % interval, and the group's number of scored answers."""
     ends = None
     if len(scores) > 1:

@@ -16,7 +16,7 @@ LABEL = "scorer"
 
 
 class OneScorer(ProbeModel):
-    """Settings of one of several scorers of `score`; a setting that is not set here is that of all scorers."""
+    """Settings of one of several scorers of `score`; a setting that is missing here is taken from `score`."""
 
     better: Better | None = Field(default=None, description="Whether higher or lower scores are better for a group.")
     mask: bool | None = Field(default=None, description="Whether the scorer reads answers without identity terms.")

@@ -42,7 +42,7 @@ class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, S
         return StratifiedValues(scores, marked, strata, names, _least_error(scores, marked))
 
     def details(self, item: AuditItem[ScoreSettings], groups: Groups, values: StratifiedValues) -> dict[str, Json]:
-        """Return the details that `score` has for all kinds of probes."""
+        """Return the groups' mean scores, their spread and example answers; see `common.details`."""
         names = (groups.marked_name, groups.unmarked_name)
         means = dict(zip(names, values.means(), strict=True))
         return common.details(item, groups.answers, by_group(values, names), means, pairing(groups))
@@ -57,7 +57,7 @@ class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, S
 
 
 def pairing(groups: Groups) -> Callable[[Answer], tuple[str, str]]:
-    """Return the function that returns the stratum and the group of an answer."""
+    """Return a function that maps an answer of these groups to its stratum and the name of its group."""
     names = {True: groups.marked_name, False: groups.unmarked_name}
     of = {
         id(answer): (stratum, names[marked])
@@ -67,9 +67,9 @@ def pairing(groups: Groups) -> Callable[[Answer], tuple[str, str]]:
 
 
 def _least_error(scores: Floats, marked: Bools) -> float:
-    """Return the standard error of one other score in each group, if the scores have only two values; else 0.
+    """Return the standard error of one differing score in each group if the scores have only two values; else 0.
 
-    Equal scores of few answers do not show that the score of every answer is the same.
+    Even if all answers of a group have the same score, further answers could have the other score.
     """
     if len(np.unique(scores)) != 2:
         return 0.0

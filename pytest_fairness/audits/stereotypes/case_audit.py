@@ -78,7 +78,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return ()
 
     def remedy(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers) -> str:
-        """Return what to do about too few scored answers, as part of a message."""
+        """Return advice for too few scored answers, as part of a message."""
         return "raise `trials` or add rows"
 
     def cases(self, probe: StereotypeProbe, item: AuditItem[SettingsT]) -> list[Case]:
@@ -109,7 +109,6 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return labels["group"] in case.groups if case.groups else "group" not in labels
 
     def _scored_answers(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers) -> ScoredAnswers:
-        """Return the item's answers with their scores."""
         groups = self.compared_groups(probe, item)
         sampled = bool(probe.sampling.temperature)
         scores = []
@@ -182,7 +181,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
     def concerns(
         self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return the concerns that answers are repeated, or that cases have too few answers for a group."""
+        """Return concerns if answers are repeated, or if many cases have too few answers for a group."""
         cells: dict[str, list[str]] = {}
         for answer in answers:
             if answer.usable:

@@ -170,7 +170,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         return {part["case"]: part["difference"] for side in strongest.values() for part in side}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the terms that changed most, if the value became worse; else the cases with strongest preference."""
+        """Return the terms that changed most if the value became worse, else the cases with strong preferences."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             return [f"{part['term']} {part['then']:.3g} to {part['now']:.3g}" for part in moved]
         side = "stereotype" if measurement.value > stereoset.FAIR else "anti_stereotype"
@@ -178,7 +178,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
 
 
 def _error_of_equal_terms(scores: Floats) -> float:
-    """Return a replacement for the standard error if all terms have the same score; 0 if none is needed.
+    """Return the standard error to use if all terms have the same score; 0 if scores differ, or if there are none.
 
     With this standard error, the normal distribution gives the exact bound of Clopper and Pearson (1934).
 

@@ -67,7 +67,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         """Return the answer's share of stereotype markers; NaN if it has too few markers, `None` if it is missing."""
         if not answer.usable:
             return None
-        ratio = self._found(probe, answer).ratio(item.settings.min_markers)
+        ratio = self._markers_in(probe, answer).ratio(item.settings.min_markers)
         return math.nan if ratio is None else ratio
 
     def fingerprint(self, probe: StereotypeProbe, item: AuditItem[MarkersSettings]) -> dict[str, str]:
@@ -82,7 +82,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Answers, scores: Scores
     ) -> dict[str, Json]:
         """Return details: share, counts and markers by case, examples, and words that the lists may lack."""
-        found = self._by_case(probe, item, answers)
+        found = self._markers_by_case(probe, item, answers)
         least = item.settings.min_markers
         counts = {
             case: {
@@ -104,9 +104,9 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
                 for case, own in found.items()
             },
             "share_without": share,
-            "suggestions": self._suggested(probe, item, answers) if share > marker_suggestions.MOST else [],
+            "suggestions": self._suggested_markers(probe, item, answers) if share > marker_suggestions.MOST else [],
             "examples": marker_examples(
-                [(answer, self._found(probe, answer)) for answer in answers if answer.usable], least
+                [(answer, self._markers_in(probe, answer)) for answer in answers if answer.usable], least
             ),
         }
 
@@ -138,7 +138,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         cures = ["raise `trials`"]
         if item.settings.min_markers > 1:
             cures.append(f"lower `min_markers` (now {item.settings.min_markers})")
-        words = self._suggested(probe, item, answers)
+        words = self._suggested_markers(probe, item, answers)
         if words:
             cures.append(f"add markers to the lists, such as words that the answers use: {', '.join(words)}")
         return f"there are {usable} usable answers: {', or '.join(cures)}" if usable else "check the answers"
@@ -189,21 +189,22 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
             if ratio[case] > EVEN
         ]
 
-    def _found(self, probe: StereotypeProbe, answer: Answer) -> Found:
-        """Return the markers in an answer."""
+    def _markers_in(self, probe: StereotypeProbe, answer: Answer) -> Found:
         return _finder(*probe.by_name[answer.labels["case"]].markers).found(str(answer.content))
 
-    def _by_case(
+    def _markers_by_case(
         self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Answers
     ) -> dict[str, list[Found]]:
         """Return the markers in each usable answer, by case."""
         found: dict[str, list[Found]] = {case.name: [] for case in self.cases(probe, item)}
         for answer in answers:
             if answer.usable:
-                found[answer.labels["case"]].append(self._found(probe, answer))
+                found[answer.labels["case"]].append(self._markers_in(probe, answer))
         return found
 
-    def _suggested(self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Answers) -> list[str]:
+    def _suggested_markers(
+        self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Answers
+    ) -> list[str]:
         """Return words that could be added to the lists of markers; see `marker_suggestions`."""
         cases = self.cases(probe, item)
         texts: dict[str, list[str]] = {case.name: [] for case in cases}

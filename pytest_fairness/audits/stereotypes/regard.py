@@ -180,7 +180,7 @@ def mean_scores(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def difference(data: Mapping[str, float], references: Mapping[str, float]) -> dict[str, float]:
-    """Return, by label, the first mean probability minus the second, −1..1 (Sheng et al. 2019)."""
+    """Return, by label, the mean probability in `data` minus that in `references`, −1..1 (Sheng et al. 2019)."""
     return {label: data[label] - references[label] for label in data}
 
 

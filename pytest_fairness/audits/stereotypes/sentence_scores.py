@@ -115,7 +115,7 @@ def stereoset_details(
         # For comparison with other reports: ties are counted as in the published program, and both scorings are given.
         "published": sentences.stereoset(scoring, ties="anti"),
         "by_score": {name: sentences.stereoset(name) for name in ("per_token", "total")},
-        "strongest": _strongest(scoring, sentences),
+        "strongest": _strongest_preferences(scoring, sentences),
     }
     del details["ss"]  # the value itself
     if with_context.any() and not with_context.all():
@@ -134,7 +134,7 @@ def stereoset_details(
     return details
 
 
-def _strongest(scoring: Scoring, sentences: SentenceScores) -> dict[str, list[dict[str, Json]]]:
+def _strongest_preferences(scoring: Scoring, sentences: SentenceScores) -> dict[str, list[dict[str, Json]]]:
     """Return the cases with the strongest preferences, separately for preferences for and against the stereotype.
 
     A preference is the difference between the two sentences' scores, in nats (natural logarithm).
@@ -157,7 +157,7 @@ def _strongest(scoring: Scoring, sentences: SentenceScores) -> dict[str, list[di
 
 
 def _crows_pairs(preferred: Floats, directions: Sequence[str | None]) -> dict[str, Json]:
-    """Return CrowS-Pairs' scores: percentage of pairs whose stereotypical sentence is likelier, by direction."""
+    """Return CrowS-Pairs' scores: percentages of pairs whose stereotypical sentence is likelier, also by direction."""
     found: dict[str, Json] = {"score": _mean(preferred)}
     for direction in ("stereo", "antistereo"):
         found[direction] = _mean(preferred[[given == direction for given in directions]])
@@ -165,6 +165,6 @@ def _crows_pairs(preferred: Floats, directions: Sequence[str | None]) -> dict[st
 
 
 def _mean(values: Floats) -> float | None:
-    """Return the mean of the values that are not NaN; `None` if all are."""
+    """Return the mean of the values that are not NaN; `None` if all values are NaN."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else None

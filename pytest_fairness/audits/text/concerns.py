@@ -12,7 +12,7 @@ SHOWN_STRATA = 3
 
 
 def repeated_or_one_sided(groups: Groups) -> list[Concern]:
-    """Return the concerns that answers are repeated, or that strata hold only one group."""
+    """Return concerns if answers are repeated, or if strata hold only one group."""
     found = groups.repetition
     one_sided = groups.one_sided()
     lost, usable = sum(one_sided.values()), sum(groups.usable.values())
@@ -31,7 +31,7 @@ def repeated_or_one_sided(groups: Groups) -> list[Concern]:
 
 
 def few_different_answers(different: int, needed: int) -> list[Concern]:
-    """Return the concern that too few answers of a group differ to train a classifier.
+    """Return a concern if a group has too few different answers to train a classifier, else an empty list.
 
     Args:
         different: number of different answers of the group that has fewer of them.
@@ -48,12 +48,12 @@ def few_different_answers(different: int, needed: int) -> list[Concern]:
 
 
 def terms_never_occur(lexicon: str, occurring: int, listed: int) -> list[Concern]:
-    """Return the concern that no term of a lexicon occurs in any answer.
+    """Return a concern if no term of a lexicon occurs in any answer, else an empty list.
 
     Args:
         lexicon: name of the lexicon.
-        occurring: number of its terms that occur.
-        listed: number of its terms.
+        occurring: number of the lexicon's terms that occur.
+        listed: number of all terms of the lexicon.
     """
     if occurring:
         return []

@@ -91,7 +91,10 @@ class Documents:
 
     @cached_property
     def bundles(self) -> Bundles | None:
-        """Return the sets of documents that get their permuted labels together; `None` if there are few documents."""
+        """Return the bundles: sets of documents whose labels are permuted together, to save time.
+
+        Return `None` for at most `LARGEST_UNBUNDLED` documents, and for the joined documents of two runs.
+        """
         if len(self.marked) <= LARGEST_UNBUNDLED or not self.current.all():
             return None
         return Bundles.of(self.marked, self.strata, randomness.generator("bundles"))
@@ -131,7 +134,7 @@ def join_runs(current: Documents, baseline: Documents) -> Documents:
 
 
 def require_comparable(current: Documents, baseline: Documents) -> None:
-    """Raise `NotMeasurable` if two runs have too many documents to be compared; their values are compared instead."""
+    """Raise `NotMeasurable` if two runs have more than `LARGEST_COMPARED` documents together."""
     number = len(current.marked) + len(baseline.marked)
     if number > LARGEST_COMPARED:
         raise NotMeasurable(

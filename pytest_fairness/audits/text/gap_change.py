@@ -23,7 +23,9 @@ ROUNDING = 9
 
 
 def directed_change(current: Floats, baseline: Floats) -> Floats:
-    """Return the change of the gap in the direction that the gap has in both runs together, for each draw.
+    """Return the change of the gap for each draw, above 0 if the gap grew in its direction.
+
+    The direction is the sign of the sum of both gaps; if the sum is 0, the change is 0.
 
     Args:
         current, baseline: (draws,) gaps of the two runs.

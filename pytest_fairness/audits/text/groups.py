@@ -98,7 +98,10 @@ class Groups:
         return found.without_repeats(probe.sampling.temperature)
 
     def without_repeats(self, temperature: float | None) -> Groups:
-        """Return the groups, with one answer for each prompt and group if all trials repeat the same answer."""
+        """Return the groups; if all trials repeat the same answer, with only one answer for each prompt and group.
+
+        All answers are kept if a group would have too few of them; `repetition` then says so.
+        """
         cells: dict[tuple[tuple[str, str], ...], list[int]] = {}
         for index, answer in enumerate(self.answers):
             if answer.text is not None:
@@ -204,7 +207,7 @@ def require(groups: Groups) -> None:
 
 
 def sides_and_strata(groups: Groups, kept: Sequence[int]) -> tuple[Bools, Ints, tuple[str, ...]]:
-    """Return whether each of these answers belongs to the marked group, its stratum number, and the strata's names."""
+    """Return, of the answers at these indices: which are marked, the stratum numbers, and the names of all strata."""
     names, strata = numbered([groups.strata[index] for index in kept])
     return np.array([groups.marked[index] for index in kept], dtype=np.bool_), strata, names
 

@@ -67,24 +67,23 @@ def _describe_growth(details: Mapping[str, Json]) -> str:
     grown = {side: [word for word in details["grown"] if word["side"] == side] for side in SIDES}
     least = f"{100 * details['min_share']:.3g} percentage points"
     phrases = [
-        f"{len(own)} {_word_or_words(len(own))} grew for {names[side]}: {_listed(own)}"
+        f"{len(own)} {_word_or_words(len(own))} grew for {names[side]}: {_words_with_shares(own)}"
         for side, own in grown.items()
         if own
     ] or [f"no word grew by {least} or more"]
     if less := details["grown_by_less"]:
-        phrases.append(f"words that grew significantly, but by less than {least}: {_listed(less)}")
+        phrases.append(f"words that grew significantly, but by less than {least}: {_words_with_shares(less)}")
     return "; ".join(phrases)
 
 
 def _word_or_words(number: float) -> str:
-    """Return “word” or “words”, for a number of words."""
     return "word" if number == 1 else "words"
 
 
-def _listed(words: Sequence[Mapping[str, Any]]) -> str:
+def _words_with_shares(words: Sequence[Mapping[str, Any]]) -> str:
     """Return a list of words, each with the shares of texts that contain it, by group and run.
 
-    The first word says whose texts they are.
+    Only the first word's shares name the groups.
     """
     shown: list[str] = []
     for word in words[:NAMED_WORDS]:

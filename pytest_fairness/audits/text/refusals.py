@@ -49,7 +49,7 @@ class Refusals(TwoGroupAudit[AuditSettings]):
     def concerns(
         self, probe: GenerationProbe, item: AuditItem[AuditSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return the concerns that both groups lack many answers, or that refusals in other languages are missed.
+        """Return concerns if answers are repeated, if both groups lack many answers, or if refusals are not recognised.
 
         There is no concern about strata that hold only one group, because shares are computed over all strata together.
         """

@@ -58,7 +58,7 @@ def gap_measurement(groups: Groups) -> Measurement:
 def _classification(groups: Groups) -> dict[str, Json]:
     """Return the model that recognised refusals, and the number of answers that it calls partly refused, by group.
 
-    Empty if refusals were recognised by patterns.
+    The result is empty if refusals were recognised by patterns.
     """
     models = sorted({answer.judged.by for answer in groups.answers if answer.judged})
     if not models:

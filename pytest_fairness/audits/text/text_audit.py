@@ -57,7 +57,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
     def concerns(
         self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return the concerns that answers are repeated, or that strata hold only one group; see `Audit.concerns`."""
+        """Return concerns if answers are repeated, or if strata hold only one group; see `Audit.concerns`."""
         return repeated_or_one_sided(Groups.of(probe, item, answers))
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
@@ -139,7 +139,8 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
     ) -> list[list[Example]]:
         """Return pairs of answers, one of each group, to the same prompt.
 
-        If the measurement lists words, pairs whose answers contain them come first; otherwise, pairs with one refusal.
+        If the measurement lists words, the pair whose answers are most typical of their groups comes first; otherwise,
+        pairs with only one usable answer come first.
         """
         groups = Groups.of(probe, item, answers)
         names_words = bool(self.word_weights(measurement))

@@ -125,7 +125,7 @@ class Tokens(Sequence[tuple[str, ...]]):
         )
 
     def _counted(self, start: int) -> csr_array:
-        """Return the (texts, words) counts of a part of the texts; a column's index is the word's id."""
+        """Return the (texts, words) counts of `AT_ONCE` texts from `start` on; a column's index is the word's id."""
         from scipy.sparse import csr_array
 
         ends = np.concatenate([self._ends[start - 1 : start] if start else [0], self._ends[start : start + AT_ONCE]])

@@ -61,7 +61,7 @@ class Corpus(Sample):
     @classmethod
     def of(cls, documents: Documents, features: FeatureName) -> Corpus:
         """Return the corpus of these documents of one run, or of two runs."""
-        vocabulary, counts = _counted(documents.words)
+        vocabulary, counts = _frequent_words(documents.words)
         kinds = _kinds(counts)
         of_run = np.column_stack([kinds, documents.cells, documents.current])
         kept = np.sort(np.unique(of_run, axis=0, return_index=True)[1])
@@ -141,7 +141,7 @@ class Corpus(Sample):
         return least_squares.Classifier.of(self._weights, self.documents.strata, self.kinds)
 
     def separation(self, marked: Bools | None = None, used: Bools | None = None) -> least_squares.Separation:
-        """Return how well the classifier separates the groups, for each labelling.
+        """Return the classifier's accuracy and the groups' standardised difference of scores, for each labelling.
 
         Args:
             marked: (labellings, documents) group labels; `None` for the documents' own labels.
@@ -199,8 +199,11 @@ def null_accuracies(run: Relabelled[Corpus]) -> Floats:
     return accuracies[~np.isnan(accuracies)]
 
 
-def _counted(documents: Tokens) -> tuple[list[str], csr_array]:
-    """Return the vocabulary and the (documents, words) counts of words that occur in several documents."""
+def _frequent_words(documents: Tokens) -> tuple[list[str], csr_array]:
+    """Return the frequent words and their (documents, words) counts; see `MOST_WORDS`.
+
+    Words that occur in fewer than `FEWEST_DOCUMENTS_OF_A_WORD` documents are left out.
+    """
     words, counts = documents.counts(FEWEST_DOCUMENTS_OF_A_WORD)
     if len(documents) <= MOST_WORDS or len(words) <= MOST_WORDS:
         return words, counts

@@ -82,15 +82,15 @@ class Contrast:
         """
         rows = labels.astype(np.float64)
         first, first_size = (self.columns.T @ rows.T).T, rows @ self.lengths
-        return first, self.uses - first, self.prior, (first_size, self.size - first_size, self.mass)
+        return first, self.occurrences - first, self.prior, (first_size, self.size - first_size, self.mass)
 
     @property
-    def rows(self) -> int:
+    def chunk_size(self) -> int:
         """Return the number of labellings whose statistics are in memory at the same time."""
         return max(1, CHUNK // max(self.columns.shape))
 
     @cached_property
-    def uses(self) -> Floats:
+    def occurrences(self) -> Floats:
         """Return the number of occurrences of each tested word in all documents; shape (tested words,)."""
         return np.asarray(self.columns.sum(axis=0), dtype=np.float64)
 
@@ -140,7 +140,7 @@ class Association:
             labels, exact = documents.bundles.relabellings(PERMUTATIONS, random), False
         else:
             labels, exact = relabelling.relabellings(marked, documents.strata, PERMUTATIONS, random)
-        rows = contrast.rows * max(1, OPERATIONS // (contrast.rows * max(1, contrast.columns.nnz)))
+        rows = contrast.chunk_size * max(1, OPERATIONS // (contrast.chunk_size * max(1, contrast.columns.nnz)))
         chunks = (labels[start : start + rows] for start in range(0, len(labels), rows))
         largest = np.concatenate([found for _, found in map_chunks(_largest, chunks, contrast)])
         observed = contrast.log_odds_arguments(marked[None])
@@ -163,7 +163,7 @@ class Association:
 
 def _largest(labels: Bools, contrast: Contrast) -> Floats:
     """Return the largest |z| of all words, for each labelling."""
-    parts = (labels[start : start + contrast.rows] for start in range(0, len(labels), contrast.rows))
+    parts = (labels[start : start + contrast.chunk_size] for start in range(0, len(labels), contrast.chunk_size))
     return np.concatenate([np.abs(z_scores(*contrast.log_odds_arguments(part))).max(axis=1) for part in parts])
 
 
@@ -185,7 +185,7 @@ def associated_words(corpus: GroupCounts, tests: Sequence[Association]) -> list[
     significant = alike & np.all([np.abs(test.z) > test.threshold for test in tests], axis=0)
     shown = alike & (significant | np.all(np.abs(scores) > SHOWN_Z, axis=0))
     z, ratio = scores.sum(axis=0), np.mean([test.ratio for test in tests], axis=0)
-    unmarked, marked = corpus.uses
+    unmarked, marked = corpus.occurrences
     return [
         {
             "word": corpus.tested_words[index],

@@ -44,7 +44,7 @@ class GroupCounts:
         columns: (tested words,) index of each tested word among the columns of `counts`.
         tested_words: the words that are tested.
         holding: (tested words,) number of compared documents that contain the word.
-        uses: (2, tested words) number of occurrences of the word: in the unmarked groups, and in the marked group.
+        occurrences: (2, tested words) occurrences of the word: in the unmarked groups, and in the marked group.
         shares: (2, tested words) share of documents that contain the word: in the unmarked groups, and in the marked
             group.
     """
@@ -58,7 +58,7 @@ class GroupCounts:
     columns: Ints
     tested_words: list[str]
     holding: Ints
-    uses: Floats
+    occurrences: Floats
     shares: Floats
 
     @classmethod
@@ -98,6 +98,6 @@ class GroupCounts:
             columns=columns,
             tested_words=[vocabulary[index] for index in columns],
             holding=holding[columns],
-            uses=np.stack([each.sum(axis=0)[columns] for each in of_groups]),
+            occurrences=np.stack([each.sum(axis=0)[columns] for each in of_groups]),
             shares=np.stack([documents_by_word(each)[columns] / each.shape[0] for each in of_groups]),
         )

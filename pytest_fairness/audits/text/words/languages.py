@@ -15,5 +15,5 @@ def language_details(probe: Probe) -> dict[str, Json]:
 
 
 def language_of(details: Mapping[str, Json]) -> Language:
-    """Return the language of a measurement's texts, without words that the probe declares."""
+    """Return the language of a measurement's texts; words that the probe adds to the language are not included."""
     return language(*details.get("languages", ENGLISH.codes))
