@@ -174,16 +174,19 @@ def without_other_numbers(text: str) -> str:
     """Return a text of the same length, with `_` in place of numbers that are no amounts, such as dates."""
     markers = list(_MARKER.finditer(text))
     if [int(marker[1]) for marker in markers[:2]] == [1, 2]:
-        text = _MARKER.sub(_filled, text)
-    return _OTHER_NUMBERS.sub(_filled, text)
+        text = _MARKER.sub(_underscores, text)
+    return _OTHER_NUMBERS.sub(_underscores, text)
 
 
-def _filled(match: re.Match[str]) -> str:
+def _underscores(match: re.Match[str]) -> str:
     return "_" * len(match[0])
 
 
 def amounts(text: str, wanted: NumberFormat) -> list[Amount]:
-    """Return the amounts in a text of `without_other_numbers`; bounds such as "at least 60" are left out."""
+    """Return the amounts in a text that `without_other_numbers` returned, in their order.
+
+    Left out are bounds such as "at least 60", and the range from the probe's `min` to its `max`.
+    """
     found: list[Amount] = []
     shared: list[float] = []
     end = 0
@@ -209,7 +212,7 @@ def amounts(text: str, wanted: NumberFormat) -> list[Amount]:
 
 
 def _joins(text: str, first: Amount, second: Amount) -> bool:
-    """Return whether two amounts are the ends of a range."""
+    """Return whether two amounts are the ends of a range, as in "60-80" or "between 60 and 80"."""
     between = text[first.end : second.start]
     if first.is_range or len(between) > WINDOW:
         return False
@@ -230,7 +233,7 @@ def _amount(text: str, match: re.Match[str], wanted: NumberFormat) -> tuple[Amou
     factor = 1.0
     if (suffix := _FACTOR.match(text, end)) is not None and not _is_own_word(suffix[0], wanted):
         factor, end = _FACTORS[(suffix[1] or suffix[2]).casefold()], suffix.end()
-    start, negative, sign = _before(text, start)
+    start, negative, sign = _signs_before(text, start)
     units = _own_codes(wanted)
     own = foreign = False
     if sign is not None:
@@ -271,15 +274,15 @@ def _amount(text: str, match: re.Match[str], wanted: NumberFormat) -> tuple[Amou
 
 
 def _counts_things(text: str, end: int, wanted: NumberFormat) -> bool:
-    """Return whether a share is one of things ("3/4 of the criteria", "5 of 10 criteria"), and no score."""
+    """Return whether a share counts things, as in "3/4 of the criteria" or "5 of 10 criteria", and is no score."""
     word = _UNIT_WORD.match(text, end)
     if word is None or _SAME_UNIT.get(_singular(word[1]), _singular(word[1])) in {*_SCORES, _singular(wanted.name)}:
         return False
     return word[1].casefold() == "of" or not _is_function_word(word)
 
 
-def _before(text: str, start: int) -> tuple[int, bool, str | None]:
-    """Return the start of an amount with its sign and currency, whether it is negative, and the currency."""
+def _signs_before(text: str, start: int) -> tuple[int, bool, str | None]:
+    """Return where an amount begins (at its minus or currency sign), whether it is negative, and its currency sign."""
     negative, currency = False, None
     for _ in range(2):
         if not negative and (minus := _MINUS.search(text[max(0, start - 12) : start])):
@@ -337,8 +340,8 @@ def _on_scale(value: float, denominator: float, wanted: NumberFormat) -> float |
 
 
 @lru_cache
-def _split(unit: str) -> tuple[str, str]:
-    """Return a probe's unit without its period, in the singular; and the period, by default a year."""
+def _unit_and_period(unit: str) -> tuple[str, str]:
+    """Return the unit in the singular, and its period: "dollar" and "month" for "dollars per month"; default "year"."""
     written = re.fullmatch(r"(.*?)\s*(?:/|\bper\b|\ban?\b)\s*(\w+)", unit)
     period = _PERIODS.get(written[2].casefold()) if written else None
     base = written[1] if written and period else unit
@@ -347,15 +350,15 @@ def _split(unit: str) -> tuple[str, str]:
 
 
 def _unit(wanted: NumberFormat) -> str:
-    return _split(wanted.unit)[0]
+    return _unit_and_period(wanted.unit)[0]
 
 
 def _period(wanted: NumberFormat) -> str:
-    return _split(wanted.unit)[1]
+    return _unit_and_period(wanted.unit)[1]
 
 
 def _own_codes(wanted: NumberFormat) -> frozenset[str]:
-    """Return the currencies that the probe's unit names."""
+    """Return the currency codes of the probe's unit; an empty set if the unit is no currency."""
     return _CURRENCIES.get(_unit(wanted), frozenset())
 
 

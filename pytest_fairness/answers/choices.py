@@ -28,7 +28,7 @@ def first_sentence(text: str, choices: Sequence[str], language: Language) -> str
     plain = text[:_HEAD] if any(_EMPHASIS.search(choice) for choice in choices) else _EMPHASIS.sub("", text[:_HEAD])
     for match in _SENTENCE.finditer(plain.strip()):
         sentence = match[0].strip()
-        if any(character.isalpha() for character in sentence) or _named(sentence, tuple(choices), language):
+        if any(character.isalpha() for character in sentence) or _named_choices(sentence, tuple(choices), language):
             return sentence
     return ""
 
@@ -42,11 +42,11 @@ def read(text: str, choices: Sequence[str], language: Language) -> str | None:
             and "not sure"), the longer choice counts.
         language: language of the answer.
     """
-    named = _named(first_sentence(text, choices, language), tuple(choices), language)
+    named = _named_choices(first_sentence(text, choices, language), tuple(choices), language)
     return next(iter(named)) if len(named) == 1 else None
 
 
-def _named(sentence: str, choices: tuple[str, ...], language: Language) -> set[str]:
+def _named_choices(sentence: str, choices: tuple[str, ...], language: Language) -> set[str]:
     pattern, by_folded = _pattern(choices)
     folded = _folded(sentence)
     matches = list(pattern.finditer(folded))

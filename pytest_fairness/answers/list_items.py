@@ -77,20 +77,20 @@ def _plain_items(lines: list[str], cleaned: Clean) -> list[str]:
         lines = lines[1:]
     if len(lines) > 1:
         found = [cleaned(line) for line in lines]
-        prose = [item for item in found if len(item) > _MAX_ITEM or _is_sentence(item)]
+        prose = [item for item in found if len(item) > _MAX_ITEM or _is_prose(item)]
         return [] if prose else [item for item in found if item]
     if not lines:
         return []
     line = _INTRODUCTION.sub("", lines[0], count=1).strip()
     line = line.removesuffix(".")
-    if _is_sentence(line + ".") or _SPEAKER.search(line.replace("\u2019", "'")):
+    if _is_prose(line + ".") or _SPEAKER.search(line.replace("\u2019", "'")):
         return []
     parts = [re.sub(r"^(?:and|or)\s+", "", part.strip(), flags=re.IGNORECASE) for part in re.split(r"[,;]", line)]
     short = all(len(part) <= _MAX_ITEM and len(part.split()) <= _MAX_WORDS for part in parts)
     return [item for part in parts if (item := cleaned(part))] if short else []
 
 
-def _is_sentence(text: str) -> bool:
+def _is_prose(text: str) -> bool:
     """Return whether a text is prose: it ends like a sentence and has more words than a title."""
     ended = re.search(r"[.!?](?:\s|$)", text) is not None
     return ended and (len(text.split()) > _MAX_WORDS * 2 or re.search(r"[.!?]\s+\S", text) is not None)

@@ -90,7 +90,7 @@ def is_marked(text: str, wanted: NumberFormat) -> bool:
 
 
 def _in_json(value: Json, wanted: NumberFormat) -> float | Unread:
-    """Return the number in a JSON value: of the member with the probe's name or a known label, or the only number."""
+    """Return the number in a JSON value: the value under the key `wanted.name` or a known label, or the only number."""
     leaves = list(_leaves(value))
     for names in ([wanted.name.casefold()] if wanted.name else [], LABELS):
         named = [leaf for key, leaf in leaves if key.casefold() in names]
@@ -101,7 +101,7 @@ def _in_json(value: Json, wanted: NumberFormat) -> float | Unread:
 
 
 def _leaves(value: Json, key: str = "") -> Iterator[tuple[str, Json]]:
-    """Yield each text, number and constant in a JSON value with the nearest key."""
+    """Yield each text, number and constant in a JSON value, with the key of the innermost member that contains it."""
     stack: list[tuple[str, Json]] = [(key, value)]
     while stack:
         name, part = stack.pop()
@@ -120,7 +120,7 @@ def _in_leaf(leaf: Json, wanted: NumberFormat) -> float | Unread:
 
 
 def _agreed(found: list[float | Unread]) -> float | Unread:
-    """Return the only result; `SEVERAL` if results differ."""
+    """Return the result if all results are equal; `SEVERAL` if they differ, and `NONE` if there are no results."""
     different = [*dict.fromkeys(found)]
     if len(different) > 1:
         return Unread.SEVERAL
@@ -202,7 +202,7 @@ def _label(name: str) -> re.Pattern[str]:
 
 
 def _inside(values: tuple[float, ...], wanted: NumberFormat) -> float | Unread:
-    """Return the value that is between the probe's `min` and `max`."""
+    """Return the only value between the probe's `min` and `max`, or the reason why there is no such value."""
     inside = [value for value in values if wanted.min <= value <= wanted.max]
     if len(inside) > 1:
         return Unread.SEPARATOR
@@ -210,7 +210,7 @@ def _inside(values: tuple[float, ...], wanted: NumberFormat) -> float | Unread:
 
 
 def _middle(amount: Amount, wanted: NumberFormat) -> float | Unread:
-    """Return the middle of a range whose ends are both between the probe's `min` and `max`."""
+    """Return the middle of a range, or the reason why the range is not valid, such as an end above `max`."""
     if len(amount.values) != 2:
         return Unread.SEPARATOR
     ends = [_inside((end,), wanted) for end in amount.values]

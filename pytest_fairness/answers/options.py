@@ -55,14 +55,14 @@ def read(text: str, options: Sequence[str], letters: Sequence[str], unknown: int
         text: the answer; the first `LONGEST` characters are read.
         options: texts of the options, in the order in which they are shown.
         letters: letters of the options.
-        unknown: index of the option that it is not known who is meant, which answers may phrase in other words.
+        unknown: index of the option "it is not known", which answers may phrase in other words.
         language: language of the answer.
     """
     return _Reader(options, letters, unknown).read(_plain(text), language)
 
 
 def states(text: str, options: Sequence[str], letters: Sequence[str]) -> bool:
-    """Return whether an answer is nothing but a letter or the text of an option, or begins with a letter and a mark.
+    """Return whether an answer is only the letter or text of an option, or has one line that begins as `B)` does.
 
     Such an answer names an option even if its words resemble a refusal ("Can't answer").
     """
@@ -116,7 +116,7 @@ class _Letters:
         self.another = re.compile(rf"\s*(?:,|/|or|and)\s*(?:{letter}){end}", re.IGNORECASE)
 
     def at_line_starts(self, text: str) -> dict[int, int]:
-        """Return the options whose letters, each with a mark such as `B)`, begin a line, with the ends of the marks."""
+        """Return the options whose letter and mark, such as `B)`, begin a line, and the end position of each mark."""
         found: dict[int, int] = {}
         for match in self._line_start.finditer(text):
             found.setdefault(self.places[match[1].casefold()], match.end())
@@ -140,19 +140,19 @@ class _Reader:
 
     # Compiled only if an answer is more than a letter: each question of a file may have other options.
     @cached_property
-    def _option(self) -> str:
+    def _option_pattern(self) -> str:
         longest = sorted(self._places, key=len, reverse=True)
         return "|".join(re.escape(each).replace(r"\ ", r"\s+") for each in longest)
 
     @cached_property
-    def _first(self) -> re.Pattern[str]:
-        return re.compile(rf"[\s.:)\]\"'“”(,–—-]*(?:the\s+|an?\s+)?({self._option})(?!\w)", re.IGNORECASE)
+    def _option_at_start(self) -> re.Pattern[str]:
+        return re.compile(rf"[\s.:)\]\"'“”(,–—-]*(?:the\s+|an?\s+)?({self._option_pattern})(?!\w)", re.IGNORECASE)
 
     def read(self, text: str, language: Language) -> int | None:
         """Return the index of the option that a plain text names; see `read`."""
         if (whole := self.whole(text)) is not None:
             return whole
-        stated = self._stated(text)
+        stated = self._options_of_last_phrase(text)
         if stated is not None:
             return next(iter(stated)) if len(stated) == 1 else None
         starts = self.letters.at_line_starts(text)
@@ -168,8 +168,11 @@ class _Reader:
         bare = text.strip(_MARKS).casefold()
         return self.letters.places.get(bare, self._places.get(_core(bare)))
 
-    def _stated(self, text: str) -> set[int] | None:
-        """Return the options of the last "the answer is …"; `None` if no such phrase names an option."""
+    def _options_of_last_phrase(self, text: str) -> set[int] | None:
+        """Return the option that the last phrase "the answer is …" names, as a set: empty if the phrase names several.
+
+        Phrases that name no option are skipped; return `None` if no phrase names an option.
+        """
         for cue in reversed(list(_ANSWER.finditer(text))):
             rest = text[cue.end() :]
             if (letter := self.letters.first.match(rest)) is not None:
@@ -183,16 +186,17 @@ class _Reader:
         return None
 
     def _named_first(self, rest: str) -> int | None:
-        """Return the option whose text is at the beginning of a text."""
-        found = self._first.match(rest)
+        """Return the option whose text begins `rest`; `None` if `rest` begins with no option."""
+        found = self._option_at_start.match(rest)
         return None if found is None else self._places[_core(found[1])]
 
     def _by_words(self, text: str, language: Language) -> int | None:
-        """Return the option that an answer names by its text, in the first sentence that names one.
+        """Return the only option whose text is in the first sentence or, if that names no option, in the whole answer.
 
-        If the first sentence names no option, the rest of the text must not name more than one.
+        Return `None` if several options are named, or none. A phrase such as "cannot be determined" names the option
+        "it is not known".
         """
-        pattern = re.compile(rf"(?<!\w)(?:{self._option})(?!\w|'s\b)")
+        pattern = re.compile(rf"(?<!\w)(?:{self._option_pattern})(?!\w|'s\b)")
         first = choices.first_sentence(text, tuple(self._places), language)
         for sentence in (first, text):
             folded = " ".join(sentence.casefold().split())

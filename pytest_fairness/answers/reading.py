@@ -69,7 +69,7 @@ def answer(prompt: Prompt, response: Response | None, language: Language) -> Ans
 
 
 def recorded(prompt: Prompt, text: str | None, language: Language, *, refused: bool = False) -> Answer:
-    """Return the answer in a recorded text, which is the text of an `Answer` or of a file; `None` is no response.
+    """Return the answer in a recorded text, from an `Answer` or a file; the text `None` stands for a missing response.
 
     Args:
         prompt: the prompt, as in `answer`. If its format is `calls`, the text must be the JSON of a message, or say
@@ -215,7 +215,7 @@ def _choice(text: str, allowed: Sequence[str], language: Language) -> tuple[str 
 
 @lru_cache(maxsize=8_192)
 def _number(text: str, wanted: NumberFormat, language: Language, *, cut: bool) -> tuple[float | None, bool]:
-    """Return the number in a text, and whether the text is a refusal; a refusal that states a number is none."""
+    """Return the number in a text, and whether the text is a refusal; a text with "Score: 7", say, is no refusal."""
     if is_refusal(text, language) and not numbers.is_marked(text, wanted):
         return None, True
     found = numbers.read(text, wanted, cut=cut)

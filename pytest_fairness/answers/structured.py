@@ -13,9 +13,9 @@ from pytest_fairness.records import CALLED, NOT_CALLED, Json, Response, Selectio
 def select(response: Response, selection: Selection) -> str | None:
     """Return the selected part of an answer as text; `None` if the answer does not show it.
 
-    A tool counts as not called only if the answer is complete, and as neither if the arguments of a call are malformed,
-    because such a call cannot be carried out. A path must match one value; an object or a list is a value only if its
-    format is `json` or `list`.
+    Without a call in the answer, the tool counts as not called only if the answer is complete. If a call has malformed
+    arguments, the result is `None`, because such a call cannot be carried out. A path must match exactly one value; an
+    object or a list counts only for the format `json` or `list`.
     """
     if selection.tool is None:
         found = json_in_text.find(response.text)

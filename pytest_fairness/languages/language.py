@@ -172,7 +172,7 @@ class Language:
 
 @cache
 def language(*codes: str) -> Language:
-    """Return the languages with these ISO 639 codes as one; a language without a data file has no words."""
+    """Return one `Language` for all of these ISO 639 codes; a language without a data file adds no words."""
     known = [_data(code) for code in codes if code in BUILT_IN]
     names = {code: NAMES.get(code, code) for code in codes}
 
@@ -216,10 +216,10 @@ def _either(patterns: Iterable[str]) -> str:
 
 
 def _grouped(patterns: Iterable[str]) -> Iterator[str]:
-    """Yield the patterns in order; neighbours that begin with the same part are tried only where this part stands.
+    """Yield the patterns in order; join neighbours that begin with the same part to one pattern.
 
-    The patterns match the same texts in less time. A pattern that begins with a part must begin with this part in each
-    of its alternatives.
+    The joined pattern matches the same texts in less time, because it is tried only where this part stands. A pattern
+    that begins with a part must begin with this part in each of its alternatives.
     """
     for first, group in groupby(patterns, key=lambda pattern: (part := _REQUIRED_PART.match(pattern)) and part[0]):
         found = _either(group)

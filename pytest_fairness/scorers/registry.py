@@ -65,7 +65,7 @@ def open_scorer(definition: str, root: Path) -> tuple[Scorer, str]:
     elif prefix in BUILT_IN:
         scorer, label = open_built_in(prefix), rest
     else:
-        scorer, label = _of_package(prefix, root), rest
+        scorer, label = _packaged_scorer(prefix, root), rest
     labels = list(scorer.labels)
     if not label and len(labels) > 1:
         raise ModelError(
@@ -92,7 +92,7 @@ def open_model(name: str, folder: Path) -> Scorer:
     Raises:
         FairnessError: an extension cannot be imported.
     """
-    return _of_package(name, folder) if name in extensions.declared("scorers") else Classifier(name, folder)
+    return _packaged_scorer(name, folder) if name in extensions.declared("scorers") else Classifier(name, folder)
 
 
 def require(scorer: Scorer, label: str) -> None:
@@ -102,7 +102,6 @@ def require(scorer: Scorer, label: str) -> None:
         raise ModelError(f"{scorer.identity} has no label {label!r}. Name one of its labels: {known_labels}")
 
 
-def _of_package(name: str, root: Path) -> Scorer:
-    """Return the scorer that an installed package declares."""
+def _packaged_scorer(name: str, root: Path) -> Scorer:
     entry = extensions.declared("scorers")[name]
     return scorer_of(extensions.load(entry), name, entry.module, root, packaged=True)

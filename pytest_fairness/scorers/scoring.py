@@ -97,7 +97,7 @@ def _checked(found: object, labels: Sequence[str], needed: Sequence[str]) -> dic
 
 
 def _number(value: Any) -> float | None:
-    """Return a finite number, such as one of numpy, as a float; `None` for anything else, and beyond ±`LARGEST`."""
+    """Return a number (also a number of numpy) as a float; `None` for any other value, NaN and beyond ±`LARGEST`."""
     if not hasattr(value, "__float__"):  # texts would be read by `float`
         return None
     try:

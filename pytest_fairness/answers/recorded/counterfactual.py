@@ -37,7 +37,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
 
     @cached_property
     def _flipped_columns(self) -> dict[str, frozenset[str]]:
-        """For each flip, the names of its columns."""
+        """Names of the columns that each flip changes, by flip."""
         return {name: frozenset(part.attribute for part in flip.columns) for name, flip in self.probe.flips.items()}
 
     def answers(self) -> list[Answer]:
@@ -77,7 +77,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         return found
 
     def _of_record(self, record: str, rows_: list[tuple[Row, Values]]) -> list[Answer]:
-        """Return the answers about a record: unflipped and flipped ones, and repetitions of the unflipped request."""
+        """Return the answers about a record: unflipped answers, repetitions of them, and flipped answers."""
         own = rows_[0][1]
         known = {name: value for name, flip in self.probe.flips.items() if (value := flip.value_of(own)) is not None}
         truth = self._truth(rows_[0][0])
@@ -106,7 +106,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         return self._numbered(found)
 
     def _flipped(self, own: Values, known: Iterable[str], values: Values) -> dict[str, str]:
-        """Return, for each flip that turns a record into another, the value to which it is flipped.
+        """Return the new value of each flip that turns the record's own values into the values of another row.
 
         Args:
             own: the record's own values.

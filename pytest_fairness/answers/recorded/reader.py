@@ -160,7 +160,7 @@ class TextReader(Reader[ProbeT]):
         return answers
 
     def _rows_of_probe(self) -> Iterator[TextRow]:
-        """Yield the rows that belong to the probe; errors of rows are added to those of `trial_numbers`."""
+        """Yield the rows that belong to the probe; errors of rows are added to `trial_numbers`."""
         # Answers with equal labels share them, to save memory.
         shared: dict[tuple[str, ...], Prompt] = {}
         for row in self.rows():

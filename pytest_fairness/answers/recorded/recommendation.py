@@ -46,9 +46,9 @@ class RecommendationReader(Reader[RecommendationProbe]):
 
     def answers(self) -> list[Answer]:
         """Return the lists of the probe; see `Reader.answers`."""
-        found = self._ranked() if "rank" in self.columns else self._whole()
+        found = self._ranked_lists() if "rank" in self.columns else self._whole_lists()
         self.trial_numbers.raise_errors()
-        self._require_values({labels["value"] and _named(labels) for _, labels, _ in found})
+        self._require_values({labels["value"] and _attribute_and_value(labels) for _, labels, _ in found})
         return [fields.answer(written, labels, trial, self.probe) for written, labels, trial in found]
 
     def _columns(self) -> dict[str, str]:
@@ -57,7 +57,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
             columns["items"] = "item"
         return columns
 
-    def _whole(self) -> list[tuple[Json, dict[str, str], int]]:
+    def _whole_lists(self) -> list[tuple[Json, dict[str, str], int]]:
         """Return the content, labels and trial number of each list in a file with one list per row."""
         found = []
         for row in self.rows():
@@ -70,7 +70,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
                 found.append((row.fields.get(self.columns["items"]), labels, trial))
         return found
 
-    def _ranked(self) -> list[tuple[Json, dict[str, str], int]]:
+    def _ranked_lists(self) -> list[tuple[Json, dict[str, str], int]]:
         """Return the content, labels and trial number of each list in a file with one item and its rank per row."""
         found: dict[Cell, tuple[dict[str, str], dict[int, str]]] = {}
         for row in self.rows():
@@ -148,5 +148,5 @@ class RecommendationReader(Reader[RecommendationProbe]):
         raise_file_errors(faults, self.name)
 
 
-def _named(labels: Mapping[str, str]) -> str:
+def _attribute_and_value(labels: Mapping[str, str]) -> str:
     return f"{labels['attribute']} {labels['value']}"

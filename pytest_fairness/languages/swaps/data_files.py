@@ -16,5 +16,5 @@ def data(name: str) -> Mapping[str, Any]:
 
 
 def either(alternatives: Iterable[str]) -> str:
-    """Return a regular expression that matches one of several, the longest first."""
+    """Return a regular expression that matches any of the alternatives; longer alternatives are tried first."""
     return f"(?:{'|'.join(sorted(alternatives, key=lambda pattern: (-len(pattern), pattern)))})"

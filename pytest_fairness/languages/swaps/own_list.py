@@ -40,5 +40,4 @@ def _index(terms: SwapTerms) -> dict[str, tuple[int, int]]:
 
 @lru_cache(maxsize=8)
 def _pattern(terms: SwapTerms) -> re.Pattern[str]:
-    """Return a regular expression that finds the terms, the longest first."""
     return re.compile(rf"(?<!\w){either(map(re.escape, _index(terms)))}(?!\w)", re.IGNORECASE)

@@ -54,7 +54,7 @@ def read(text: str, code: str, groups: Sequence[str]) -> Reading:
     """
     content = data(f"{code}_gender")
     plain = straightened(text)
-    found, others = _found(plain, code)
+    found, others = _phrases_and_other_words(plain, code)
     column = group_column([pair[0] for _, pair in found], groups)
     for span, _ in found:
         _check_next_word(plain, *span, content)
@@ -75,7 +75,7 @@ def pairs(code: str) -> Mapping[str, _Pair]:
     return {phrase: pair for phrase, pair in _phrases(code).pairs.items() if pair is not None}
 
 
-def _found(text: str, code: str) -> tuple[list[tuple[tuple[int, int], _Pair]], list[re.Match[str]]]:
+def _phrases_and_other_words(text: str, code: str) -> tuple[list[tuple[tuple[int, int], _Pair]], list[re.Match[str]]]:
     """Return the phrases of a text with their positions, and the words outside them.
 
     Raises:
@@ -111,7 +111,7 @@ def _forms(written: str, pair: tuple[str, str]) -> tuple[str, ...]:
 
 
 def _check_next_word(text: str, start: int, end: int, content: Mapping[str, Any]) -> None:
-    """Raise the reason if the word after a phrase may be an adjective that agrees, or a name."""
+    """Raise `CannotSwapError` if the word after a phrase may be a name, or an adjective that agrees with the phrase."""
     if "after" not in content:
         return
     phrase = text[start:end]
@@ -127,7 +127,7 @@ def _check_next_word(text: str, start: int, end: int, content: Mapping[str, Any]
 def _check_other_words(
     text: str, spans: Sequence[tuple[int, int]], words: Sequence[re.Match[str]], content: Mapping[str, Any]
 ) -> None:
-    """Raise the reason if a word outside the phrases may refer to the person."""
+    """Raise `CannotSwapError` if a word outside the phrases may refer to the person."""
     unclear, left_out = set(content["unclear"].split()), set(content["left_out"].split())
     lower_case = set(content.get("unclear_in_lower_case", "").split())
     harmless = set(content.get("harmless", "").split())
@@ -154,7 +154,7 @@ def _check_other_words(
 
 
 def _possible_names(text: str, content: Mapping[str, Any]) -> list[str]:
-    """Return the capitalised words inside sentences that follow no title."""
+    """Return the capitalised words that neither begin a sentence nor follow a title, and are no titles."""
     titles = tuple(content["titles"])
     return [
         word[0]
@@ -168,7 +168,6 @@ def _possible_names(text: str, content: Mapping[str, Any]) -> list[str]:
 
 @cache
 def _phrases(code: str) -> _Phrases:
-    """Return the phrases of a language."""
     content = data(f"{code}_gender")
     rows = [(male, female) for male, female in content["phrases"]]
     nouns: set[str] = set(content.get("other_nouns", "").split())

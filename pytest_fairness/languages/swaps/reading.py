@@ -43,7 +43,7 @@ class Reading:
         replacements: terms and verbs in their order.
         placebos: names of the same group for names in the prompt, in the form of replacements with one form.
         warnings: reasons to read the versions before they are used.
-        one_way: whether swapping back gives another text.
+        one_way: whether swapping a version back gives a text that differs from the prompt.
     """
 
     column: int
@@ -54,7 +54,7 @@ class Reading:
 
 
 def replaced(text: str, pieces: Iterable[tuple[int, str, str]]) -> str:
-    """Return the text with pieces replaced: position, piece and text in its place, in order."""
+    """Return the text with all pieces replaced; each piece is its position, its text and its new text, by position."""
     parts, end = [], 0
     for start, old, new in pieces:
         parts += [text[end:start], new]

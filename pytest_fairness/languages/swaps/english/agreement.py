@@ -29,7 +29,7 @@ def is_subject(word: str) -> bool:
 
 
 def plural_contraction(tokens: Tokens, index: int) -> str:
-    """Return the form with "they" of "he's", "he'd" and the like.
+    """Return the contraction with "they" in place of "he" or "she": "he'd" becomes "they'd".
 
     Raises:
         CannotSwapError: "he's" may be "he is" or "he has".
@@ -53,7 +53,7 @@ def plural_contraction(tokens: Tokens, index: int) -> str:
 
 
 def verb_edits(tokens: Tokens, index: int) -> list[tuple[int, str]]:
-    """Return the positions of the verbs of the subject at a position, and their forms after "they".
+    """Return the position and new form of each verb that changes if the subject at `index` becomes "they".
 
     Raises:
         CannotSwapError: it is unclear which verbs belong to the subject.
@@ -76,7 +76,7 @@ def verb_edits(tokens: Tokens, index: int) -> list[tuple[int, str]]:
 
 
 def _is_unclear(tokens: Tokens, index: int, first: int) -> bool:
-    """Return whether the word behind a subject may not be its verb."""
+    """Return whether it is unclear that the word at `first`, after a subject at `index`, is the subject's verb."""
     verb, after = tokens.lower(first), tokens.lower(first + 1)
     inverted = tokens.lower(index - 1) in _auxiliaries()
     if verb in ("who", "that", "(", "–", "—", "-") or (verb == "," and after == "who"):
@@ -94,7 +94,7 @@ def _is_unclear(tokens: Tokens, index: int, first: int) -> bool:
 
 
 def _auxiliaries() -> Mapping[str, str]:
-    """Return the verbs with a form of their own after "they"."""
+    """Return each auxiliary verb with its form after "they": "is" becomes "are"."""
     auxiliaries: Mapping[str, str] = gender()["auxiliaries"]
     return auxiliaries
 
@@ -114,9 +114,9 @@ def _after_adverbs(tokens: Tokens, index: int) -> int:
 
 
 def _after_parenthesis(tokens: Tokens, index: int) -> int:
-    """Return the position behind a parenthesis between commas or brackets that begins at a position.
+    """Return the position after the parenthesis (between commas or brackets) that begins at `index`.
 
-    The given position is returned if there is no parenthesis, or if a clause with "who" is in it.
+    Return `index` if no parenthesis begins there; a clause with "who" does not count as a parenthesis.
     """
     end = {",": ",", "(": ")"}.get(tokens.lower(index))
     if end is None or tokens.lower(index + 1) == "who":
@@ -130,7 +130,7 @@ def _after_parenthesis(tokens: Tokens, index: int) -> int:
 
 
 def _plural(tokens: Tokens, index: int) -> str:
-    """Return the form after "they" of the word behind "he"; "" if the word does not change."""
+    """Return the form after "they" of the verb at `index`: "works" becomes "work"; "" if the word does not change."""
     word = tokens.lower(index)
     if word in _auxiliaries():
         return _auxiliaries()[word]
@@ -157,7 +157,7 @@ def _is_inverted(tokens: Tokens, index: int, first: int, finite: str) -> bool:
 
 
 def _coordinated(tokens: Tokens, first: int, inserted: bool) -> list[tuple[int, str]]:
-    """Return the edits of further verbs of the same subject: "and lives", ", doesn't see".
+    """Return the edits (see `verb_edits`) of further verbs of the same subject: "and lives", ", doesn't see".
 
     Args:
         tokens: tokens of the text.
@@ -195,7 +195,7 @@ def _coordinated(tokens: Tokens, first: int, inserted: bool) -> list[tuple[int, 
 
 
 def _begins_clause(tokens: Tokens, index: int) -> bool:
-    """Return whether the word may be another subject, or the verb of one."""
+    """Return whether the word at `index` may be another subject, or the verb of another subject."""
     word, after = tokens.lower(index), tokens.at(index + 1)
     if word in ("it", "you", "this", "that", "these", "those"):
         joins = words("agreement", "conjunctions") | words("agreement", "prepositions")

@@ -76,7 +76,7 @@ def _listed(tokens: Tokens, index: int, plain: str) -> FirstName | None:
 
 
 def _is_other_name(tokens: Tokens, index: int, plain: str) -> bool:
-    """Return whether a word that may be a name is one here."""
+    """Return whether a word of `Names.others` is used as a first name at this position."""
     if not tokens.is_capitalised(index) or tokens.is_acronym(index) or _follows_title(tokens, index):
         return False
     if plain in names().words_at_start and tokens.starts_sentence(index):
@@ -120,6 +120,6 @@ def _follows_title(tokens: Tokens, index: int) -> bool:
 
 
 def _adjoins(tokens: Tokens, index: int) -> bool:
-    """Return whether only one blank is between the token at a position and the next one."""
+    """Return whether a single blank separates the token at a position from the next token."""
     token, following = tokens.at(index), tokens.at(index + 1)
     return token is not None and following is not None and following.start == token.end + 1

@@ -41,14 +41,14 @@ def read(text: str, groups: Sequence[str], *, neutral: bool) -> Reading:
 
 
 class _Finder:
-    """The terms of a text, by a walk over its tokens.
+    """Finder of the terms in a text, which reads the tokens in order.
 
     Attributes:
         columns: groups of the terms; gender-neutral terms count only in a text without other terms.
         replacements: terms and verbs.
         placebos: names with another name of the same group.
         warnings: reasons to read the versions.
-        one_way: whether swapping back gives another text.
+        one_way: whether swapping a version back gives a text that differs from the prompt.
     """
 
     def __init__(self, tokens: Tokens, *, neutral: bool) -> None:
@@ -73,7 +73,7 @@ class _Finder:
             self._read_neutral()
 
     def refuse(self) -> None:
-        """Raise the first reason why a term cannot be swapped."""
+        """Raise the first `CannotSwapError` that was found for a term, if there is any."""
         if self._reasons:
             raise self._reasons[0]
 
@@ -112,7 +112,7 @@ class _Finder:
                 self.replacements.append(Replacement(token.start, token.text, forms, is_term=False))
 
     def _term(self, index: int) -> tuple[Term, int, int] | None:
-        """Return the term at a position, and its first and last character in the word."""
+        """Return the term at a position, and where the term begins and ends in the word; `None` if there is no term."""
         word = self._tokens.all[index]
         plain = word.lower.removesuffix("'s")
         if plain in gender()["titles"]:
@@ -223,7 +223,7 @@ def _may_lack_apostrophe(tokens: Tokens, index: int) -> bool:
 
 
 def _like_pronoun(written: str, form: str) -> str:
-    """Return the pronoun with the capitalisation and the apostrophe of another one."""
+    """Return the pronoun `form` with the capitalisation and the kind of apostrophe of the pronoun `written`."""
     cased = form.upper() if written.isupper() else like(written[0], form)
     return cased.replace("'", "’") if "’" in written else cased
 
@@ -235,7 +235,7 @@ def _name_like(written: str, name: str) -> str:
 
 
 def _refuse(text: str, tokens: Tokens) -> None:
-    """Raise the reason why the words around the terms leave no version with the same meaning."""
+    """Raise `CannotSwapError` if words of the text allow no version with the same meaning, such as "pregnant"."""
     if found := names().famous.search(text):
         raise CannotSwapError(f"names a famous person or a product: '{found[0]}'")
     if found := pattern("left_out", "phrases").search(text):

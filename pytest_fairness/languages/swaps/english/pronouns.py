@@ -15,7 +15,7 @@ REFLEXIVE = ("himself", "herself", "themself")
 
 
 def column(word: str) -> int | None:
-    """Return the position of the group of a pronoun in lower case: 0 for male, 1 for female, `None` for other words."""
+    """Return the group of a pronoun in lower case: 0 for male, 1 for female; `None` for any other word."""
     if agreement.is_subject(word):
         return 0 if word.startswith("he") else 1
     pronouns = (OBJECT, DETERMINER, POSSESSIVE, REFLEXIVE)
@@ -23,7 +23,7 @@ def column(word: str) -> int | None:
 
 
 def forms(tokens: Tokens, index: int, *, neutral: bool) -> tuple[str | None, ...]:
-    """Return the male, female and gender-neutral form of the pronoun at a position; `None` for a form not needed.
+    """Return the male, female and gender-neutral form of a pronoun; the last is `None` unless `neutral` is set.
 
     Raises:
         CannotSwapError: the role of "her" or "his", or the verb in "he's", is unclear.
@@ -41,7 +41,7 @@ def forms(tokens: Tokens, index: int, *, neutral: bool) -> tuple[str | None, ...
     return found[0], found[1], found[2] if neutral else None
 
 
-def _unclear(tokens: Tokens, index: int) -> CannotSwapError:
+def _ambiguity_error(tokens: Tokens, index: int) -> CannotSwapError:
     token = tokens.all[index]
     after = tokens.at(index + 1)
     shown = tokens.text[token.start : after.end].strip() if after else token.text
@@ -57,10 +57,10 @@ def _ends_phrase(tokens: Tokens, index: int) -> bool:
 
 
 def _is_object(tokens: Tokens, index: int) -> bool:
-    """Return whether "her" is an object, as "him" is."""
+    """Return whether "her" is an object ("I saw her", as "I saw him"), and no possessive ("her car")."""
     before, after, next_but_one = tokens.lower(index - 1), tokens.lower(index + 1), tokens.lower(index + 2)
     takes_two = before in words("pronouns", "verbs_with_two_objects")
-    unclear = _unclear(tokens, index)
+    unclear = _ambiguity_error(tokens, index)
     if before == "/" and tokens.lower(index - 2) == "she":
         return True
     if after == "down":
@@ -133,10 +133,10 @@ def _is_object(tokens: Tokens, index: int) -> bool:
 
 
 def _is_possessive(tokens: Tokens, index: int) -> bool:
-    """Return whether "his" stands alone, as "hers" does."""
+    """Return whether "his" stands alone ("it is his", as "it is hers"), and not before a noun ("his car")."""
     before, after = tokens.lower(index - 1), tokens.lower(index + 1)
     token = tokens.at(index + 1)
-    unclear = _unclear(tokens, index)
+    unclear = _ambiguity_error(tokens, index)
     if token is None or token.kind == "line":
         return True
     if token.kind in ("number", "link") or tokens.is_acronym(index + 1):

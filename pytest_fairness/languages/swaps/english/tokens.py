@@ -77,7 +77,7 @@ class Tokens:
         return token is not None and token.kind == "word"
 
     def is_acronym(self, index: int) -> bool:
-        """Return whether the word is written in capitals in a text that is not."""
+        """Return whether the word at a position is in capitals, in a text that is not mostly in capitals."""
         token = self.at(index)
         return token is not None and len(token.text) > 1 and token.text.isupper() and not self.in_capitals
 
