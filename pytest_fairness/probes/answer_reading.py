@@ -1,4 +1,4 @@
-"""Reading of a probe's answers: what an answer states, and which models classify it."""
+"""Form of a probe's answers, and the models that classify the answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pytest_fairness.records import Judging, NumberFormat, Selection
 
 @dataclass(frozen=True)
 class AnswerReading:
-    """What answers state, and who reads them.
+    """Form of a probe's answers, and the models that classify them.
 
     Attributes:
         choices: valid answers; empty if answers are not choices, or if a judge model classifies the answers.

@@ -265,7 +265,7 @@ class Probe(ProbeModel):
 
     @cached_property
     def reading(self) -> AnswerReading:
-        """What answers state, and who reads them."""
+        """Form of the answers, and the models that classify them."""
         return AnswerReading()
 
     def recorded_prompt(self, labels: Mapping[str, str], trial: int) -> Prompt:

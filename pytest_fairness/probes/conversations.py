@@ -73,7 +73,7 @@ class ConversationProbe(Probe):
         for answered in unfinished(answers, 1 + len(self.turns), calls=self._has_calls):
             last = answered[max(answered)]
             first = without_turn(last.labels)
-            said = [self._filled(text, first) for text in (self._first_template(first), *self.turns)]
+            said = [self._filled_template(text, first) for text in (self._first_template(first), *self.turns)]
             past = history(self._opening(first), said, answered, calls=self._has_calls)
             labels = {**first, TURN: str(len(answered) + 1)}
             found.append(self._prompt(said[len(answered)], labels, last.trial, past))
@@ -92,11 +92,11 @@ class ConversationProbe(Probe):
 
     @abstractmethod
     def _first_template(self, labels: Mapping[str, str]) -> str:
-        """Return the template of the first prompt with these labels."""
+        """Return the template of the conversation's first prompt, which has these labels."""
 
     @abstractmethod
-    def _filled(self, text: str, labels: Mapping[str, str]) -> str:
-        """Return a template filled with the values of the prompt with these labels."""
+    def _filled_template(self, text: str, labels: Mapping[str, str]) -> str:
+        """Return the template with each placeholder replaced by its value for these labels."""
 
     @abstractmethod
     def _prompt(self, text: str, labels: Mapping[str, str], trial: int, past: tuple[Message, ...]) -> Prompt:
@@ -105,7 +105,7 @@ class ConversationProbe(Probe):
     def _opening(self, labels: Mapping[str, str]) -> tuple[Message, ...]:
         """Return the messages before the first prompt with these labels."""
         opening = (self.messages or ())[:-1]
-        return tuple(Message(message.role, self._filled(message.content, labels)) for message in opening)
+        return tuple(Message(message.role, self._filled_template(message.content, labels)) for message in opening)
 
     def _conversation_fingerprint(self) -> dict[str, str]:
         """Return the keys of the conversation that determine an item's prompts; see `Probe.fingerprint`."""
@@ -167,7 +167,7 @@ def diagnostics(data: Content, *, sources: Sequence[str], labels: str, texts: bo
 
 
 def turns_of(answers: Sequence[Answer]) -> list[Turns]:
-    """Return the answers of each conversation, in the order of the conversations' first answers."""
+    """Return the answers of each conversation by turn number, from 1; conversations in the order of first answers."""
     found: dict[tuple[tuple[tuple[str, str], ...], int], Turns] = {}
     for answer in answers:
         key = tuple(sorted(without_turn(answer.labels).items())), answer.trial
@@ -181,7 +181,7 @@ def without_turn(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def reply_to(answer: Answer, *, calls: bool) -> Reply:
-    """Return what the model replied; `calls` says whether the answer may have tool calls."""
+    """Return the text and tool calls of an answer; `calls` says whether the answer may have tool calls."""
     text = answer.text or ""
     return (reply_in(text) if calls else None) or Reply(text, ())
 
@@ -203,7 +203,7 @@ def history(opening: Sequence[Message], said: Sequence[str], answers: Turns, *, 
 
 
 def unfinished(answers: Sequence[Answer], number: int, *, calls: bool) -> Iterator[Turns]:
-    """Yield the conversations in which the last answer is a text and further turns are to be asked.
+    """Yield each conversation that has not reached turn `number`, and whose last answer is a text without tool calls.
 
     A tool call ends a conversation, because no tool is run.
 
@@ -233,10 +233,10 @@ def measured(answers: Sequence[Answer], number: int, turn: MeasuredTurn, *, call
             returned.
     """
     last = number if isinstance(turn, str) else turn
-    return [_of_conversation(turns, last, join=turn == "all", calls=calls) for turns in turns_of(answers)]
+    return [_measured_answer(turns, last, join=turn == "all", calls=calls) for turns in turns_of(answers)]
 
 
-def _of_conversation(turns: Turns, last: int, *, join: bool, calls: bool) -> Answer:
+def _measured_answer(turns: Turns, last: int, *, join: bool, calls: bool) -> Answer:
     labels = without_turn(turns[min(turns)].labels)
     if last not in turns:
         ended = turns[max(turns)]

@@ -24,7 +24,7 @@ class FreeTextProbe(Probe):
 
     @cached_property
     def reading(self) -> AnswerReading:
-        """Texts, and who recognises refusals among them."""
+        """Form of the answers (texts), and the settings of the recognition of refusals."""
         return replace(super().reading, refusals=self.refusal_settings)
 
     @cached_property

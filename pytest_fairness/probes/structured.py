@@ -92,7 +92,7 @@ class StructuredProbe(ConversationProbe):
 
     @cached_property
     def reading(self) -> AnswerReading:
-        """What answers state; with `tool` or `path`, in a part of an answer."""
+        """Form of the answers or, with `tool` or `path`, of the measured part of an answer."""
         answer, found = self._structured_answer, super().reading
         if answer.tool is None and answer.path is None:
             return found

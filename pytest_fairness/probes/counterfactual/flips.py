@@ -82,7 +82,7 @@ class Flip:
         return None if None in found else "; ".join(map(str, found))
 
     def fields_of(self, value: str) -> dict[str, str]:
-        """Return the columns of the attribute with the contents that stand for this value."""
+        """Return each column's content for this value: `{"sex": "Female", "race": "Black"}` for `Female; Black`."""
         if not self.parts:
             return {self.attribute: value}
         cell = self.cells[self.values.index(value)]
@@ -134,7 +134,7 @@ def flips_of(written: Mapping[str, Any]) -> dict[str, Flip]:
 
 
 def columns_of(written: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns that are flipped, alone or at once with others, with their values as in the probe file."""
+    """Return each flipped column with its values as in the probe file; `sex+race` gives two columns."""
     found: dict[str, Any] = {}
     for name, values in written.items():
         if name != WITH:
@@ -169,7 +169,6 @@ def check_flips(written: dict[str, Any]) -> dict[str, Any]:
 
 
 def _attribute_diagnostics(name: str, values: Any) -> Iterator[Diagnostic]:
-    """Yield diagnostics for an attribute's name and values."""
     if name in LABELS:
         message = f"{quoted(name)} cannot be an attribute, because answers have a label of this name: rename it"
         yield Diagnostic((), message, at_key=True)
@@ -208,7 +207,7 @@ def _dependent_column_diagnostics(dependents: Any, values: Mapping[str, Any]) ->
         yield Diagnostic((), message)
         return
     if len(values) == 1:
-        yield from _columns(dependents, *values.items())
+        yield from _column_diagnostics(dependents, *values.items())
         return
     for name, columns in dependents.items():
         if name not in values:
@@ -216,13 +215,13 @@ def _dependent_column_diagnostics(dependents: Any, values: Mapping[str, Any]) ->
             reason = "with several attributes, `with` names the attribute that each column depends on"
             yield Diagnostic((name,), f"unknown attribute {quoted(name)}{cure}; {reason}", at_key=True)
         elif isinstance(columns, Mapping):
-            yield from (each.below(name) for each in _columns(columns, (name, values[name])))
+            yield from (each.below(name) for each in _column_diagnostics(columns, (name, values[name])))
         else:
             yield Diagnostic((name,), "must be a mapping of columns, each with its pairs of values")
 
 
-def _columns(columns: Mapping[str, Any], flipped: tuple[str, Any]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for the dependent columns of an attribute."""
+def _column_diagnostics(columns: Mapping[str, Any], flipped: tuple[str, Any]) -> Iterator[Diagnostic]:
+    """Yield diagnostics for the dependent columns of one attribute; `flipped` is its name and its values."""
     attribute, values = flipped
     if not isinstance(values, Mapping) and len(values) > 2:
         message = f"`with` needs an attribute with two values, and {quoted(attribute)} has {len(values)}: remove `with`"

@@ -178,7 +178,7 @@ class CounterfactualProbe(StructuredProbe):
             yield from self._flips_without_effect(texts, records)
 
     def _conversations(self) -> list[Located]:
-        """Return the templates of the probe's conversation and of those of its variants, each with its location."""
+        """Return the located templates of each conversation: of the probe, and of each variant with a prompt."""
         turns: Located = [(("turns", i), text) for i, text in enumerate(self.turns)]
         messages: Located = [(("messages", i, "content"), each.content) for i, each in enumerate(self.messages or ())]
         variants = [(("variants", name, "prompt"), wording.prompt) for name, wording in self.variants.items()]
@@ -190,7 +190,7 @@ class CounterfactualProbe(StructuredProbe):
         """Yield a diagnostic for the first record for which a message has no text."""
         for location, text in texts:
             for record in records:
-                if not _filled(text, record.fields).strip():
+                if not _prompt_with_fields(text, record.fields).strip():
                     missing = ", ".join(name for name in template.placeholders(text) if name not in record.fields)
                     message = f"this text is empty for record {record.id}, which has no {missing}: write a clause"
                     yield Diagnostic(location, f"{message} without these fields")
@@ -200,7 +200,7 @@ class CounterfactualProbe(StructuredProbe):
         """Yield a diagnostic for the first record whose conversation a flip does not change."""
 
         def said(fields: Fields) -> list[str]:
-            return [_filled(text, fields) for _, text in texts]
+            return [_prompt_with_fields(text, fields) for _, text in texts]
 
         for record in records:
             for flip in self.flips.values():
@@ -225,7 +225,7 @@ class CounterfactualProbe(StructuredProbe):
             return []
         found = []
         for labels, fields in (form for record in self.records for form in self._forms(record)):
-            text, opening = _filled(self._question, fields), self._opening(labels)
+            text, opening = _prompt_with_fields(self._question, fields), self._opening(labels)
             count = max_trials(self.trials, trials)
             found += [self._prompt(text, labels, trial, opening) for trial in range(count)]
         return found
@@ -243,11 +243,11 @@ class CounterfactualProbe(StructuredProbe):
     def _first_template(self, labels: Mapping[str, str]) -> str:
         return self._question
 
-    def _filled(self, text: str, labels: Mapping[str, str]) -> str:
+    def _filled_template(self, text: str, labels: Mapping[str, str]) -> str:
         fields = self._fields[labels["record"]]
         if labels["form"] == FLIPPED:
             fields = self.flips[labels["attribute"]].apply(fields, labels["to"])
-        return _filled(block_text(text), fields)
+        return _prompt_with_fields(block_text(text), fields)
 
     def _forms(self, record: Record) -> Iterator[tuple[dict[str, str], Fields]]:
         """Yield the labels and the record's fields for each prompt about a record."""
@@ -299,7 +299,7 @@ class CounterfactualProbe(StructuredProbe):
 
     @classmethod
     def missing_inputs(cls, data: Content) -> dict[str, str]:
-        """Return the remedies for what the probe lacks: choices, numbers or the truth; see `Probe.missing_inputs`."""
+        """Return missing inputs (choices, numbers, texts, truth), each with its remedy; see `Probe.missing_inputs`."""
         form = _form_of(data)
         other = "" if form == "choices" else f", but the answers of this probe are {form}"
         choices = f"choices as answers, `answer: {{choices: …}}`{other}"
@@ -340,7 +340,7 @@ def _form_of(data: Content) -> str:
     return "numbers" if "number" in answer else "texts" if answer.get("text") is True else "choices"
 
 
-def _filled(prompt: str, fields: Fields) -> str:
-    """Return a prompt about a record, without the clauses whose fields are missing."""
+def _prompt_with_fields(prompt: str, fields: Fields) -> str:
+    """Return a template filled with the fields of a record, without the clauses whose fields are missing."""
     missing = [name for name in template.placeholders(prompt) if name not in fields]
     return template.fill(clauses.remove_clauses(prompt, missing), fields)

@@ -30,7 +30,7 @@ def diagnostics(
 
     Args:
         rows: the fields of all records.
-        conversations: templates of the probe's conversation and of those of its variants.
+        conversations: located templates of each conversation: of the probe, and of its variants.
         flips: the probe's flips by attribute.
         truth: the probe's `truth`.
     """
@@ -41,7 +41,7 @@ def diagnostics(
     columns = {part.attribute for flip in flips.values() for part in flip.columns}
     checked: set[Location] = set()
     for texts in conversations:
-        yield from _texts(texts, checked, values, sorted(columns))
+        yield from _template_diagnostics(texts, checked, values, sorted(columns))
         checked.update(location for location, _ in texts)
     for name, part in ((name, part) for name, flip in flips.items() for part in flip.columns):
         attribute = part.attribute
@@ -60,7 +60,7 @@ def diagnostics(
         yield from _unknown_values(("truth", "positive"), [truth.positive], truth.column, values)
 
 
-def _texts(
+def _template_diagnostics(
     texts: Located, checked: Collection[Location], values: Values, columns: Iterable[str]
 ) -> Iterator[Diagnostic]:
     """Yield diagnostics for the templates of a conversation that are not `checked` yet, and for unused columns."""
@@ -76,7 +76,6 @@ def _texts(
 
 
 def _dependent_column_diagnostics(flip: Flip, values: Values) -> Iterator[Diagnostic]:
-    """Yield diagnostics for the dependent columns of a flip."""
     for column, pairs in flip.dependents.items():
         if column not in values:
             yield _unknown_column((column,), column, values, at_key=True)

@@ -48,7 +48,7 @@ class NumberSettings(ProbeModel):
 
     @property
     def format(self) -> NumberFormat:
-        """The settings as a record."""
+        """The settings as a `NumberFormat`, by which answers are parsed."""
         return NumberFormat(self.min, self.max, self.unit or "", self.name or "", self.ranges, self.decimal)
 
 

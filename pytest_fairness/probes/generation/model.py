@@ -140,7 +140,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
     def _first_template(self, labels: Mapping[str, str]) -> str:
         return self.templates[labels.get("prompt", "")]
 
-    def _filled(self, text: str, labels: Mapping[str, str]) -> str:
+    def _filled_template(self, text: str, labels: Mapping[str, str]) -> str:
         return template.fill(block_text(text), labels)
 
     def _prompt(self, text: str, labels: Mapping[str, str], trial: int, past: tuple[Message, ...]) -> Prompt:

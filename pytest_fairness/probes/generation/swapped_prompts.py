@@ -79,7 +79,7 @@ class SwappedPrompts:
 
     @property
     def reasons(self) -> Counter[str]:
-        """Return the number of prompts that are left out for each reason; quoted words of the prompts are left out."""
+        """Return the number of left-out prompts by reason; `…` stands for words quoted from a prompt."""
         return Counter(_QUOTED.sub("…", each.reason) for each in self.left_out)
 
 

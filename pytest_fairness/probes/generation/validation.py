@@ -184,5 +184,4 @@ def _texts_at(location: Location, value: Json) -> Iterator[tuple[Location, str]]
 
 
 def _unused_axes(prompts: list[tuple[Location, str]], axes: list[str]) -> set[str]:
-    """Return the names of the axes that no prompt uses."""
     return {*axes}.difference(*(template.intended(text, axes) for _, text in prompts))

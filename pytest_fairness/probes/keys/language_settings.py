@@ -70,16 +70,15 @@ class DeclaredLanguage(ProbeModel):
     @field_validator("terms")
     @classmethod
     def _content(cls, terms: OwnWords | Path) -> OwnWords:
-        """Return the words; a file is read."""
-        return terms if isinstance(terms, OwnWords) else OwnWords.model_validate(_read(terms))
+        """Return the declared words; read them from the file if `terms` is a path."""
+        return terms if isinstance(terms, OwnWords) else OwnWords.model_validate(_read_toml(terms))
 
     def to_language(self) -> Language:
         """Return the language with the declared words."""
         return language(self.code).with_words(**dict(cast("OwnWords", self.terms)))
 
 
-def _read(path: Path) -> dict[str, Json]:
-    """Return the content of a TOML file."""
+def _read_toml(path: Path) -> dict[str, Json]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

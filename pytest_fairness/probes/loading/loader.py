@@ -107,7 +107,7 @@ def _validated(document: Document, kinds: Kinds, file: ProbeSource) -> tuple[lis
     if "name" not in data:
         data["name"] = file.path.stem
     try:
-        loading = replace(file, audits=settings, lines=_lines(document))
+        loading = replace(file, audits=settings, lines=_audit_lines(document))
         probe = model.model_validate_json(json.dumps({**data, "kind": kind}), strict=True, context=loading)
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
@@ -121,8 +121,7 @@ def _validated(document: Document, kinds: Kinds, file: ProbeSource) -> tuple[lis
     return diagnostics, probe
 
 
-def _lines(document: Document) -> dict[str, int]:
-    """Return the line of each audit's name."""
+def _audit_lines(document: Document) -> dict[str, int]:
     block, lines = document.root.value.get("audits"), Lines(document.text)
     return {name: lines.position(start)[0] for name, start in block.keys.items()} if block is not None else {}
 

@@ -119,7 +119,7 @@ def _diagnostic(
     name = f"`{dotted(found)}`" if found else "the probe"
     if kind == "extra_forbidden":
         where = f" in `{dotted(found[:-1])}`" if found[:-1] else ""
-        keys = _keys(model, error["loc"][:-1])
+        keys = _valid_keys(model, error["loc"][:-1])
         cure = suggestion(str(found[-1]), keys)
         if len(found) == 1 and found[0] in AuditSettings.model_fields and not nearest(str(found[0]), keys):
             cure = f": it is a setting of an audit, such as `audits: {{refusals: {{{found[0]}: …}}}}`"
@@ -200,18 +200,18 @@ def _written(node: Node) -> str:
 
 def _described(model: type[BaseModel], location: Location) -> str:
     """Return the description of a missing key, taken from its model."""
-    text = next((schema["description"] for schema in _at(model, location) if "description" in schema), "")
+    text = next((schema["description"] for schema in _schemas_at(model, location) if "description" in schema), "")
     if text and not text[1:2].isupper():
         text = text[:1].lower() + text[1:]
     return f": {text.rstrip('.')}" if text else ""
 
 
-def _keys(model: type[BaseModel], location: Location) -> list[str]:
+def _valid_keys(model: type[BaseModel], location: Location) -> list[str]:
     """Return the valid keys at a location, taken from the model's JSON Schema."""
-    return [key for schema in _at(model, location) for key in schema.get("properties", {})]
+    return [key for schema in _schemas_at(model, location) for key in schema.get("properties", {})]
 
 
-def _at(model: type[BaseModel], location: Location) -> list[dict[str, Json]]:
+def _schemas_at(model: type[BaseModel], location: Location) -> list[dict[str, Json]]:
     """Return the parts of a model's JSON Schema that apply to a location, the outermost first."""
     root = _schema(model)
     found = _alternatives(root, root)

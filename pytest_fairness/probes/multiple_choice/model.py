@@ -102,7 +102,7 @@ class MultipleChoiceProbe(ConversationProbe):
         count = max_trials(self.trials, trials)
         for question in self.questions.values():
             labels = self.labels(question)
-            text, opening = self._filled(self._question_template, labels), self._opening(labels)
+            text, opening = self._filled_template(self._question_template, labels), self._opening(labels)
             for draw in range(count):
                 yield self._prompt(text, labels, draw, opening)
 
@@ -113,7 +113,7 @@ class MultipleChoiceProbe(ConversationProbe):
     def _first_template(self, labels: Mapping[str, str]) -> str:
         return self._question_template
 
-    def _filled(self, text: str, labels: Mapping[str, str]) -> str:
+    def _filled_template(self, text: str, labels: Mapping[str, str]) -> str:
         return template.fill(block_text(text), self._values(self.questions[labels["question"]]))
 
     def _prompt(self, text: str, labels: Mapping[str, str], trial: int, past: tuple[Message, ...]) -> Prompt:
@@ -160,7 +160,7 @@ class MultipleChoiceProbe(ConversationProbe):
 
 
 def _prompt_diagnostics(prompt: str, elsewhere: set[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each invalid placeholder, and for each that neither the prompt nor a turn uses."""
+    """Yield a diagnostic for each invalid placeholder, and for each that is neither in the prompt nor `elsewhere`."""
     yield from template.diagnostics(prompt, PLACEHOLDERS)
     used = template.intended(prompt, PLACEHOLDERS)
     for name, content in PLACEHOLDERS.items():

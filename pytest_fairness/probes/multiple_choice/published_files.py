@@ -90,9 +90,10 @@ def question(row: Mapping[str, Json]) -> Question:
 def roles(named: Sequence[tuple[str, str]], groups: Sequence[str]) -> tuple[Role, Role, Role]:
     """Return the role of each option.
 
-    The stereotyped person is the one whose group code, or more of whose parts of it, is in the list of groups. If
-    neither code is in the list, the labels decide (`Indian`, whose code is `AsiaPacific`), and then the codes alone:
-    of `disabled` and `nonDisabled`, the first is the stereotyped group. If nothing decides, both are a `person`.
+    The stereotyped person has more matches among `groups`: the group code and its parts count (`F` and `Black` of
+    `F-Black`). If no code matches, the labels are compared (`Indian`, whose code is `AsiaPacific`). If no label
+    matches, the code of the other person may decide: of `disabled` and `nonDisabled`, the first is stereotyped. If
+    nothing decides, both people get the role `person`.
 
     Args:
         named: label and group code of each option.

@@ -53,12 +53,12 @@ class Question:
 
     @property
     def unknown(self) -> int:
-        """Index of the option that it is not known who is meant."""
+        """Index of the option with the role `unknown`, such as "It is not known"."""
         return self.roles.index("unknown")
 
     @property
     def aligned(self) -> bool | None:
-        """Return whether the right answer agrees with the stereotype; `None` if ambiguous, or for unknown roles."""
+        """Return whether the right answer agrees with the stereotype; `None` if ambiguous, or if roles are unknown."""
         return None if self.ambiguous or self.stereotypical is None else self.answer == self.stereotypical
 
     def order(self, seed: int | None) -> tuple[int, ...]:

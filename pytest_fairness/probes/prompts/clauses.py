@@ -37,13 +37,13 @@ def remove_clauses(text: str, names: Collection[str]) -> str:
     """
     if not names:
         return text
-    text = _PARENTHESIS.sub(lambda match: "" if _holds(match[0], names) else match[0], text)
+    text = _PARENTHESIS.sub(lambda match: "" if _has_placeholder(match[0], names) else match[0], text)
     kept = ""
     sentence: list[_Clause] = []
     for clause in _clauses(text):
         sentence.append(clause)
         if clause.last:
-            words = _without(sentence, names)
+            words = _sentence_without(sentence, names)
             if words is None and "\n" in clause.end and kept:
                 # The line end stays, although its clause is removed.
                 kept = kept.rstrip() + clause.end[len(clause.end.rstrip()) :]
@@ -60,7 +60,7 @@ def _clauses(text: str) -> list[_Clause]:
     return [*clauses, _Clause(text[start:], "", last=True)]
 
 
-def _without(sentence: list[_Clause], names: Collection[str]) -> str | None:
+def _sentence_without(sentence: list[_Clause], names: Collection[str]) -> str | None:
     """Return a sentence without the clauses that contain one of these placeholders; keep its final punctuation.
 
     Return `None` if all clauses of the sentence are removed.
@@ -68,11 +68,11 @@ def _without(sentence: list[_Clause], names: Collection[str]) -> str | None:
     left = []
     lead = ""
     for clause in sentence:
-        if not _holds(clause.text, names):
+        if not _has_placeholder(clause.text, names):
             left.append(_Clause(lead + clause.text, clause.end, clause.last))
             lead = ""
         else:
-            lead += _lead(clause.text)
+            lead += _introduction(clause.text)
     if not left and not lead:
         # An empty line between paragraphs is no sentence and stays.
         return None if any(clause.text.strip() for clause in sentence) else sentence[-1].end
@@ -81,7 +81,7 @@ def _without(sentence: list[_Clause], names: Collection[str]) -> str | None:
     return words + sentence[-1].end
 
 
-def _lead(clause: str) -> str:
+def _introduction(clause: str) -> str:
     """Return the introduction of a clause: the text up to the last colon before the first placeholder.
 
     A colon counts only if words stand between the colon and the placeholder. Return an empty text if no colon counts.
@@ -97,5 +97,5 @@ def _placeholder_starts(text: str) -> list[int]:
     return [start for start, end in template.spans(text) if end - start > 2]
 
 
-def _holds(text: str, names: Collection[str]) -> bool:
+def _has_placeholder(text: str, names: Collection[str]) -> bool:
     return any(name in names for name in template.placeholders(text))

@@ -64,9 +64,9 @@ def typos_in_template(text: str, rate: float, seed: int, operations: Sequence[Op
     return _perturbed(text, [place for place in range(len(text)) if place not in inside], rate, seed, operations)
 
 
-def _perturbed(text: str, open_: Iterable[int], rate: float, seed: int, operations: Sequence[Operation]) -> Perturbed:
+def _perturbed(text: str, allowed: Iterable[int], rate: float, seed: int, operations: Sequence[Operation]) -> Perturbed:
     rng = random.Random(f"{seed}/{text}")  # noqa: S311 - reproducible errors, no secrets
-    letters = [place for place in open_ if text[place].isalpha()]
+    letters = [place for place in allowed if text[place].isalpha()]
     unused = set(letters)
     edits: list[Edit] = []
     count = error_count(len(letters), rate) if letters else 0

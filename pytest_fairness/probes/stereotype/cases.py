@@ -75,7 +75,7 @@ class Case(ProbeModel):
 
     @property
     def open(self) -> bool:
-        """Return `True` if the answers are texts, and `False` if they are likelihoods of sentences."""
+        """Return whether the answers are texts; otherwise, the answers are likelihoods of sentences."""
         return self.prompt is not None or not isinstance(self.stereotype, str)
 
     @property
