@@ -28,14 +28,14 @@ _APPOSITION = frozenset((",", "is", "'s", "named", "called", "(", "-"))
 
 
 def warnings_on(tokens: Tokens, replacements: Sequence[Replacement], *, neutral: bool) -> list[str]:
-    """Return the reasons to read the versions of a prompt.
+    """Return the warnings: the reasons why a person should read the versions of a prompt.
 
     Args:
         tokens: the prompt.
         replacements: terms and verbs of the prompt.
         neutral: whether there is a gender-neutral version of a prompt about a man or a woman.
     """
-    found = [*_reported(tokens.text, replacements), *_several_people(tokens, replacements), *_topics(tokens)]
+    found = [*_quotations_and_reports(tokens.text, replacements), *_several_people(tokens, replacements), *_topics(tokens)]
     if (young := {"girl", "boy"}.intersection(token.lower for token in tokens.all)) and _may_be_adults(tokens):
         found.append(f"'{young.pop()}' may name an adult")
     if animal := _ANIMALS.search(tokens.text):
@@ -44,7 +44,7 @@ def warnings_on(tokens: Tokens, replacements: Sequence[Replacement], *, neutral:
 
 
 def _several_people(tokens: Tokens, replacements: Sequence[Replacement]) -> Iterator[str]:
-    """Yield warnings if terms or pronouns may mean two people, as the gender of both is then swapped."""
+    """Yield warnings if terms or pronouns may mean two people, because the gender of both is swapped."""
     starts = {item.start for item in replacements if item.is_term}
     found = [index for index, token in enumerate(tokens.all) if token.start in starts]
     gendered = [index for index in found if pronouns.column(tokens.lower(index)) is not None]
@@ -103,7 +103,7 @@ def _unclear_they(tokens: Tokens, replacements: Sequence[Replacement]) -> Iterat
 
 
 def _may_be_adults(tokens: Tokens) -> bool:
-    """Return whether no age and no word around children is in the text."""
+    """Return whether "girl" may name an adult: the text has no number that may be an age, and no word of childhood."""
     for index, token in enumerate(tokens.all):
         duration = tokens.lower(index + 1).rstrip("s") in words("pronouns", "units") - {"year"}
         if (token.kind == "number" and not duration) or token.lower in words("left_out", "childhood"):
@@ -111,8 +111,8 @@ def _may_be_adults(tokens: Tokens) -> bool:
     return True
 
 
-def _reported(text: str, replacements: Sequence[Replacement]) -> list[str]:
-    """Return warnings for third persons who are quoted or reported."""
+def _quotations_and_reports(text: str, replacements: Sequence[Replacement]) -> list[str]:
+    """Return a warning for replaced terms in a quotation, and for a report of what a third person says."""
     terms_at = {item.start for item in replacements if item.is_term}
     warnings = []
     if any(match.start() <= start < match.end() for match in _QUOTED.finditer(text) for start in terms_at):
