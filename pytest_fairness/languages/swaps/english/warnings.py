@@ -35,7 +35,7 @@ def warnings_on(tokens: Tokens, replacements: Sequence[Replacement], *, neutral:
         replacements: terms and verbs of the prompt.
         neutral: whether there is a gender-neutral version of a prompt about a man or a woman.
     """
-    found = [*_quotations_and_reports(tokens.text, replacements), *_several_people(tokens, replacements), *_topics(tokens)]
+    found = [*_speech_warnings(tokens.text, replacements), *_several_people(tokens, replacements), *_topics(tokens)]
     if (young := {"girl", "boy"}.intersection(token.lower for token in tokens.all)) and _may_be_adults(tokens):
         found.append(f"'{young.pop()}' may name an adult")
     if animal := _ANIMALS.search(tokens.text):
@@ -111,7 +111,7 @@ def _may_be_adults(tokens: Tokens) -> bool:
     return True
 
 
-def _quotations_and_reports(text: str, replacements: Sequence[Replacement]) -> list[str]:
+def _speech_warnings(text: str, replacements: Sequence[Replacement]) -> list[str]:
     """Return a warning for replaced terms in a quotation, and for a report of what a third person says."""
     terms_at = {item.start for item in replacements if item.is_term}
     warnings = []
