@@ -151,7 +151,7 @@ class RequestTracker:
             return bool(self._unsent or self._in_flight)
 
     def wait(self, keys: Iterable[str]) -> dict[str, FairnessError]:
-        """Wait until all these planned requests are settled, and return the errors of the failed ones, by key.
+        """Wait until all these planned requests are settled, and return the errors of the failed requests, by key.
 
         Python's signal handlers run during the wait; if a handler raises an exception, this method raises it.
         """

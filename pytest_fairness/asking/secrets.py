@@ -18,7 +18,7 @@ class Secrets:
     """Secrets (API keys, passwords) in the environment variables of this process, which are removed from texts.
 
     Args:
-        environment: environment variables by name; default: those of this process.
+        environment: environment variables by name; default: the variables of this process.
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:

@@ -130,7 +130,7 @@ def write_answers(path: Path, answer_sets: Mapping[str, Sequence[Row]]) -> None:
 def answer_set_for(rows: Iterable[Row], answer_sets: Mapping[str, Sequence[Row]]) -> str | None:
     """Return the id of the stored answer set that contains these answers, or else the id of a new answer set.
 
-    In a stored answer set that is used, no other answers have the labels of these answers; otherwise later runs would
+    The stored answer set must hold no other answers with the labels of these answers; otherwise later runs would
     compare an item with additional answers.
 
     Args:

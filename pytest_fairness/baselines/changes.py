@@ -234,9 +234,9 @@ def _with_examples(found: Iterable[ItemChange], old: Snapshot, new: Snapshot) ->
 
 
 def _examples(change: ItemChange, old: Sequence[Row], new: Sequence[Row]) -> list[Example]:
-    """Return examples of changed answers of the item's group.
+    """Return at most `SHOWN_EXAMPLES` examples of changed answers of the item's group.
 
-    Answers that contain the most words with an increased contribution are preferred.
+    Answers that contain the most words with an increased contribution are first; answers to new requests are last.
     """
     before = {_row_key(row): row for row in old}
     labels = (change.new and change.new.labels) or {}

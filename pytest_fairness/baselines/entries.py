@@ -180,7 +180,7 @@ class Entry:
 
 
 def _largest(contributions: Mapping[str, float]) -> dict[str, float]:
-    """Return the largest finite contributions by name; long names are shortened."""
+    """Return the `MOST_CONTRIBUTIONS` largest finite contributions by name; long names are shortened."""
     finite = {name: float(number) for name, number in contributions.items() if math.isfinite(number)}
     order = sorted(finite, key=lambda name: (-abs(finite[name]), name))[:MOST_CONTRIBUTIONS]
     return {name[:LONGEST_NAME]: finite[name] for name in order}

@@ -22,14 +22,14 @@ def fingerprints(parts: Mapping[str, Json]) -> dict[str, str]:
 
 
 def stale_parts(entry: Entry, parts: Mapping[str, Json]) -> list[str]:
-    """Return the sorted names of the inputs that differ from those of the baseline.
+    """Return the sorted names of the inputs that differ from the baseline's inputs.
 
     Args:
         entry: the baseline's entry.
         parts: inputs of this run, by name; see `Entry.fingerprint`.
 
     Returns:
-        Names of changed inputs; the names of added inputs end in ` (added)`, those of removed inputs in ` (removed)`.
+        Names of changed inputs; the name of an added input ends in ` (added)`, of a removed input in ` (removed)`.
     """
     return changed_parts(fingerprints(parts), entry.fingerprint)
 
@@ -45,7 +45,7 @@ def changed_parts(current: Mapping[str, str], baseline: Mapping[str, str]) -> li
 
 
 def changed_sampling(entry: Entry, sampling: Mapping[str, float]) -> list[str]:
-    """Return the sampling parameters that differ from the baseline's, each as `temperature 1.0 → 0.7`.
+    """Return the sampling parameters that differ from the baseline, each as `temperature 1.0 → 0.7`.
 
     A different seed does not count as a difference, because it only draws another sample from the same distribution.
 

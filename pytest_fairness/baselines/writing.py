@@ -59,7 +59,7 @@ def update_baseline(
     if answer_set is not None:
         answer_sets.setdefault(answer_set, new_rows)
     new = {
-        item: _unless_unchanged(replace(entry, answer_set=answer_set), old_items.get(item))
+        item: _entry_to_store(replace(entry, answer_set=answer_set), old_items.get(item))
         for item, entry in entries.items()
     }
     summary = {
@@ -87,8 +87,8 @@ def update_baseline(
         ) from error
 
 
-def _unless_unchanged(entry: Entry, old: Entry | None) -> Entry:
-    """Return the new entry, or the old entry if only the date and the name of the person who accepts would change."""
+def _entry_to_store(entry: Entry, old: Entry | None) -> Entry:
+    """Return the old entry if the new entry has the same measurement and no new reason; otherwise the new entry."""
     if old is not None and entry.reason in (None, old.reason) and entry.same_measurement(old):
         return old
     return entry

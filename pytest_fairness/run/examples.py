@@ -63,7 +63,7 @@ def _key(of: Answer | Prompt) -> tuple[tuple[tuple[str, str], ...], int]:
 
 
 def _shown(answer: Answer, *, calls: bool) -> str | None:
-    """Return the text of an answer; a message with tool calls is shown as text."""
+    """Return the text of an answer for reports; with `calls`, tool calls are written as text."""
     reply = reply_in(answer.text) if calls and answer.text is not None else None
     return answer.text if reply is None else reply.shown
 

@@ -57,7 +57,7 @@ class Forecast:
             `cost` is `None`.
         has_turns: whether the requests of later turns of conversations are counted; a conversation whose answer is
             missing ends earlier.
-        may_ask_more: whether answers can lead to other follow-up requests; only those to recorded answers are counted.
+        may_ask_more: whether answers can lead to other follow-up requests; only follow-ups to recorded answers count.
         judge_requests: maximum number of requests to the judge model; equal answers are judged once.
         embedded: maximum number of texts sent to each embedding model, by the model's name in the probe; equal texts
             are sent once. Texts of baselines are not counted; their embeddings are usually recorded.
@@ -181,7 +181,7 @@ class Forecaster:
         return requests
 
     def _stand_in(self, probe: Probe, recorded: Mapping[str, Response]) -> Response:
-        """Return the response that takes the place of unrecorded answers in conversations, of a likely length.
+        """Return a response of a likely length, which takes the place of unrecorded answers in conversations.
 
         All items of a probe get the same response, so that a conversation that they share is counted once.
         """
@@ -209,7 +209,7 @@ class Forecaster:
     def _tokens(
         self, target: Target | None, requests: Mapping[str, Request], new: Sequence[Request]
     ) -> tuple[float | None, float | None, int]:
-        """Return the estimated prompt and completion tokens, and the number of responses used for the estimate."""
+        """Return the estimated prompt and completion tokens of `new`, and the number of responses in the estimate."""
         if not new:
             return None, None, 0
         known = [

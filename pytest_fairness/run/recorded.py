@@ -66,7 +66,7 @@ def _identities_of(run: Run, name: str, identities: Collection[str]) -> set[str]
 
 
 def _answers_of(probe: Probe, known: Mapping[Request, Response]) -> Iterator[tuple[Prompt, Response]]:
-    """Yield the prompts of a probe that have a recorded response, including follow-up prompts."""
+    """Yield each prompt of a probe that has a recorded response, with the response; include follow-up prompts."""
     # All recorded trials count, because the probe's number of trials may have changed since they were recorded.
     trials = max((request.trial for request in known if request.trial < MAX_TRIALS), default=0) + 1
     prompts = list(probe.prompts(trials))

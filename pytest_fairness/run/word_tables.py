@@ -71,7 +71,7 @@ def is_of_probe_file(item: Mapping[str, Json]) -> bool:
 
 
 def _answers(run: Run, probe: Probe, target: str | None, trials: int | None) -> list[Answer]:
-    """Return the answers to a probe's prompts, limited to the number of trials of the run.
+    """Return the answers in the probe's file or, if it names no file, the recorded answers of the run's trials.
 
     Raises:
         AnswersMissing: no answers are recorded, or answers of several targets are recorded and `target` names none of

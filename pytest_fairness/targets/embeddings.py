@@ -99,7 +99,7 @@ def _numbers(given: Json) -> list[float]:
 
 
 def _tokens_of_each_text(usage: Json, count: int) -> list[int | None]:
-    """Return the number of tokens of each text: the reported total, divided as evenly as possible."""
+    """Return each text's tokens: the reported total, divided as evenly as possible; `None` if there is no total."""
     total = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     if type(total) is not int or total < 0:
         return [None] * count

@@ -239,7 +239,7 @@ def takes_messages(function: Application) -> bool:
 
 
 def _parameters(function: Application) -> Mapping[str, inspect.Parameter]:
-    """Return the parameters of an application by name; none if they are not known."""
+    """Return the parameters of an application by name; an empty mapping if they are not known."""
     try:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):

@@ -125,5 +125,5 @@ def upsert(table: str, key: str, *others: str) -> str:
 
 
 def storable(text: str) -> str:
-    """Return the text without characters that a database cannot store: lone surrogates and NUL."""
+    """Return the text with `?` in place of characters that a database cannot store: lone surrogates and NUL."""
     return text.encode("utf-8", "replace").decode().replace("\0", "?")

@@ -18,7 +18,7 @@ class Freshness(NamedTuple):
         run: name of the run; see `RunId`.
         oldest: earliest date of an answer of another run, in seconds since the epoch; answers dated in the future are
             not accepted. Two values are special: `inf` accepts no answer of another run, and `-inf` accepts all
-            answers, even those dated in the future.
+            answers, even answers dated in the future.
     """
 
     run: str = ""

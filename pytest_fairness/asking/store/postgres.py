@@ -81,7 +81,7 @@ class PostgresDatabase(Database):
             raise
 
     def close(self) -> None:
-        """Close all connections, and open no new ones; statements that still run in another thread fail."""
+        """Close all connections for good; statements that still run in another thread fail."""
         self._closed = True
         super().close()
 

@@ -100,7 +100,7 @@ class Runs:
 
     @in_transaction
     def put_preflight(self, run: RunId, target: str, key: str | None) -> None:
-        """Store the key of the request that a run sends to a target before all others; `None` allows all requests."""
+        """Store the key of the first request of a run to a target, which is sent alone; `None` allows all requests."""
         self.database.execute(upsert("preflights", "run, target", "key"), (run.name, target, key))
 
     @in_transaction

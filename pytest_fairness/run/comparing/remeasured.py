@@ -21,7 +21,7 @@ MOST_ANSWERS = 5_000
 
 
 def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root: Path) -> list[ItemChange]:
-    """Return the changes of values, measured from the answers of both baselines as in a run.
+    """Return the changes; measure changes of values from the answers of both baselines, as in a run.
 
     A change is returned unaltered if an answer set or the probe file is missing, the probe has changed, or a model must
     read the answers first. Beyond `MOST_CHANGES` and `MOST_ANSWERS`, a change is measured only if the audit's change is

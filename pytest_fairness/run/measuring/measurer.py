@@ -76,7 +76,7 @@ class Measurer:
         from_json: Callable[[Json], FoundT],
         compute: Callable[[], FoundT],
     ) -> FoundT:
-        """Return the stored result of a computation; if there is no stored result, compute it and store it.
+        """Return the stored result of a computation; without a stored result, compute and store the result.
 
         Results of the audit `score` are not stored, because a scorer that fails on a text may succeed in the next run.
 

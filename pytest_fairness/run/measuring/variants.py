@@ -139,10 +139,10 @@ class _Change:
 
 
 def _change(measurer: Measurer, own: ItemMeasurement, variant: ItemMeasurement) -> _Change:
-    """Return the change of the loss from the probe's own wording to a variant, as a comparison of two runs gives it.
+    """Return the change of the loss from the probe's own wording to a variant.
 
-    The probe's own wording is compared as the current run, and the variant as the baseline; the sign of the change is
-    then reversed.
+    Both wordings are compared like two runs: the own wording as the current run, and the variant as the baseline. The
+    sign of the change is then reversed.
     """
     own_answers, variant_answers = _with_common_labels(own.answers, variant.answers)
     gain = _comparison(measurer, own, variant, own_answers, variant_answers)
@@ -175,7 +175,7 @@ def _comparison(
 ) -> Comparison:
     """Return the audit's comparison of two runs.
 
-    If too few units (such as records) are in both runs, only the values and standard errors are compared.
+    If the answers cannot be compared (for example, too few records are in both runs), the values are compared.
     """
     item = current.item
 

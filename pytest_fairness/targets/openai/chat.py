@@ -257,7 +257,7 @@ async def _remove_placeholder(request: httpx.Request) -> None:
 
 
 def _joined(content: Json) -> str | None:
-    """Return the text of a message's content; if the content is a list, join its parts."""
+    """Return the text of a message's content, which is a text or a list of parts; `None` if it has no text."""
     if isinstance(content, list):
         texts = [part.get("text") if isinstance(part, dict) else part for part in content]
         found = [text for text in texts if isinstance(text, str)]

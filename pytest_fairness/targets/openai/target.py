@@ -1,4 +1,4 @@
-"""Targets `openai:MODEL` and those of other services with OpenAI's chat completions API; see `services`."""
+"""Targets `openai:MODEL`, and targets of other services with OpenAI's chat completions API; see `services`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OpenAITarget(ApiTarget["Chat"]):
 
     Args:
         model: name of the model on the server.
-        settings: settings of the run; `base_url` and those of `ApiTarget` are used.
+        settings: settings of the run; `base_url` and the settings that `ApiTarget` names are used.
         service: the service, which determines the default address and the key.
 
     Class attributes:

@@ -117,7 +117,7 @@ class ApiBatches(ApiClient):
             return self._malformed(wanted, str(answer).encode("utf-8", "replace"))
 
     def _no_batches(self, said: str) -> TargetError:
-        """Return the error for a server that has no batches, or not this batch (HTTP status 404)."""
+        """Return the error for HTTP status 404: the server has no batches, or does not have this batch."""
         return TargetError(
             f"{self._name}: {self._endpoint} offers no batches, or has no such batch (HTTP 404: "
             f"{self._errors.quoted(said)}). Check {self._where}: a batch belongs to the account that created it. To "
