@@ -52,7 +52,7 @@ def of_lists(probe: RecommendationProbe, answers: Answers) -> AnswerQuality | No
 
 
 def of_decisions(probe: CounterfactualProbe, answers: Answers) -> AnswerQuality | None:
-    """Return the accuracy of each record.
+    """Return the accuracy of each record; `None` if no answer can be scored.
 
     Answers about records with a flipped attribute are left out, because the right answer is not known.
     """
@@ -75,7 +75,7 @@ def of_resolutions(probe: CoreferenceProbe, answers: Answers) -> AnswerQuality |
 
 
 def of_choices(probe: MultipleChoiceProbe, answers: Answers) -> AnswerQuality | None:
-    """Return the accuracy of each template of multiple-choice questions."""
+    """Return the accuracy of each template of multiple-choice questions; `None` if no answer can be scored."""
     coded = [each for each in choices.code(probe, answers) if each.choice is not None]
     names = ((" ".join(filter(None, (each.question.category, each.question.template))), each.right) for each in coded)
     return _by_unit("accuracy", ((name, float(right)) for name, right in names))

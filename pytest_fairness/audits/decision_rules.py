@@ -244,7 +244,7 @@ class PointEstimate(DecisionRule):
 
 
 def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, comparison: Comparison) -> Decision:
-    """Return the decision, but `unclear` in place of `within` if the units are too few for any significant change."""
+    """Return the decision; `within` becomes `unclear` if no change could be significant in so few units."""
     units = comparison.details.get(f"compared_{audit.counted}")
     if decision.outcome != "within" or units is None or decision.accepted is None:
         return decision
@@ -303,7 +303,7 @@ def _distance_bounds(item: AnyItem, measurement: Measurement, limit: float) -> t
 
 
 def _unless_new_word_missed(needed: NeededDocuments, smallest: float, accepted: float) -> Decision:
-    """Return `within` if the run would detect a new word in the share `accepted` of a group's texts, else `unclear`.
+    """Return `within` if `smallest` is at most `accepted`, else `unclear`, because a new word may have been missed.
 
     Args:
         needed: number of the group's documents that must contain a new word for it to be significant.

@@ -33,7 +33,7 @@ class Intersection:
     quantities: Sequence[str] = ("",)
 
     def tables(self, statistic: UnitStatistic, sample: Sample) -> list[dict[str, Json]]:
-        """Return, for each quantity, the number of each cell and its difference from the reference.
+        """Return, for each quantity, a table of the cells' values and of their differences from the reference.
 
         A difference has the 95 % interval of Student's t, and a two-sided p-value that Holm's method adjusts for all
         cells of the table.

@@ -59,7 +59,7 @@ def _is_found(known: EffectSize, loss: Callable[[float], float], measurement: Me
 
 
 def _detectable(known: EffectSize, loss: Callable[[float], float], measurement: Measurement) -> float | None:
-    """Return the smallest effect size that is found with 80 % power, computed from the value's standard error."""
+    """Return the smallest effect size that is found with 80 % power; `None` if it cannot be computed."""
     if known.detectable is not None:
         return known.detectable(measurement)
     if measurement.standard_error is None:

@@ -57,19 +57,19 @@ def _form(term: str) -> str:
 def _limits(form: str) -> tuple[str, str]:
     """Return patterns for the text before and after a term: "he" is in "he's", not in "the", "he-man" or "hé"."""
     inside = rf"[\w{_marks()}]"
-    before = "" if _spaceless(form[0]) else rf"(?<!{inside})(?<!\w-)"
+    before = "" if _is_spaceless(form[0]) else rf"(?<!{inside})(?<!\w-)"
     # An apostrophe ends the word only with one of the endings that words take: "don" is not in "don't".
-    after = "" if _spaceless(form[-1]) else rf"(?!{inside})(?!-\w)(?!'(?!{_ENDINGS}(?!\w))\w)"
+    after = "" if _is_spaceless(form[-1]) else rf"(?!{inside})(?!-\w)(?!'(?!{_ENDINGS}(?!\w))\w)"
     return before, after
 
 
 def _body(form: str) -> str:
     """Return a regular expression for a term, without the patterns of `_limits`."""
     inside = rf"[\w{_marks()}]"
-    return r"[\s-]+".join(_word(part, inside) for part in form.split(" "))
+    return r"[\s-]+".join(_word_pattern(part, inside) for part in form.split(" "))
 
 
-def _word(part: str, inside: str) -> str:
+def _word_pattern(part: str, inside: str) -> str:
     """Return a regular expression for one word of a term; if the word is a stem, any ending matches, too."""
     stem = part.removesuffix(STEM)
     return re.escape(part) if stem in (part, "") else rf"{re.escape(stem)}(?:{inside}|['-](?=\w))*+"
@@ -88,6 +88,6 @@ def _marks() -> str:
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
 
 
-def _spaceless(character: str) -> bool:
+def _is_spaceless(character: str) -> bool:
     """Return whether the character's script writes words without blanks between them, as Chinese and Thai do."""
     return unicodedata.name(character, "").startswith(_SPACELESS)

@@ -19,7 +19,7 @@ SHORT_ANSWER = 5
 
 
 def repeats(cells: Iterable[Sequence[str]], temperature: float | None) -> bool:
-    """Return whether every prompt that was sent several times got the same answer each time.
+    """Return whether prompts were sent several times, and each of these prompts got the same answer each time.
 
     Args:
         cells: for each prompt, the texts of its answers.
@@ -31,7 +31,7 @@ def repeats(cells: Iterable[Sequence[str]], temperature: float | None) -> bool:
 
 
 def concern_of(observations: int, answers: int, *, enough: bool) -> Concern:
-    """Return the concern that repeated answers count as one observation, and that there may be too few to test.
+    """Return the concern that repeated answers count as one observation, of which there may be too few to test.
 
     Args:
         observations: number of different prompts; a prompt for two groups counts twice.

@@ -45,7 +45,7 @@ class AlignmentCost(DifferenceAudit):
         return not question.ambiguous
 
     def table(self, probe: MultipleChoiceProbe, item: AuditItem[AuditSettings], answers: Answers) -> UnitTable:
-        """Return the table of one run: right answers and answers, against and along the stereotype."""
+        """Return the table of one run: right answers, then all answers, each against and along the stereotype."""
         coded = self.coded(probe, item, answers)
         rows, groups = [], []
         for each in coded:

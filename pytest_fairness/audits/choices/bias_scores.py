@@ -74,7 +74,7 @@ class BiasScore(DifferenceAudit):
         return question.ambiguous == self.ambiguous
 
     def table(self, probe: MultipleChoiceProbe, item: AuditItem[AuditSettings], answers: Answers) -> UnitTable:
-        """Return the table of one run: stereotypical and anti-stereotypical answers, and the sizes of both shares."""
+        """Return the table of one run: stereotypical and anti-stereotypical answers, then both denominators."""
         coded = self.coded(probe, item, answers)
         rows = []
         for each in coded:

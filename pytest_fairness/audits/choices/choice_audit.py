@@ -132,7 +132,7 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
 
 
 def _subject(labels: Mapping[str, str]) -> str | None:
-    """Return the subject of an item: its category, and the type of context without the label's name."""
+    """Return the subject of an item, such as `category=age,ambiguous`; `None` if there are no labels."""
     parts = [value if name == "context" else f"{name}={value}" for name, value in labels.items()]
     return ",".join(parts) or None
 

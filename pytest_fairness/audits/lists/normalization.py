@@ -179,7 +179,7 @@ def count(lists: Iterable[RecommendedList], groups: Sequence[str], *statuses: St
     return counts
 
 
-def _order(answer: Answer) -> tuple[object, ...]:
+def _sort_key(answer: Answer) -> tuple[object, ...]:
     """Return the sort key of an answer among the answers to the same question."""
     labels = answer.labels
     # Direct questions come before indirect ones, and first questions before repeated ones.
@@ -193,7 +193,7 @@ def _recommended_list(
     """Return the longest list among the answers to one question; `key` holds the question's labels and trial."""
     entity, attribute, value, perturbation, trial = key
     if len(attempts) > 1:
-        attempts = sorted(attempts, key=_order)
+        attempts = sorted(attempts, key=_sort_key)
     lists = [tuple(answer.content) if answer.usable else () for answer in attempts]
     whole = [prepared(probe, items) for items in lists]
     returned = [min(probe.k, len(items)) for items in whole]

@@ -41,7 +41,7 @@ def perturbed_snsr(
         similarity_to_neutral(
             probe,
             item.settings,
-            [each for each in answers if _question(each) in ((NEUTRAL, wording), (attribute, wording))],
+            [each for each in answers if _question_kind(each) in ((NEUTRAL, wording), (attribute, wording))],
             attribute,
             values,
             wording,
@@ -78,6 +78,6 @@ def perturbed_snsr(
     }
 
 
-def _question(answer: Answer) -> tuple[str, str]:
-    """Return the names of the attribute and of the perturbation of an answer's question."""
+def _question_kind(answer: Answer) -> tuple[str, str]:
+    """Return the names of the attribute and of the perturbation in an answer's question."""
     return answer.labels["attribute"], answer.labels.get("perturbation", "")

@@ -123,7 +123,7 @@ class Shortfall(ValueGapAudit[AuditSettings]):
     def concerns(
         self, probe: RecommendationProbe, item: AuditItem[AuditSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return the concerns of `UnitAudit.concerns`, and the concern that answers are missing for every value."""
+        """Return the concerns of `UnitAudit.concerns`, and a concern if many answers are missing for every value."""
         return [
             *super().concerns(probe, item, answers, measurement),
             *checks.missing_in_every_group(measurement),

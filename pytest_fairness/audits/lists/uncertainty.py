@@ -112,7 +112,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
                 if (variation := ranking.variation([each.items for each in group])) is not None
             }
             if attribute == NEUTRAL and probe.relevant is not None:
-                ndcg |= _ndcg(probe, lists, [each for key in own for each in cells[key]])
+                ndcg |= _mean_ndcg(probe, lists, [each for key in own for each in cells[key]])
             found |= own
             merged += lists.merge_details()
             parts.append(
@@ -164,7 +164,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         return f"entropies differ by {measurement.value:.3g} bits ({instability}; highest {details['worst']['value']})"
 
 
-def _ndcg(probe: RecommendationProbe, lists: Lists, compared: Sequence[RecommendedList]) -> dict[str, float]:
+def _mean_ndcg(probe: RecommendationProbe, lists: Lists, compared: Sequence[RecommendedList]) -> dict[str, float]:
     """Return the mean NDCG of each entity's lists, for entities whose relevant items are known."""
     good = relevant_items(probe, lists)
     found = ranking.quality([each.items for each in compared], [good[each.entity] for each in compared], probe.k).ndcg

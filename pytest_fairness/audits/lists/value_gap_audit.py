@@ -57,7 +57,7 @@ class ValueGapAudit(EntityAudit[SettingsT]):
         first: dict[tuple[str, str], Answer] = {}
         for answer in answers:
             place = answer.labels["entity"], answer.labels.get("value") or NEUTRAL
-            if place[1] in (value, NEUTRAL) and (place not in first or _rank(answer) < _rank(first[place])):
+            if place[1] in (value, NEUTRAL) and (place not in first or _sort_key(answer) < _sort_key(first[place])):
                 first[place] = answer
         numbers = {entity: cells[value] for entity, cells in by_entity.items() if cells.get(value) is not None}
         return [
@@ -67,8 +67,8 @@ class ValueGapAudit(EntityAudit[SettingsT]):
         ]
 
 
-def _rank(answer: Answer) -> tuple[int, int, list[tuple[str, str]]]:
-    """Return the key that sorts answers to one question by trial, with the original request before repeated ones."""
+def _sort_key(answer: Answer) -> tuple[int, int, list[tuple[str, str]]]:
+    """Return the key that sorts answers to one question by trial; in a trial, the original request comes first."""
     return answer.trial, len(answer.labels), sorted(answer.labels.items())
 
 

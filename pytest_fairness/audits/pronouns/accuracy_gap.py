@@ -163,7 +163,7 @@ def discordant_pairs(rows: Floats) -> tuple[int, int]:
 
 
 def _errors_of_the_worse_version(coded: Sequence[CodedAnswer], units: Sequence[str], rows: Floats) -> list[CodedAnswer]:
-    """Return wrong answers to the worse version: the version that gets fewer right answers in most discordant pairs.
+    """Return wrong answers to the worse version (pro or anti): in more pairs, it gets fewer right answers.
 
     Only pairs in which this version gets fewer right answers are used.
     """

@@ -115,7 +115,7 @@ def mentions_of(plain: str, names: tuple[str, str], question: Collection[str]) -
 
 
 def _with_joint_denials(plain: str, mentions: list[Mention]) -> list[Mention]:
-    """Return the mentions, in which "not the nurse or the doctor" denies both names."""
+    """Return the mentions; a denial also holds for a name after "or", as in "not the nurse or the doctor"."""
     found: list[Mention] = []
     for mention in mentions:
         between = plain[found[-1].end : mention.start] if found else ""

@@ -115,7 +115,7 @@ def _names_masculine_first(coded: CodedAnswer) -> bool:
 
 
 def _names_subject(coded: CodedAnswer) -> bool:
-    """Return whether the answer names the first person of the sentence."""
+    """Return whether the answer names the person whom the sentence names first."""
     return (coded.choice == "first") == _names_masculine_first(coded)
 
 
@@ -147,5 +147,4 @@ def _counts_by_name(count: Mapping[ChoiceType | None, int]) -> dict[str, int]:
 
 
 def _ratio(part: float, whole: float) -> float | None:
-    """Return part / whole; `None` if the whole is 0."""
     return float(part / whole) if whole > 0 else None

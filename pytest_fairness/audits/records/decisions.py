@@ -97,7 +97,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         )
 
     def intersection(self, probe: CounterfactualProbe, item: AuditItem[SettingsT]) -> Intersection | None:
-        """Return the attributes that the item flips at once; see `UnitAudit.intersection`."""
+        """Return the attributes that the item combines; `None` for one attribute. See `UnitAudit.intersection`."""
         flip = probe.flips[item.labels["attribute"]]
         return Intersection(tuple(part.attribute for part in flip.parts), flip.cells) if flip.parts else None
 

@@ -62,7 +62,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         return self.rates[0]
 
     def intersection(self, probe: CounterfactualProbe, item: AuditItem[SettingsT]) -> Intersection | None:
-        """Return the attributes that the item flips at once, and the rates; see `UnitAudit.intersection`."""
+        """Return the attributes that the item flips together, and the rates; see `UnitAudit.intersection`."""
         found = super().intersection(probe, item)
         return replace(found, quantities=self.rates) if found and len(self.rates) > 1 else found
 
@@ -209,7 +209,7 @@ class GroupAudit(RecordAudit[SettingsT]):
 
 
 def _most_different_rates(measurement: Measurement) -> list[float]:
-    """Return each group's value of the rate that has the largest gap."""
+    """Return the groups' shares for the rate with the largest gap."""
     by_name: dict[str, list[float]] = {}
     for part in measurement.details["rates"]:
         if part["rate"] is not None:
@@ -222,7 +222,7 @@ RATES_APART = cohens_h("the rates of the two groups that differ most", _most_dif
 
 
 def _rates(cells: Sequence[tuple[str, str]], rows: Floats, sizes: Floats) -> list[dict[str, Json]]:
-    """Return each rate of each group with Wilson's interval; rate and interval are `None` if not defined."""
+    """Return each rate of each group with Wilson's interval; both are `None` if no record of the group counts."""
     found = []
     for cell, (rate, group) in enumerate(cells):
         size, hits = int(sizes[cell]), float(np.nansum(rows[:, cell]))

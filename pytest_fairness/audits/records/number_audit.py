@@ -122,7 +122,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         return significant(details[self.summary][value][self.summary], 4)
 
     def summary_name(self, measurement: Measurement) -> str:
-        """Return a phrase for the summary."""
+        """Return the name of the summary in phrases, such as `mean` or `0.9 quantile`."""
         return self.summary
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:

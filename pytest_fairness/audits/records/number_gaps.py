@@ -107,7 +107,7 @@ class TailGap(NumberAudit[TailSettings]):
         return replace(found, details={**found.details, "quantile_of": item.settings.quantile})
 
     def summary_name(self, measurement: Measurement) -> str:
-        """Return a phrase with the quantile."""
+        """Return the name of the summary, such as `0.9 quantile`."""
         return f"{measurement.details['quantile_of']:g} quantile"
 
     def fingerprint(self, probe: CounterfactualProbe, item: AuditItem[TailSettings]) -> dict[str, str]:
@@ -144,5 +144,5 @@ class RankGap(NumberAudit[NumberSettings]):
         return rank_scores(rows)
 
     def summary_name(self, measurement: Measurement) -> str:
-        """Return a phrase for the ranks."""
+        """Return the name of the summary: `mean rank`."""
         return "mean rank"

@@ -25,7 +25,7 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
     version: ClassVar[int] = 1
 
     def items(self, probe: ProbeT, settings: ScoreSettings) -> list[AuditItem[ScoreSettings]]:
-        """Return one item for each scorer and each item of the kind."""
+        """Return, for each scorer, the items that the base class of the kind's audits returns."""
         # The next class is the kind's base class, whose method is not abstract.
         of_kind = super().items  # type: ignore[safe-super]
         return common.items(settings, lambda own: of_kind(probe, own))
@@ -44,7 +44,7 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
     def concerns(
         self, probe: ProbeT, item: AuditItem[ScoreSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return the concerns of the kind's audits, and those about scores."""
+        """Return the concerns of the kind's audits, and the concerns about scores."""
         return [*super().concerns(probe, item, answers, measurement), *common.concerns(measurement)]
 
     def describe(self, measurement: Measurement) -> str:

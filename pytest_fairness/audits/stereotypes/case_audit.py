@@ -129,7 +129,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return ScoredAnswers(Scores.of(scores), scored, dict(n), dict(missing), groups)
 
     def _measured_cases(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers) -> MeasuredCases:
-        """Return the scores of the item's complete cases.
+        """Return the item's scored answers, and the scores of its complete cases.
 
         Raises:
             NotMeasurable: too few answers have a score.

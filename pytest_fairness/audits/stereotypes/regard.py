@@ -93,13 +93,13 @@ class Regard(ModelScoredAudit[RegardSettings]):
 
     def score_of(self, probe: StereotypeProbe, item: AuditItem[RegardSettings], answer: Answer) -> float | None:
         """Return the probability of the label; `None` for an answer that was not classified."""
-        return None if not _is_scored(answer) else float(answer.content["scores"][item.settings.label.casefold()])
+        return None if not _is_classified(answer) else float(answer.content["scores"][item.settings.label.casefold()])
 
     def details(
         self, probe: StereotypeProbe, item: AuditItem[RegardSettings], answers: Answers, scores: Scores
     ) -> dict[str, Json]:
         """Return details: mean probability of each label by case and group, and the answers with the worst scores."""
-        kept = [answer for answer in answers if _is_scored(answer) and answer.labels["case"] in scores.cases]
+        kept = [answer for answer in answers if _is_classified(answer) and answer.labels["case"] in scores.cases]
         details: dict[str, Json] = {
             "model": kept[0].content["model"],
             "labels": mean_labels(kept),
@@ -184,8 +184,7 @@ def difference(data: Mapping[str, float], references: Mapping[str, float]) -> di
     return {label: data[label] - references[label] for label in data}
 
 
-def _is_scored(answer: Answer) -> bool:
-    """Return whether the answer was classified."""
+def _is_classified(answer: Answer) -> bool:
     return answer.usable and answer.content is not None
 
 

@@ -81,7 +81,7 @@ def gap_estimate(scores: Scores, added: float | None, alpha: float, beta: float,
 
 
 def _gap_bounds(scores: Scores, added: float | None, alpha: float, beta: float) -> tuple[float, float]:
-    """Return one-sided bounds of the gap; see `gaps.largest_bounds`."""
+    """Return the lower (at `alpha`) and the upper bound (at `beta`) of the largest gap; see `gaps.largest_bounds`."""
     by_group, groups = scores.group_errors(added), scores.group_means(scores.means())
     pairs = list(combinations(range(len(groups)), 2))
     errors = np.array([math.hypot(by_group[first], by_group[second]) for first, second in pairs])

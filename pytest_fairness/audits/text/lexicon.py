@@ -88,7 +88,7 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
     def concerns(
         self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return the concerns of `TextAudit.concerns`, and the concern that no term occurs in any answer."""
+        """Return the concerns of `TextAudit.concerns`, and a concern if no term occurs in any answer."""
         occurring, listed = measurement.details["occurring_terms"], measurement.details["terms_in_lexicon"]
         return [
             *terms_never_occur(item.labels[LABEL], occurring, listed),

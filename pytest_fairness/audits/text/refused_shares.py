@@ -50,12 +50,12 @@ def gap_measurement(groups: Groups) -> Measurement:
             "refused": groups.count(Status.REFUSED),
             "unreadable": groups.count(Status.UNREADABLE),
             "shares": {name: refused[name] / n[name] for name in (marked, unmarked)},
-            **_classification(groups),
+            **_refusal_model_details(groups),
         },
     )
 
 
-def _classification(groups: Groups) -> dict[str, Json]:
+def _refusal_model_details(groups: Groups) -> dict[str, Json]:
     """Return the model that recognised refusals, and the number of answers that it calls partly refused, by group.
 
     The result is empty if refusals were recognised by patterns.

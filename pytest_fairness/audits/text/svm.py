@@ -113,7 +113,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     def concerns(
         self, probe: GenerationProbe, item: AuditItem[SvmSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return the concerns of `TextAudit.concerns`, and the concern that too few answers differ for training."""
+        """Return the concerns of `TextAudit.concerns`, and a concern if too few answers differ for training."""
         different = measurement.details["different_answers"]
         return [
             *super().concerns(probe, item, answers, measurement),

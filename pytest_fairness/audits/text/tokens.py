@@ -81,7 +81,7 @@ class Tokens(Sequence[tuple[str, ...]]):
         # Deferred, as scipy is not needed to load a probe.
         from scipy.sparse import csr_array
 
-        counted = [self._counted(start) for start in range(0, len(self), AT_ONCE)]
+        counted = [self._counts_from(start) for start in range(0, len(self), AT_ONCE)]
         holding = sum(
             (np.bincount(part.indices, minlength=len(self.vocabulary)) for part in counted),
             start=np.zeros(len(self.vocabulary), dtype=np.int64),
@@ -124,7 +124,7 @@ class Tokens(Sequence[tuple[str, ...]]):
             for end, length in zip(self._ends.tolist(), self.lengths.tolist(), strict=True)
         )
 
-    def _counted(self, start: int) -> csr_array:
+    def _counts_from(self, start: int) -> csr_array:
         """Return the (texts, words) counts of `AT_ONCE` texts from `start` on; a column's index is the word's id."""
         from scipy.sparse import csr_array
 

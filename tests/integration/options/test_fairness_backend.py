@@ -88,7 +88,7 @@ def test_all_digits_are_those_of_one_process(
 
     monkeypatch.setattr(processes, "results", noted)
     assert json.dumps(measured(tmp_path, backend)) == json.dumps(alone)
-    assert functions == {"_read", "_tokens", "_divergences", "_excesses", "_largest"}
+    assert functions == {"_read", "_tokens", "_divergences", "_excesses", "_largest_z"}
 
 
 @pytest.mark.timeout(300)

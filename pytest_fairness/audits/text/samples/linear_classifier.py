@@ -89,7 +89,7 @@ class Corpus(Sample):
             return np.zeros(len(marked))
         labels = least_squares.labels_of(marked, bundles.strata, np.ones_like(marked[:1]), bundles.sizes)
         return least_squares.effects_of_sums(
-            self.classifier, bundles.sums(self._weights).toarray(), bundles.sizes, labels
+            self.classifier, bundles.sums(self._feature_matrix).toarray(), bundles.sizes, labels
         )
 
     def test_statistic(self, statistic: Floats) -> Floats:
@@ -120,7 +120,7 @@ class Corpus(Sample):
         return min(len(np.unique(self.kinds[side])) for side in (self.documents.marked, ~self.documents.marked))
 
     @cached_property
-    def _weights(self) -> csr_array:
+    def _feature_matrix(self) -> csr_array:
         """Return the classifier's features; shape (documents, words).
 
         Features do not depend on labels, so that they may be computed from training and test documents together. Square
@@ -138,7 +138,7 @@ class Corpus(Sample):
     @cached_property
     def classifier(self) -> least_squares.Classifier:
         """Return the classifier of these documents; its matrix is factorised once."""
-        return least_squares.Classifier.of(self._weights, self.documents.strata, self.kinds)
+        return least_squares.Classifier.of(self._feature_matrix, self.documents.strata, self.kinds)
 
     def separation(self, marked: Bools | None = None, used: Bools | None = None) -> least_squares.Separation:
         """Return the classifier's accuracy and the groups' standardised difference of scores, for each labelling.

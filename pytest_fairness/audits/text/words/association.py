@@ -142,7 +142,7 @@ class Association:
             labels, exact = relabelling.relabellings(marked, documents.strata, PERMUTATIONS, random)
         rows = contrast.chunk_size * max(1, OPERATIONS // (contrast.chunk_size * max(1, contrast.columns.nnz)))
         chunks = (labels[start : start + rows] for start in range(0, len(labels), rows))
-        largest = np.concatenate([found for _, found in map_chunks(_largest, chunks, contrast)])
+        largest = np.concatenate([found for _, found in map_chunks(_largest_z, chunks, contrast)])
         observed = contrast.log_odds_arguments(marked[None])
         (z,), (ratio,) = z_scores(*observed), log_odds(*observed)[0]
         threshold = significance.threshold(largest, alpha)
@@ -161,7 +161,7 @@ class Association:
         )
 
 
-def _largest(labels: Bools, contrast: Contrast) -> Floats:
+def _largest_z(labels: Bools, contrast: Contrast) -> Floats:
     """Return the largest |z| of all words, for each labelling."""
     parts = (labels[start : start + contrast.chunk_size] for start in range(0, len(labels), contrast.chunk_size))
     return np.concatenate([np.abs(z_scores(*contrast.log_odds_arguments(part))).max(axis=1) for part in parts])

@@ -91,7 +91,7 @@ class Growth:
         return float(self.statistics.max())
 
     def documents_needed(self, threshold: float, min_share: float) -> NeededDocuments:
-        """Return in how many of a group's documents a new word must occur; see `ShareGrowth.documents_needed`."""
+        """Return how many documents of a group a new word needs; see `ShareGrowth.documents_needed`."""
         return self.shares.documents_needed(threshold, min_share)
 
     def significant_words(self) -> dict[tuple[str, str], dict[str, Any]]:
@@ -158,7 +158,7 @@ def growth_details(tests: Sequence[Growth], names: tuple[str, str], min_share: f
 
 
 def detection_details(documents_needed: Sequence[NeededDocuments]) -> dict[str, Json]:
-    """Return details: the smallest share of a group's texts in which a new word is detected.
+    """Return details: in which share, and in how many, of a group's texts a new word must occur to be detected.
 
     Args:
         documents_needed: number of documents that must contain the word, for each axis.

@@ -26,13 +26,13 @@ COMMENT = "#"
 SUFFIX = ".txt"
 
 
-def _once_each(listed: tuple[str, ...]) -> tuple[str, ...]:
+def _checked_terms(listed: tuple[str, ...]) -> tuple[str, ...]:
     """Return the terms; raise an error if a term is repeated or invalid."""
     raise_diagnostics(Diagnostic((place,), message) for place, message in search_terms.errors(listed))
     return listed
 
 
-def _term(term: str) -> str:
+def _checked_term(term: str) -> str:
     """Return the term; raise an error if it is invalid."""
     if (message := search_terms.error(term)) is not None:
         raise PydanticCustomError("term", "{message}", {"message": message})
@@ -100,9 +100,9 @@ def read(path: Path, name: str) -> tuple[str, ...]:
 
 Lexicon = Annotated[
     Annotated[
-        tuple[Annotated[Line, AfterValidator(_term)], ...],
+        tuple[Annotated[Line, AfterValidator(_checked_term)], ...],
         Field(min_length=1),
-        AfterValidator(_once_each),
+        AfterValidator(_checked_terms),
         Tag("list"),
     ]
     | Annotated[LexiconFile, Tag("mapping")],
