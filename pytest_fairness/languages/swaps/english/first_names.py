@@ -42,10 +42,14 @@ def first_name(tokens: Tokens, index: int) -> FirstName | None:
 
 
 def _listed(tokens: Tokens, index: int, plain: str) -> FirstName | None:
-    if _follows_title(tokens, index) or tokens.lower(index - 1) in names().before_places:
-        return None
     token = tokens.all[index]
     written = token.text[: len(plain)]
+    if _follows_title(tokens, index):
+        if names().listed[plain].column == 1:  # names of men are frequent surnames, those of women are not
+            raise CannotSwapError(f"'{written}' after a title may be a first name")
+        return None
+    if tokens.lower(index - 1) in names().before_places:
+        return None
     if tokens.is_acronym(index) and len(plain) < 5:
         raise CannotSwapError(f"'{written}' may be an abbreviation")
     if tokens.text[token.end : token.end + 2] in ("' ", "’ "):
@@ -115,8 +119,10 @@ def is_unknown_name(tokens: Tokens, index: int) -> bool:
 
 
 def _follows_title(tokens: Tokens, index: int) -> bool:
+    """Return whether the name is a surname after a title ("Mr. James"), and no first name ("Mr. James Miller")."""
     before = index - 2 if tokens.lower(index - 1) == "." else index - 1
-    return tokens.lower(before) in words("names", "titles")
+    first = _adjoins(tokens, index) and tokens.is_capitalised(index + 1)
+    return tokens.lower(before) in words("names", "titles") and not first
 
 
 def _adjoins(tokens: Tokens, index: int) -> bool:

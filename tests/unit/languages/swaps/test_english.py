@@ -187,6 +187,7 @@ def test_what_cannot_be_told_has_no_gender_neutral_version(text: str, neutral: s
         ("She eats at Wendy's.", "names a famous person or a product: 'Wendy's'"),
         ("Mary Ann lost her card.", "'Mary Ann' may be one name"),
         ("Elizabeth Hospital called her.", "'Elizabeth Hospital' may be a place or an organisation"),
+        ("Ms. Emily, can she help?", "'Emily' after a title may be a first name"),
         ("The bride lost her ring.", "the built-in list has no counterpart of 'bride'"),
         ("On Mother's Day she called.", "'Mother's Day' is a fixed phrase"),
         ("HE policy: he pays.", "'HE' may be an abbreviation"),
@@ -215,6 +216,11 @@ def test_placebos() -> None:
     assert swapped("Why doesn't he pay?").placebo == "Why doesn’t he pay?"
     assert swapped("He pays.").placebo == "He pays. Thank you."
     assert swapped("Emily asks. emily's card").placebo == "Carol asks. carol's card"
+
+
+def test_a_first_name_between_title_and_surname_is_swapped() -> None:
+    assert swapped("Mr. Robert Hughes lost his card.").versions["female"] == "Ms. Barbara Hughes lost her card."
+    assert swapped("Mr. James lost his card.").versions["female"] == "Ms. James lost her card."
 
 
 def test_quoted_and_reported_persons_are_flagged() -> None:
