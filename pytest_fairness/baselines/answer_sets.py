@@ -119,7 +119,7 @@ def write_answers(path: Path, answer_sets: Mapping[str, Sequence[Row]]) -> None:
     ordered = {answer_set: sorted_rows(answer_sets[answer_set]) for answer_set in sorted(answer_sets)}
     if not any(ordered.values()):
         path.unlink(missing_ok=True)
-    elif not _holds(path, _lines(ordered)):
+    elif not _has_lines(path, _lines(ordered)):
         # Machines compress differently: a file that holds the same answers in other bytes is not written again.
         compressed = io.BytesIO()
         with gzip.GzipFile(filename="", mode="wb", fileobj=compressed, mtime=0) as file:
@@ -232,7 +232,7 @@ def _is_plain(row: Json) -> bool:
     )
 
 
-def _holds(path: Path, lines: Iterable[bytes]) -> bool:
+def _has_lines(path: Path, lines: Iterable[bytes]) -> bool:
     try:
         with gzip.open(path, "rb") as file:
             return all(one == other for one, other in zip_longest(file, lines))

@@ -173,7 +173,7 @@ def parse_summary(path: Path, text: str) -> tuple[str, Mapping[str, Entry]]:
     if conflict:
         raise damaged_file_error(path, "holds an unresolved merge conflict", text.count("\n", 0, conflict.start()) + 1)
     try:
-        data = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
+        data = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_reject_constant)
     except json.JSONDecodeError as error:
         raise damaged_file_error(path, f"is not JSON ({error.msg})", error.lineno) from error
     except (ValueError, RecursionError) as error:
@@ -202,5 +202,5 @@ def _without_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     return result
 
 
-def _no_constant(name: str) -> None:
+def _reject_constant(name: str) -> None:
     raise ValueError(f"{name} is not a finite number")

@@ -49,10 +49,10 @@ def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict
                     "group": group,
                     "labels": dict(answer.labels),
                     "trial": answer.trial,
-                    "prompt": _cut(prompts.get(key)),
-                    "text": _cut(_shown(answer, calls=calls)),
+                    "prompt": _shortened(prompts.get(key)),
+                    "text": _shortened(_shown(answer, calls=calls)),
                     "status": answer.status.value,
-                    **({"before": _cut(before[key])} if key in before else {}),
+                    **({"before": _shortened(before[key])} if key in before else {}),
                 }
             )
     return found
@@ -68,5 +68,5 @@ def _shown(answer: Answer, *, calls: bool) -> str | None:
     return answer.text if reply is None else reply.shown
 
 
-def _cut(text: str | None) -> str | None:
+def _shortened(text: str | None) -> str | None:
     return text if text is None or len(text) <= LONGEST else f"{text[:LONGEST]}…"

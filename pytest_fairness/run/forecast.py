@@ -166,7 +166,7 @@ class Forecaster:
     def _requests_of(self, item: ProbeItem, target: Target | None) -> dict[str, Request]:
         """Return the requests of an item by key, with all turns of conversations and follow-ups to recorded answers."""
         probe, prompts = item.probe, list(item.prompts())
-        requests = self._by_key(prompts, target)
+        requests = self._requests_by_key(prompts, target)
         while probe.has_follow_ups:
             recorded = self._recorded(target, requests)
             if len(recorded) < len(requests) and not probe.has_turns:
@@ -177,7 +177,7 @@ class Forecaster:
             if not more:
                 break
             prompts += more
-            requests |= self._by_key(more, target)
+            requests |= self._requests_by_key(more, target)
         return requests
 
     def _stand_in(self, probe: Probe, recorded: Mapping[str, Response]) -> Response:
@@ -192,7 +192,7 @@ class Forecaster:
             self._stand_ins[id(probe)] = Response("…" * max(1, round(length)))
         return self._stand_ins[id(probe)]
 
-    def _by_key(self, prompts: Iterable[Prompt], target: Target | None) -> dict[str, Request]:
+    def _requests_by_key(self, prompts: Iterable[Prompt], target: Target | None) -> dict[str, Request]:
         return dict(zip(self._keys(prompts, target), (prompt.request for prompt in prompts), strict=True))
 
     def _keys(self, prompts: Iterable[Prompt], target: Target | None) -> list[str]:

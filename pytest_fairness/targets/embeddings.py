@@ -20,7 +20,7 @@ BYTES = 4
 
 
 def response(numbers: Sequence[float], *, tokens: int | None = None, model: str | None = None) -> Response:
-    """Return the response to a request for an embedding; see `Response`.
+    """Return the response to a request for an embedding; its text is JSON with the vector in base64.
 
     Args:
         numbers: the embedding vector.

@@ -9,7 +9,7 @@ from pytest_fairness.records import Response
 
 
 def response(pieces: Sequence[str], logs: Sequence[float | None], tokens: int) -> Response:
-    """Return the response to a request for a likelihood; see `Response`.
+    """Return the response to a request for a likelihood; its text is JSON with the tokens and log-probabilities.
 
     Args:
         pieces: tokens of the continuation.

@@ -149,7 +149,7 @@ class SharedTarget:
             message = json.loads(await reader.readline())
         except (OSError, ValueError) as error:
             await self.close()
-            raise self._disconnected() from error
+            raise self._disconnected_error() from error
         if "error" in message:
             await self.close()
             raise TargetError(str(message["error"]))
@@ -160,7 +160,7 @@ class SharedTarget:
         if self._writer is None or self._reading is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")
         if self._reading.done():
-            raise self._disconnected()
+            raise self._disconnected_error()
         number = next(self._numbers)
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
@@ -195,9 +195,9 @@ class SharedTarget:
         finally:
             for future in self._waiting.values():
                 if not future.done():
-                    future.set_exception(self._disconnected())
+                    future.set_exception(self._disconnected_error())
 
-    def _disconnected(self) -> TargetError:
+    def _disconnected_error(self) -> TargetError:
         return TargetError(
             f"{self.name}: the process that serves the model (pytest-xdist's controller) has ended. Run again."
         )

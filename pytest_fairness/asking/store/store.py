@@ -283,9 +283,9 @@ def decode_request(text: str) -> Request:
     data: dict[str, Any] = json.loads(text)
     history = tuple(Message(*message) for message in data.get("history", ()))
     request = Request(**{**data, "sampling": Sampling(**data["sampling"]), "history": history})
-    _require(request.prompt, str)
-    _require(request.system, str, type(None))
-    _require(request.trial, int)
+    _require_type(request.prompt, str)
+    _require_type(request.system, str, type(None))
+    _require_type(request.trial, int)
     return request
 
 
@@ -302,15 +302,15 @@ def _plain_response(response: Response) -> dict[str, Json]:
 
 def _response(text: str, created: float) -> Response:
     response = Response(**json.loads(text), created=created)
-    _require(response.text, str)
-    _require(response.finish_reason, str, type(None))
-    _require(response.prompt_tokens, int, type(None))
-    _require(response.completion_tokens, int, type(None))
+    _require_type(response.text, str)
+    _require_type(response.finish_reason, str, type(None))
+    _require_type(response.prompt_tokens, int, type(None))
+    _require_type(response.completion_tokens, int, type(None))
     calls_in(response.tool_calls)
-    _require(created, int, float)
+    _require_type(created, int, float)
     return response
 
 
-def _require(value: object, *types: type) -> None:
+def _require_type(value: object, *types: type) -> None:
     if type(value) not in types:
         raise TypeError(f"a recorded value has the type {type(value).__name__}, expected {types[0].__name__}")

@@ -51,7 +51,7 @@ def scored(item: ProbeItem, answers: Sequence[Answer], store: Store | None) -> S
     return [with_score(answer, text) for answer, text in zip(answers, texts, strict=True)]
 
 
-def _numbers(kept: Json) -> dict[str, float]:
+def _scores_from(kept: Json) -> dict[str, float]:
     return {str(label): float(number) for label, number in kept.items()}
 
 
@@ -64,7 +64,7 @@ def scores_by_text(
     scored again in the next run.
     """
     keys = {text: sha256(json.dumps(["scores", scorer.identity, text]).encode()).hexdigest() for text in texts}
-    kept = {text: store.cache.get(key, _numbers) if store else None for text, key in keys.items()}
+    kept = {text: store.cache.get(key, _scores_from) if store else None for text, key in keys.items()}
     scores: dict[str, dict[str, float] | str] = {
         text: own for text, own in kept.items() if own and own.keys() >= {*needed}
     }

@@ -112,7 +112,7 @@ class MessageBatches(Messages, ApiBatches):
         return BatchResult(key, RequestFailed(f"{self._name}: {said}"))
 
     def _status_error(self, error: StatusError) -> RequestFailed | TargetError:
-        return self._no_batches(error.said) if error.status == 404 else super()._status_error(error)
+        return self._no_batches_error(error.said) if error.status == 404 else super()._status_error(error)
 
 
 def _listed(batch: Json) -> tuple[str, float, tuple[int, bool]]:

@@ -72,7 +72,7 @@ class Messages(ApiClient):
                 response = await self._send("POST", PATH, self._body(request) | sampling, headers=version)
             except StatusError as error:
                 if error.status == 400 and any(name in error.said for name in sampling):
-                    raise self._sampling_rejected(error.said, sampling) from error
+                    raise self._sampling_error(error.said, sampling) from error
                 raise
         return await read_response(self._read, response)
 
@@ -87,7 +87,7 @@ class Messages(ApiClient):
             **({} if tools is None else {"tools": [_tool(each["function"]) for each in tools]}),
         }
 
-    def _sampling_rejected(self, said: str, sampling: Mapping[str, float]) -> RequestFailed:
+    def _sampling_error(self, said: str, sampling: Mapping[str, float]) -> RequestFailed:
         """Return the error for a model that rejects sampling parameters; from now on, leave default values out."""
         said = self._errors.quoted(said)
         if set(sampling.values()) == {DEFAULT}:
@@ -119,7 +119,7 @@ class Messages(ApiClient):
         try:
             return self._read_message(json.loads(response.content))
         except MALFORMED as error:
-            raise self._malformed("a message", response.content) from error
+            raise self._malformed_error("a message", response.content) from error
 
     def _read_message(self, message: Json) -> Response:
         """Return the response in a message.

@@ -36,7 +36,7 @@ class JsonTemplate:
             raise ValueError(f"is not JSON ({error})") from error
         except RecursionError:
             raise ValueError("is nested too deeply") from None
-        self.names = frozenset(_names(self._document))
+        self.names = frozenset(_placeholders_in(self._document))
         unknown = sorted(self.names - set(known))
         if unknown:
             valid = ", ".join(f"{{{name}}}" for name in known)
@@ -48,14 +48,14 @@ class JsonTemplate:
         return None if filled is _ABSENT else filled
 
 
-def _names(value: Json) -> list[str]:
+def _placeholders_in(value: Json) -> list[str]:
     match value:
         case str():
             return [match[1] for match in _PLACEHOLDER.finditer(value) if match[1]]
         case dict():
-            return [name for part in value.values() for name in _names(part)]
+            return [name for part in value.values() for name in _placeholders_in(part)]
         case list():
-            return [name for part in value for name in _names(part)]
+            return [name for part in value for name in _placeholders_in(part)]
         case _:
             return []
 
@@ -68,7 +68,7 @@ def _filled(value: Json, values: Mapping[str, Json]) -> tuple[Json, bool]:
             if alone:
                 found = values[alone[1]]
                 return (_ABSENT, False) if found is None else (found, True)
-            return _PLACEHOLDER.sub(lambda match: _text(match, values), value), True
+            return _PLACEHOLDER.sub(lambda match: _replacement(match, values), value), True
         case dict():
             parts = {name: _filled(part, values) for name, part in value.items()}
             kept = {name: part for name, (part, _) in parts.items() if part is not _ABSENT}
@@ -79,7 +79,7 @@ def _filled(value: Json, values: Mapping[str, Json]) -> tuple[Json, bool]:
             return value, True
 
 
-def _text(match: re.Match[str], values: Mapping[str, Json]) -> str:
+def _replacement(match: re.Match[str], values: Mapping[str, Json]) -> str:
     if match[1] is None:
         return match[0][0]
     found = values[match[1]]

@@ -62,7 +62,7 @@ class HttpTarget:
         self._body = self._template(settings.http_body)
         self._headers = Headers(settings.http_headers, "fairness_http_headers", self.name)
         self._references = References(self.name)
-        self._path = self._compiled(settings.http_answer)
+        self._path = self._json_path(settings.http_answer)
         self._answer_path = settings.http_answer
         asked = json.dumps([urlsplit(url).query, settings.http_body, settings.http_answer, settings.http_headers])
         version = settings.target_version
@@ -277,7 +277,7 @@ class HttpTarget:
             return TargetError(f"{message}. The {MAX_UNREADABLE - 1} previous answers were also unreadable.")
         return RequestFailed(f"{message}.")
 
-    def _compiled(self, path: str) -> JsonPath:
+    def _json_path(self, path: str) -> JsonPath:
         try:
             return JsonPath(path)
         except ValueError as error:

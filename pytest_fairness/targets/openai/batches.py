@@ -113,7 +113,7 @@ class ChatBatches(Chat, ApiBatches):
         return BatchResult(key, self._outcome(self._read_completion, body, "a chat completion"))
 
     def _status_error(self, error: StatusError) -> RequestFailed | TargetError:
-        return self._no_batches(error.said) if error.status == 404 else super()._status_error(error)
+        return self._no_batches_error(error.said) if error.status == 404 else super()._status_error(error)
 
 
 def _listed(batch: Json) -> tuple[str, float, Json]:

@@ -214,7 +214,7 @@ class Chat(ApiClient):
         try:
             return self._read_completion(json.loads(response.content))
         except MALFORMED as error:
-            raise self._malformed("a chat completion", response.content) from error
+            raise self._malformed_error("a chat completion", response.content) from error
 
     def _read_completion(self, completion: Json) -> Response:
         """Return the response in a chat completion.

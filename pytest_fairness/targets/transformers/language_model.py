@@ -52,7 +52,7 @@ class LanguageModel(LoadedModel):
         """
         prompts = [self._prompt(request) for request in requests]
         limits = [self._max_new_tokens(len(prompt), request) for prompt, request in zip(prompts, requests, strict=True)]
-        found: list[Response | FairnessError] = [self._too_long(len(prompt)) for prompt in prompts]
+        found: list[Response | FairnessError] = [self._too_long_error(len(prompt)) for prompt in prompts]
         rows = [row for row, limit in enumerate(limits) if limit > 0]
         if not rows:
             return found
@@ -99,7 +99,7 @@ class LanguageModel(LoadedModel):
         most = request.sampling.max_tokens or MAX_TOKENS
         return most if self._context is None else min(most, self._context - prompt)
 
-    def _too_long(self, tokens: int) -> RequestFailed:
+    def _too_long_error(self, tokens: int) -> RequestFailed:
         return RequestFailed(
             f"{self._name}: a prompt has {tokens} tokens, too many for the model's context of {self._context} tokens. "
             "Shorten the prompt, or use another model."
@@ -147,7 +147,7 @@ class LanguageModel(LoadedModel):
         """
         torch = self._torch
         texts = [self._tokenized(request) for request in requests]
-        found: list[Response | FairnessError] = [self._too_long(len(tokens)) for tokens, _, _ in texts]
+        found: list[Response | FairnessError] = [self._too_long_error(len(tokens)) for tokens, _, _ in texts]
         rows = [
             row for row, (tokens, _, _) in enumerate(texts) if self._context is None or len(tokens) <= self._context
         ]

@@ -84,7 +84,7 @@ class LoadedModel:
                 "another device (ini fairness_device)."
             ) from error
         except Exception as error:
-            raise TargetError(self._not_loaded(weights, error)) from error
+            raise TargetError(self._load_error_text(weights, error)) from error
         if not tokenizer.is_fast:
             raise TargetError(
                 f"{self._name}: the model has no fast tokenizer (tokenizer.json). Use a model that has one."
@@ -101,7 +101,7 @@ class LoadedModel:
             return self._torch.float32
         return "auto" if weights.gguf is None else self._torch.bfloat16
 
-    def _not_loaded(self, weights: Weights, error: Exception) -> str:
+    def _load_error_text(self, weights: Weights, error: Exception) -> str:
         said = one_line(error, 300)
         if weights.local or weights.cached:
             return (

@@ -30,10 +30,10 @@ def public_address(text: str) -> str:
 
     The user, the password and the values in the query are removed; references to environment variables stay.
     """
-    return _ADDRESS.sub(_public, text)
+    return _ADDRESS.sub(_without_secrets, text)
 
 
-def _public(found: re.Match[str]) -> str:
+def _without_secrets(found: re.Match[str]) -> str:
     place, mark, query = found[2].partition("?")
     host, slash, path = place.partition("/")
     pairs = [pair.partition("=") for pair in query.partition("#")[0].split("&")]

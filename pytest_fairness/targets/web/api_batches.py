@@ -64,7 +64,7 @@ class ApiBatches(ApiClient):
         try:
             return read(json.loads(response.content))
         except MALFORMED as error:
-            raise self._malformed(wanted, response.content) from error
+            raise self._malformed_error(wanted, response.content) from error
 
     async def _all_batches(
         self, path: str, cursor: str, read: Callable[[Json], tuple[str, float, T]]
@@ -114,9 +114,9 @@ class ApiBatches(ApiClient):
         except RequestFailed as error:
             return error
         except MALFORMED:
-            return self._malformed(wanted, str(answer).encode("utf-8", "replace"))
+            return self._malformed_error(wanted, str(answer).encode("utf-8", "replace"))
 
-    def _no_batches(self, said: str) -> TargetError:
+    def _no_batches_error(self, said: str) -> TargetError:
         """Return the error for HTTP status 404: the server has no batches, or does not have this batch."""
         return TargetError(
             f"{self._name}: {self._endpoint} offers no batches, or has no such batch (HTTP 404: "

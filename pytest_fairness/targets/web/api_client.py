@@ -152,7 +152,7 @@ class ApiClient(ABC):
         """
         return self._redact_answer(reply_of({"tool_calls": written}).calls_as_json) if written else None
 
-    def _malformed(self, wanted: str, content: bytes) -> RequestFailed:
+    def _malformed_error(self, wanted: str, content: bytes) -> RequestFailed:
         """Return the error for a malformed response; `wanted` says what it should be, such as `a message`."""
         shown = self._errors.quoted(content.decode("utf-8", "replace"), 120)
         message = f"{self._name}: the response of {self._endpoint} is not {wanted}: {shown!r}"
@@ -165,5 +165,5 @@ async def read_response(read: Callable[[httpx.Response], Response], response: ht
 
 
 def token_count(value: Json) -> int | None:
-    """Return the number of tokens that a server reports; `None` if the value is not a number."""
+    """Return the number of tokens that a server reports; `None` if the value is not an integer."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None

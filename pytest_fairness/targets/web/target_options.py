@@ -13,7 +13,7 @@ OPTIONS = (BASE_URL, API_KEY_ENV)
 
 
 def parse(prefix: str, text: str) -> tuple[str, Mapping[str, str]]:
-    """Return the model and its options by name.
+    """Return the model, and the values of the options by name.
 
     Args:
         prefix: prefix of the target.
