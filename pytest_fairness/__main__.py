@@ -50,7 +50,7 @@ class Parser(argparse.ArgumentParser):
     """Parser whose errors about a misspelt name say which name was meant."""
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage and the message, and exit with 2; see `argparse.ArgumentParser.error`."""
+        """Print the usage and the message, with the most similar name for a misspelt one, and exit with 2."""
         wrong = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
         if wrong and (near := get_close_matches(wrong[1], re.findall(r"[\w-]+", wrong[2]), n=1)):
             message += f". Did you mean {near[0]!r}?"
@@ -64,7 +64,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return its exit code: 0, or 2 after an error message on standard error."""
+    """Run a command, and return the exit code: 2 after an error or without a command, else 0."""
     program = "pytest-fairness" if Path(sys.argv[0]).stem == "pytest-fairness" else "python -m pytest_fairness"
     parser = Parser(prog=program, description="Fairness regression testing.")
     parser.add_argument("--version", action="version", version=f"pytest-fairness {__version__}")

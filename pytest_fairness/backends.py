@@ -30,7 +30,7 @@ class Processes(ABC):
     count: int
 
     def share(self, value: Any) -> Any:
-        """Send an argument of many calls to the processes, and return what stands for it in `results`."""
+        """Send a value for all chunks to the processes; return the value or a reference, for `shared` of `results`."""
         return value
 
     @abstractmethod
@@ -41,7 +41,7 @@ class Processes(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Leave or end the processes."""
+        """Release the processes; a subclass may leave them running."""
 
 
 class JoblibProcesses(Processes):
@@ -56,7 +56,7 @@ class JoblibProcesses(Processes):
     def results(
         self, function: Callable[..., ResultT], chunks: Sequence[ChunkT], shared: Sequence[Any]
     ) -> list[ResultT]:
-        """Return the results; joblib keeps the processes for the next call."""
+        """Return `function(chunk, *shared)` of each chunk; joblib keeps the processes for the next call."""
         from joblib import delayed
 
         found: list[ResultT] = self._parallel(delayed(function)(chunk, *shared) for chunk in chunks)
@@ -79,13 +79,13 @@ class DaskProcesses(Processes):
         self.count = max(1, sum(self._client.nthreads().values()))
 
     def share(self, value: Any) -> Any:
-        """Send the argument to the workers once."""
+        """Send the value to the workers once, and return a reference to it."""
         return self._client.scatter([value], hash=False)[0]
 
     def results(
         self, function: Callable[..., ResultT], chunks: Sequence[ChunkT], shared: Sequence[Any]
     ) -> list[ResultT]:
-        """Return the results of the workers."""
+        """Return `function(chunk, *shared)` of each chunk, computed by the workers."""
         sent = [self.share(chunk) for chunk in chunks]
         futures = [self._client.submit(function, chunk, *shared, pure=False) for chunk in sent]
         found: list[ResultT] = self._client.gather(futures)
@@ -97,7 +97,7 @@ class DaskProcesses(Processes):
 
 
 class RayProcesses(Processes):
-    """Workers of the Ray cluster of this process or of `RAY_ADDRESS`, or of one that is started on this machine."""
+    """Workers of the Ray cluster of this process or of `RAY_ADDRESS`, or of a new cluster on this machine."""
 
     def __init__(self) -> None:
         import ray
@@ -108,19 +108,19 @@ class RayProcesses(Processes):
         self.count = max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def share(self, value: Any) -> Any:
-        """Put the argument into Ray's object store once."""
+        """Put the value into Ray's object store once, and return a reference to it."""
         return self._ray.put(value)
 
     def results(
         self, function: Callable[..., ResultT], chunks: Sequence[ChunkT], shared: Sequence[Any]
     ) -> list[ResultT]:
-        """Return the results of the workers."""
+        """Return `function(chunk, *shared)` of each chunk, computed by the workers."""
         remote = self._ray.remote(function)
         found: list[ResultT] = self._ray.get([remote.remote(chunk, *shared) for chunk in chunks])
         return found
 
     def close(self) -> None:
-        """Leave the cluster; a cluster that was started on this machine ends."""
+        """Disconnect from the cluster if `__init__` has connected; a cluster that was started on this machine ends."""
         if self._started:
             self._ray.shutdown()
 
@@ -143,7 +143,7 @@ def require_package(name: str) -> None:
 
 
 class Backend:
-    """Backend of the computations of this process until it is closed.
+    """Backend that the computations of this process use until the backend is closed.
 
     The processes are started for the first computation with more than one chunk.
 
@@ -173,7 +173,7 @@ class Backend:
     def map(
         self, function: Callable[..., ResultT], chunks: Iterable[ChunkT], shared: Sequence[Any]
     ) -> Iterator[tuple[ChunkT, ResultT]]:
-        """Yield each chunk and its result, in order; see `map_chunks`."""
+        """Yield each chunk and its result, in order; a single chunk is computed in this process."""
         rest = iter(chunks)
         part = list(islice(rest, 2))
         if len(part) < 2:

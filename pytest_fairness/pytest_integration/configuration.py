@@ -142,7 +142,7 @@ def _root(config: pytest.Config) -> Path:
 
 def _value(config: pytest.Config, option: Option) -> Any:
     """Return an option's value, checked and converted, from the place with the highest priority; `None` if not set."""
-    for where, written in _written(config, option):
+    for where, written in _set_values(config, option):
         try:
             value = option.type.parse(written)
         except ValueError as error:
@@ -152,8 +152,8 @@ def _value(config: pytest.Config, option: Option) -> Any:
     return None
 
 
-def _written(config: pytest.Config, option: Option) -> Iterator[tuple[str, Any]]:
-    """Yield the places that set an option, each with its written value, in order of priority."""
+def _set_values(config: pytest.Config, option: Option) -> Iterator[tuple[str, Any]]:
+    """Yield the place (`--fairness-trials`) and the unparsed value of each setting of an option, by priority."""
     if option.on_command_line and (value := config.getoption(option.name)) is not None:
         yield option.flag, value
     if option.environment and (value := os.environ.get(option.environment)):
@@ -167,15 +167,15 @@ def _targets(config: pytest.Config) -> tuple[str | None, dict[str, str]]:
 
     The mapping by name is empty for a single target without a name.
     """
-    for where, written in _written(config, _BY_NAME["fairness_target"]):
+    for where, written in _set_values(config, _BY_NAME["fairness_target"]):
         lines = written if isinstance(written, str) else "\n".join(written)
         targets = [line.strip() for line in lines.splitlines() if line.strip()]
         if targets:
-            return _by_name(where, targets)
+            return _first_and_named(where, targets)
     return None, {}
 
 
-def _by_name(where: str, written: Sequence[str]) -> tuple[str, dict[str, str]]:
+def _first_and_named(where: str, written: Sequence[str]) -> tuple[str, dict[str, str]]:
     targets: dict[str, str] = {}
     for target in written:
         match = _NAMED_TARGET.fullmatch(target)

@@ -43,7 +43,7 @@ def registered_marks(config: pytest.Config) -> list[str]:
 
 
 def place(config: pytest.Config, name: str) -> str:
-    """Return where an ini value is set, such as `pytest.ini:4: fairness_timeout`; only its name if it is in no file."""
+    """Return where an ini value is set, such as `pytest.ini:4: fairness_timeout`; else only its name."""
     for setting in config.getoption("override_ini", None) or ():
         if setting.partition("=")[0].strip() == name:
             return f"-o {name}"

@@ -57,7 +57,7 @@ class Interruption:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def _text(self) -> str | None:
-        """Return the line about the recorded answers of this run; `None` if no request was planned."""
+        """Return the number of recorded answers and whether they are reused; `None` if no request was planned."""
         total: dict[str, float] = {}
         with suppress(FairnessError):  # the items that need the store have reported the error
             if self._run.settings.store.exists():
@@ -76,7 +76,6 @@ class Interruption:
 
 
 def _has_line(entry: Any) -> bool:
-    """Return whether a traceback entry has a line number."""
     try:
         return entry.lineno is not None
     except TypeError:
@@ -84,7 +83,6 @@ def _has_line(entry: Any) -> bool:
 
 
 def _interrupt(*_: Any) -> None:
-    """Interrupt the run like Ctrl-C."""
     # A second signal, for example passed on by a parent process, must not interrupt the end of the run.
     signal.signal(signal.SIGTERM, _ignore)
     raise KeyboardInterrupt("ended by SIGTERM")

@@ -97,7 +97,7 @@ class ProgressLine:
         return (done - before) / (now - since) if now > since else 0.0
 
     def _draw(self, reporter: TerminalReporter, text: str) -> None:
-        """Write the line below the cursor; an empty text removes it."""
+        """Write the text below pytest's line; an empty text removes the progress line."""
         if not text and not self._visible:
             return
         self._visible = bool(text)

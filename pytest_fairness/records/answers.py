@@ -41,7 +41,7 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Classification of an answer: name of the model (`by`), and choice or class of each vote (`None` for none)."""
+    """Classification of an answer: name of the model (`by`), and the choice or class of each vote, or `None`."""
 
     by: str
     votes: tuple[str | None, ...]
@@ -129,7 +129,7 @@ class RowsWithoutGroup:
 
     @property
     def remedy(self) -> str:
-        """Return what the user can do about these rows, for messages."""
+        """Return advice for messages: fill in empty cells, and correct or ignore unknown values."""
         remedies = ["Fill in the empty cells"] if self.unknown < self.rows else []
         if self.unknown:
             remedies.append(

@@ -131,7 +131,7 @@ class Comparison:
 
 
 def _numbers(data: Mapping[str, Json]) -> dict[str, float | None]:
-    """Return the numeric fields of a measurement or comparison; raise `TypeError` if one is not a number."""
+    """Return the numeric fields of a measurement or comparison; raise `TypeError` if a field is no number."""
     optional = {name: data[name] for name in ("standard_error", "p_value", "degrees_of_freedom")}
     return {"value": data["value"] + 0, **{name: None if one is None else one + 0 for name, one in optional.items()}}
 

@@ -23,7 +23,7 @@ def fields_of(record: Any) -> dict[str, Json]:
 
 
 def without_nonfinite(value: Json) -> Json:
-    """Return the value with `None` in place of NaN and infinities, which JSON cannot hold."""
+    """Return the value as JSON can hold it: `None` for NaN and infinities, texts as keys, and lists for tuples."""
     # Texts, whole numbers and dictionaries are most of a report: `isinstance` with an abstract class takes longer.
     if type(value) in _UNCHANGED:
         return value

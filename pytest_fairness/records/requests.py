@@ -183,8 +183,8 @@ class Selection:
 
     Attributes:
         tool: name of the tool whose call is measured; `None` if the answer itself is JSON.
-        path: JSONPath of one value in the arguments of the call, or in the answer; `None` if it is measured whether the
-            tool is called, `CALLED` or `NOT_CALLED`.
+        path: JSONPath of one value in the arguments of the call, or in the answer; `None` to measure only whether the
+            tool is called (`CALLED` or `NOT_CALLED`).
         format: format in which the value is parsed.
     """
 

@@ -21,7 +21,7 @@ class ToolCall(NamedTuple):
 
     @property
     def arguments_text(self) -> str:
-        """The arguments as JSON text."""
+        """The arguments as JSON text; invalid arguments are the text that the model wrote."""
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
 
 
@@ -58,7 +58,7 @@ def reply_of(message: Json) -> Reply:
             API.
 
     Raises:
-        ValueError: the message has another form; what the message says follows a name of it ("the answer").
+        ValueError: the message has another form; the error text is to follow a subject, such as `the answer`.
     """
     if isinstance(message, list):
         message = {"content": message}
@@ -83,7 +83,7 @@ def reply_in(text: str) -> Reply | None:
 
 
 def calls_in(text: str | None) -> tuple[ToolCall, ...]:
-    """Return the tool calls in JSON that `Reply.calls_as_json` returned; none for `None`."""
+    """Return the tool calls in JSON that `Reply.calls_as_json` returned; an empty tuple for `None`."""
     return tuple(ToolCall(call["name"], call["arguments"]) for call in json.loads(text or "[]"))
 
 
@@ -96,7 +96,7 @@ def _call(written: Json) -> ToolCall:
 
 
 def _arguments(written: Json) -> Json:
-    """Return the arguments as an object; the text of arguments that are none."""
+    """Return the arguments as a JSON object, or as text if they are no object."""
     if written is None or (isinstance(written, str) and not written.strip()):
         return {}  # some servers write no text for a call without arguments
     if isinstance(written, str):

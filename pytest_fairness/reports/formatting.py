@@ -22,7 +22,7 @@ ROUNDING = 1e-12
 
 
 def number(value: float | None) -> str:
-    """Return the number with 3 significant digits, or all digits of an integer; `-` for `None` and infinities."""
+    """Return the number with 3 significant digits or all digits before the point; `-` for `None` and infinities."""
     if value is None or not math.isfinite(value):
         return "-"
     if abs(value) < ROUNDING:

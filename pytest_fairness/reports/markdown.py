@@ -100,7 +100,8 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
     if len(names) > 1 and not measured:
         lines = ["<details>", "<summary>Audits by target</summary>", ""]
         rows = [
-            [escaped(title), *(_in_target(own[name]) if name in own else "" for name in names)] for title, own in found
+            [escaped(title), *(_target_cell(own[name]) if name in own else "" for name in names)]
+            for title, own in found
         ]
         rows.append(["", *(target_table.passed(document, name) for name in names)])
         text.add_rows([*lines, *table(["item", *(escaped(f"@{name}") for name in names)], rows)], len(lines) + 2)
@@ -117,7 +118,7 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
     _add_folded(text, "Who accepted the baselines", _acceptances(items))
     _add_folded(text, "Variants compared with the original prompt", _variants(items, several))
     _add_folded(text, "Suggested next steps", _suggestions(not_passed, several))
-    text.add(*_failures(document), _sent(document))
+    text.add(*_failures(document), _footer(document))
     return str(text)
 
 
@@ -160,7 +161,7 @@ def _variants(items: Sequence[Item], several: bool) -> list[str]:
 def _suggestions(items: Sequence[Item], several: bool) -> list[str]:
     """Return lines with the findings and the suggestions, each suggestion once; text to copy is a code block.
 
-    Items of one probe whose suggestions differ only in the number or the order of the words have one entry.
+    An item whose suggestions have no words beyond those for another item of its probe joins that item's entry.
     """
     entries: list[list[tuple[frozenset[str], Item]]] = []  # the suggestions of an entry are those of its first item
     for item in items:
@@ -194,7 +195,6 @@ def _suggestions(items: Sequence[Item], several: bool) -> list[str]:
 
 
 def _suggested_words(item: Item) -> frozenset[str]:
-    """Return the words of an item's suggestions."""
     tried = item["details"]["suggestions"]["try"]
     return frozenset(re.findall(r"\w+", " ".join(f"{each['text']} {each['paste']}" for each in tried)))
 
@@ -295,7 +295,7 @@ def _measured_cells(item: Item, method: Mapping[str, Json], several: bool) -> li
     return [_cells(item, several)[0], *map(escaped, cells)]
 
 
-def _in_target(item: Item) -> str:
+def _target_cell(item: Item) -> str:
     return f"{SIGNS[outcome(item)]} {number(item['value'])}"
 
 
@@ -315,7 +315,7 @@ def _failures(document: Mapping[str, Json]) -> list[str]:
     return [*lines, ""] if lines else []
 
 
-def _sent(document: Mapping[str, Json]) -> str:
+def _footer(document: Mapping[str, Json]) -> str:
     requests = document["requests"]
     failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
     cost = "" if requests["cost"] is None else f", cost {number(requests['cost'])}"

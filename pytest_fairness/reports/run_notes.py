@@ -75,7 +75,7 @@ def on_number_of_audits(
 
 
 def on_shard(shard: str) -> RunNote:
-    """Return the note on a run that sent one part of the requests, such as `2/5`."""
+    """Return the note on a run that sent only the requests of one shard, such as `2/5`."""
     return RunNote(
         "shard",
         f"shard {shard}: this run sent its part of the requests and gave no verdicts. After the last part, merge the "
@@ -125,6 +125,6 @@ def on_rows_without_group(results: Sequence[ItemResult]) -> list[RunNote]:
 
 
 def _advice(result: ItemResult) -> str:
-    """Return the last part of the verdict's reason: why the item is inconclusive, and what would decide it."""
+    """Return the reason after its first `; `, which says what would decide the item; else the whole reason."""
     reason = result.verdict.reason
     return reason.partition("; ")[2] or reason

@@ -19,7 +19,7 @@ _TRAILING_COMMAND = re.compile(r": (?P<command>(?:pytest --fairness-rebaseline|p
 
 
 def shell_lines(command: Sequence[str], width: int) -> list[str]:
-    """Return the command in lines of at most `width` columns; a backslash ends each line but the last.
+    """Return the command in lines, broken between words at `width` columns; a backslash ends each line but the last.
 
     On Windows, whose shells continue lines in different ways, the command is one line.
     """

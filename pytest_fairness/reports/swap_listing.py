@@ -77,7 +77,7 @@ def as_csv(found: SwappedPrompts, groups: Sequence[str]) -> str:
 
 
 def summary(found: SwappedPrompts) -> list[str]:
-    """Return sentences with the numbers of prompts."""
+    """Return sentences with the numbers of prompts with versions, prompts left out, and prompts not examined."""
     flagged = sum(bool(each.warnings) for each in found.prompts)
     placebos = sum(PLACEBO in each.versions for each in found.prompts)
     asked = f"{counted(len(found.prompts), 'prompt')} with versions: {placebos} with a placebo, {flagged} flagged"

@@ -69,7 +69,7 @@ def write_baseline(
             raise
         return []  # each item of the probe has reported the error
     file = records[0]["result"]["nodeid"].partition("::")[0]
-    own = {item for item, entry in old.items.items() if _is_of(file, entry, run)} if old else set()
+    own = {item for item, entry in old.items.items() if _belongs_to(file, entry, run)} if old else set()
     without_item = sorted(own - set(siblings)) if siblings else []
     whole = bool(siblings) and all(skipped or item in new for item, skipped in siblings.items())
     lines = []
@@ -89,11 +89,11 @@ def write_baseline(
         for item, entry in (written.items if written else {}).items():
             if item in new:
                 new[item]["result"]["baseline"] = entry.for_reports()
-        lines += _written(name, new, old, written)
+        lines += _entry_lines(name, new, old, written)
     if rebaseline:
-        lines += _not_written(name, [record for record in records if not record.get("entry")])
+        lines += _unjudgeable_item_lines(name, [record for record in records if not record.get("entry")])
     file = records[0]["result"]["nodeid"].partition("::")[0]
-    return [*lines, *_without_item(name, without_item, None if whole else rebaseline_command(file))]
+    return [*lines, *_orphaned_entry_lines(name, without_item, None if whole else rebaseline_command(file))]
 
 
 def accepted_by(settings: RunSettings, environment: Mapping[str, str] = os.environ) -> str | None:
@@ -108,13 +108,13 @@ def accepted_by(settings: RunSettings, environment: Mapping[str, str] = os.envir
     return printable(name or user_name(settings.root) or "")[:LONGEST_NAME] or None
 
 
-def _is_of(file: str, entry: Entry, run: Run) -> bool:
-    """Return whether an entry belongs to this file, or to a file that no longer exists."""
+def _belongs_to(file: str, entry: Entry, run: Run) -> bool:
+    """Return whether an entry belongs to this file, to no file, or to a file that no longer exists."""
     return entry.file in (None, file) or not (run.settings.root / entry.file).is_file()
 
 
 def _rows(run: Run, records: Iterable[Record]) -> list[Row]:
-    """Return the answers of all records; answers that several items share are read from the store once."""
+    """Return the stored answers of all items; answers that several items share are read from the store once."""
     return [
         Row(labels, trial, text, judged, refused)
         for key in sorted({record["answers"] for record in records})
@@ -122,7 +122,7 @@ def _rows(run: Run, records: Iterable[Record]) -> list[Row]:
     ]
 
 
-def _written(name: str, records: Mapping[str, Record], old: Baseline | None, new: Baseline | None) -> list[Line]:
+def _entry_lines(name: str, records: Mapping[str, Record], old: Baseline | None, new: Baseline | None) -> list[Line]:
     """Return a line with the old and the new value for each changed entry, and a line with the reason.
 
     Unchanged entries are only counted.
@@ -136,7 +136,7 @@ def _written(name: str, records: Mapping[str, Record], old: Baseline | None, new
     lines = [Line(f"new baselines of {printable(name)}:")]
     for item, entry in changed.items():
         was = number(before[item].value) if item in before else "none"
-        lines.append(Line(f"  {printable(item)}: {was} -> {number(entry.value)}{_spread(records[item])}"))
+        lines.append(Line(f"  {printable(item)}: {was} -> {number(entry.value)}{_run_to_run_phrase(records[item])}"))
     some = next(iter(changed.values()))
     by = f" by {printable(some.accepted_by)}" if some.accepted_by else ""
     if some.reason:
@@ -148,7 +148,7 @@ def _written(name: str, records: Mapping[str, Record], old: Baseline | None, new
     return [*lines, *(unchanged if len(changed) < len(after) else [])]
 
 
-def _not_written(name: str, records: Sequence[Record]) -> list[Line]:
+def _unjudgeable_item_lines(name: str, records: Sequence[Record]) -> list[Line]:
     """Return a line for each measured item that got no baseline, because its answers allow no verdict."""
     results = [ItemResult.from_plain(record["result"]) for record in records]
     return [
@@ -162,7 +162,7 @@ def _not_written(name: str, records: Sequence[Record]) -> list[Line]:
     ]
 
 
-def _spread(record: Record) -> str:
+def _run_to_run_phrase(record: Record) -> str:
     """Return a phrase with the standard deviation between runs; an empty text if the standard deviation is unknown.
 
     The phrase also suggests a larger tolerance if the tolerance is below two standard deviations.
@@ -175,7 +175,7 @@ def _spread(record: Record) -> str:
     return f" (standard deviation between {spread['runs']} runs {number(spread['sd'])}{advice})"
 
 
-def _without_item(name: str, entries: Sequence[str], command: Sequence[str] | None) -> list[Line]:
+def _orphaned_entry_lines(name: str, entries: Sequence[str], command: Sequence[str] | None) -> list[Line]:
     """Return lines about a baseline's entries whose items no longer exist.
 
     Args:

@@ -14,7 +14,7 @@ from pytest_fairness.reports.suggestions.shell_commands import ACCEPTABLE, rebas
 
 
 class CollectedRecords:
-    """Records of the items, in the order in which they arrive, and what they tell about a new baseline.
+    """Records of the items, in the order of their arrival, and facts about the rebaseline command to suggest.
 
     Args:
         settings: the settings of the run.
@@ -28,7 +28,7 @@ class CollectedRecords:
         return iter(self._records.values())
 
     def add(self, report: pytest.TestReport) -> None:
-        """Add the records of a test report; a later record of an item replaces an earlier one."""
+        """Add the records of a test report; a later record of an item replaces the earlier record."""
         for record in records_on(report):
             result = record["result"]
             self._records[result["nodeid"], result["probe"], result["id"]] = record
@@ -68,7 +68,7 @@ class CollectedRecords:
         return _are_complete(records) and any(record.get("needs_replay") for record in records)
 
     def rebaseline_requests(self) -> str:
-        """Return a sentence about the requests of the suggested rebaseline command; empty if it would send none."""
+        """Return a sentence about the requests of the suggested rebaseline command; empty if it sends no request."""
         records = self._records_to_accept()
         if _are_complete(records):
             return ""

@@ -90,15 +90,15 @@ def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Hea
     selected = [item for own in by_target.values() for item in own]
     default = any(uses_default_target(item, run.settings) for item in selected)
     sends = not any(config.getoption(name, False) for name in ("collectonly", "setuponly", "fairness_dry_run"))
-    lines = [_line(config, run, source, own, sends=sends) for source, own in by_target.items()]
-    lines += _judge(run, selected)
-    lines += _embedders(run, selected)
+    lines = [_target_line(config, run, source, own, sends=sends) for source, own in by_target.items()]
+    lines += _judge_lines(run, selected)
+    lines += _embedder_lines(run, selected)
     if default:
         lines.append(DEFAULT.format("audits"))
     return Header([f"fairness: {line}" for line in lines], sum(map(is_audit, items)), default)
 
 
-def _line(
+def _target_line(
     config: pytest.Config, run: Run, source: TargetSource | None, items: Sequence[pytest.Item], *, sends: bool
 ) -> str:
     """Return a target's line: `openai:gpt-5 (https://api.openai.com/v1) · 2 probes, 5 items · 40 requests to send`."""
@@ -111,10 +111,10 @@ def _line(
     target = None
     if isinstance(source, str):
         target = run.targets.named(source)
-        name = f"{source}={_shown(target)}"
+        name = f"{source}={_described(target)}"
     elif is_from_settings(source):
         target = run.targets.named()
-        name = _shown(target)
+        name = _described(target)
     else:
         name = fixture_name(source, config.rootpath)
     parts = [printable(name), ", ".join(selected)]
@@ -150,27 +150,27 @@ def _counts(run: Run, count: RequestCount, *, known: bool, by_batch: bool, turns
     return f"{most}{counted(count.to_send, 'request')} to {action}{part}, {count.recorded:,} recorded{oldest}"
 
 
-def _judge(run: Run, items: Sequence[pytest.Item]) -> list[str]:
+def _judge_lines(run: Run, items: Sequence[pytest.Item]) -> list[str]:
     judged = {
         item.path for item in items if (found := probe_item_of(item)) is not None and found.probe.reading.judge_votes
     }
     if not judged or run.targets.judge is None:
         return []
-    return [f"judge {printable(_shown(run.targets.judge))} · reads the answers of {counted(len(judged), 'probe')}"]
+    return [f"judge {printable(_described(run.targets.judge))} · reads the answers of {counted(len(judged), 'probe')}"]
 
 
-def _embedders(run: Run, items: Sequence[pytest.Item]) -> list[str]:
+def _embedder_lines(run: Run, items: Sequence[pytest.Item]) -> list[str]:
     """Return a line for each embedding model with its name and the number of items that use it."""
     counts: Counter[str] = Counter()
     for item in items:
         probe_item = probe_item_of(item)
         with suppress(TargetError):  # the item's set-up reports the error
             if probe_item is not None and (embedder := run.targets.embedder(probe_item)) is not None:
-                counts[_shown(embedder)] += 1
+                counts[_described(embedder)] += 1
     return [f"embeddings {printable(name)} · embeds the answers of {counted(n, 'item')}" for name, n in counts.items()]
 
 
-def _shown(target: Target) -> str:
+def _described(target: Target) -> str:
     address: str | None = getattr(target, "address", None)
     return target.name if address is None else f"{target.name} ({address})"
 

@@ -60,6 +60,6 @@ class _Message(TerminalRepr):
         self._message, self.reprcrash = message, reprcrash
 
     def toterminal(self, tw: TerminalWriter) -> None:
-        """Write the message."""
+        """Write the message in red; called by pytest."""
         for line in self._message.splitlines():
             tw.line(line, red=True)

@@ -83,7 +83,7 @@ def add_junit_properties(item: pytest.Item, report: pytest.TestReport) -> None:
 
 
 def record_of(result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json) -> dict[str, Json]:
-    """Return the record of a result; see `Record`."""
+    """Return the record of a result, as plain JSON that an xdist worker can send; see `Record`."""
     record = {"result": result.to_plain(), "baseline": probe_item.baseline_name, "target": target, **more}
     # Text that JSON or UTF-8 cannot hold is replaced, because it would crash an xdist worker.
     text = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")
@@ -103,7 +103,7 @@ def records_on(report: pytest.TestReport) -> Iterator[Record]:
 
 
 def undecided(report: pytest.TestReport) -> VerdictName | None:
-    """Return `inconclusive` or `measured`, in this order, if a result on the report has this verdict; else `None`."""
+    """Return the first of `INCONCLUSIVE` and `MEASURED` that is the verdict of a result on the report; else `None`."""
     verdicts = {record["result"]["verdict"]["name"] for record in records_on(report)}
     return next((name for name in (VerdictName.INCONCLUSIVE, VerdictName.MEASURED) if name in verdicts), None)
 

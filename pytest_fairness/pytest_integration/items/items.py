@@ -147,7 +147,7 @@ class FairnessItem(pytest.Item):
         self.add_marker(pytest.mark.fairness(target=target) if target else "fairness")
         for name in self._probe_item.probe.marks:
             where = f"{self.parent.nodeid if self.parent else self.path}: `marks:` cannot hold {name!r}"
-            if reason := self._why_not(name):
+            if reason := self._objection_to_mark(name):
                 raise ProbeError(f"{where}: {reason}")
             try:
                 self.add_marker(getattr(pytest.mark, name))
@@ -159,7 +159,7 @@ class FairnessItem(pytest.Item):
             strict = {} if mark.strict is None else {"strict": mark.strict}
             self.add_marker(pytest.mark.xfail(reason=mark.reason, raises=Biased, **strict))
 
-    def _why_not(self, mark: str) -> str | None:
+    def _objection_to_mark(self, mark: str) -> str | None:
         """Return the reason why a probe may not have this mark; `None` if the mark is allowed."""
         if mark in UNUSABLE_MARKS:
             return UNUSABLE_MARKS[mark]

@@ -76,7 +76,7 @@ class ProbeFiles:
             ids = [item.id for item in items]
             # pytest takes the name of an audit for all of its items.
             if name not in {each for item in ids for each in (item, item.partition("[")[0])}:
-                raise pytest.UsageError(f"{file} has no item {name!r}{_meant(name, ids)}")
+                raise pytest.UsageError(f"{file} has no item {name!r}{_unknown_item_hint(name, ids)}")
 
     def items_of_id(self, path: Path, name: str) -> list[ProbeItem]:
         """Return the items of a probe file that have this id, with or without a target's name in the id."""
@@ -119,7 +119,7 @@ class ProbeFiles:
         return [replace(item, target=name) for item in items for name in targets]
 
 
-def _meant(name: str, ids: Sequence[str]) -> str:
+def _unknown_item_hint(name: str, ids: Sequence[str]) -> str:
     """Return the end of the message about an unknown item: the most similar item, and the items of the same audit."""
     near = nearest(name, ids)
     audit = name.partition("[")[0]

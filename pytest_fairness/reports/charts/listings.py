@@ -16,9 +16,9 @@ def flips(_item: Item, detail: Json) -> Chart | None:
         row = dict(record)
         fields, answers = row.get("fields"), row.get("answers")
         if isinstance(fields, Mapping):
-            row["fields"] = "; ".join(f"{name}: {_arrow(ends)}" for name, ends in fields.items())
+            row["fields"] = "; ".join(f"{name}: {_with_arrow(ends)}" for name, ends in fields.items())
         if isinstance(answers, list):
-            row["answers"] = _arrow(answers)
+            row["answers"] = _with_arrow(answers)
         # The examples show the full answers.
         row.pop("texts", None)
         rows.append(row)
@@ -26,7 +26,7 @@ def flips(_item: Item, detail: Json) -> Chart | None:
     return _listing(rows, title, "records get a different answer")
 
 
-def _arrow(ends: Json) -> str:
+def _with_arrow(ends: Json) -> str:
     return " → ".join(map(str, ends)) if isinstance(ends, list) else str(ends)
 
 

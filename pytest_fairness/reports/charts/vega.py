@@ -74,7 +74,7 @@ def svg(chart: Chart, name: str) -> str:
 
 @lru_cache(KEPT)
 def _drawn(spec: str) -> str:
-    """Return the SVG for a specification in JSON; the equal charts of many items without a change are drawn once."""
+    """Return the SVG for a specification in JSON; equal specifications are drawn only once."""
     # Deferred: vl-convert is an optional dependency of 30 MB.
     import vl_convert
 

@@ -118,7 +118,7 @@ def _failure_table(items: Sequence[Item], document: Mapping[str, Json]) -> list[
 
 
 def _errors(items: Sequence[Item]) -> list[str]:
-    """Return the reasons of errors, each once with the number of its items."""
+    """Return a line for each reason of an error, with the number of checks that have this reason."""
     reasons: dict[str, int] = defaultdict(int)
     for item in items:
         if outcome(item) == "error":

@@ -72,7 +72,7 @@ def _side(own: Sequence[Mapping[str, Json]], place: int, words: Words | None) ->
         place: index of the answer in `own`.
         words: words to highlight, by group. `None`: highlight nothing, for an item without a significant change. Empty
             mapping: highlight differences between the answer and another answer. The first answer is compared with the
-            second, another answer with the first, and the baseline's answer with the current one.
+            second, each further answer with the first, and the baseline's answer with the current answer.
     """
     one, other = own[place], own[1 if place == 0 and len(own) > 1 else 0]
     group, current = str(one.get("group", "example")), _text(one, "text")

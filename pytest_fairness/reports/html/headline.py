@@ -105,7 +105,7 @@ def verdict(items: Sequence[Item]) -> str:
 def display_outcome(item: Item) -> str:
     """Return the outcome that selects an item's colour and shape.
 
-    The result is `inconclusive` for an item that failed but did not get worse, such as one without a baseline.
+    The result is `inconclusive` for an item that failed but did not get worse, such as an item without a baseline.
     """
     name = outcome(item)
     return "inconclusive" if name == "failed" and status(item) not in (*WORSE, UNEXPECTED_PASS) else name
@@ -123,13 +123,13 @@ def affected(items: Iterable[Item]) -> list[str]:
     The group with most of these items comes first.
     """
     counts = Counter(name for item in items if status(item) in WORSE and (name := subject(item)))
-    return _first([f"{name} ({counted(number, 'check')})" for name, number in counts.most_common()])
+    return _shortened([f"{name} ({counted(number, 'check')})" for name, number in counts.most_common()])
 
 
 def unaffected(items: Sequence[Item]) -> list[str]:
     """Return the groups whose items all passed without a significant change."""
     changed = {subject(item) for item in items if item["verdict"] != VerdictName.PASS or is_significant(item)}
-    return _first(sorted({subject(item) for item in items} - changed - {""}))
+    return _shortened(sorted({subject(item) for item in items} - changed - {""}))
 
 
 def findings(items: Iterable[tuple[str, Item, Mapping[str, Json]]]) -> list[Finding]:
@@ -168,7 +168,7 @@ def is_significant(item: Mapping[str, Json]) -> bool:
 
 
 def _size(items: Iterable[Item]) -> str:
-    """Return the largest change of these items as a multiple of the tolerance; empty if no item has a tolerance."""
+    """Return a phrase with the largest regression, as a multiple of its tolerance; empty without such a multiple."""
     times = [
         item["change"]["value"] / item["tolerance"]
         for item in items
@@ -177,6 +177,6 @@ def _size(items: Iterable[Item]) -> str:
     return f"Up to {number(max(times))} times what is allowed" if times else ""
 
 
-def _first(names: Sequence[str]) -> list[str]:
+def _shortened(names: Sequence[str]) -> list[str]:
     more = [f"{len(names) - MAX_NAMES:,} more"] if len(names) > MAX_NAMES else []
     return [*names[:MAX_NAMES], *more]

@@ -37,7 +37,7 @@ def highlight(text: str, words: Set[str]) -> list[Piece]:
         words: case-folded words.
     """
     pieces = _PIECES.findall(text) if words else [text]
-    return _joined([Piece(piece, piece.casefold() in words) for piece in pieces if piece])
+    return _merged([Piece(piece, piece.casefold() in words) for piece in pieces if piece])
 
 
 def side_by_side(first: str, second: str) -> tuple[list[Piece], list[Piece]]:
@@ -49,7 +49,7 @@ def side_by_side(first: str, second: str) -> tuple[list[Piece], list[Piece]]:
         same[0].update(range(block.a, block.a + block.size))
         same[1].update(range(block.b, block.b + block.size))
     first_pieces, second_pieces = (
-        _joined(
+        _merged(
             [
                 Piece(text, place < MAX_COMPARED and place not in equal and any(map(str.isalnum, text)))
                 for place, text in enumerate(side)
@@ -68,7 +68,7 @@ def _pieces(first: str, second: str) -> list[list[str]]:
     return [_PIECES.findall(text) for text in texts]
 
 
-def _joined(pieces: list[Piece]) -> list[Piece]:
+def _merged(pieces: list[Piece]) -> list[Piece]:
     found: list[Piece] = []
     for piece in pieces:
         if found and found[-1].highlighted == piece.highlighted:

@@ -98,7 +98,7 @@ class View:
 
     @property
     def opened(self) -> Sequence[ReportItem]:
-        """Return the items whose details are unfolded."""
+        """Return the items whose details are unfolded: the first failed items."""
         return [one for one in self.items if one.display_outcome == "failed"][:MAX_OPEN]
 
     @property
@@ -155,7 +155,7 @@ class View:
 
     @property
     def cell_tables(self) -> Sequence[intersections.CellTable]:
-        """Return the tables of the cells that items compare; see `reports.intersections`."""
+        """Return the tables of the cells that items compare; see `reports.items.intersections`."""
         return intersections.tables(self.document["items"])
 
     cell_legend: ClassVar[str] = intersections.LEGEND

@@ -38,7 +38,7 @@ def finding(item: Item, method: Mapping[str, Json]) -> str:
     """
     if outcome(item) == "error":
         return reason(item)
-    return "; ".join([*expectation(item), *_parts(item, method)])
+    return "; ".join([*expectation(item), *_finding_parts(item, method)])
 
 
 def expectation(item: Item) -> Iterator[str]:
@@ -50,11 +50,11 @@ def expectation(item: Item) -> Iterator[str]:
         yield f"no longer fails: remove the mark `xfail` ({mark['reason']})"
 
 
-def _parts(item: Item, method: Mapping[str, Json]) -> Iterator[str]:
-    text = f"{_compared(item, method)}: {amount(item, method)}"
+def _finding_parts(item: Item, method: Mapping[str, Json]) -> Iterator[str]:
+    text = f"{_compared_groups(item, method)}: {amount(item, method)}"
     if item["verdict"] == VerdictName.MEASURED and size_of(item):
         if size_of(item) not in FOUND or item["concerns"]:
-            yield f"{_compared(item, method)}: {item['effect']['description']}"
+            yield f"{_compared_groups(item, method)}: {item['effect']['description']}"
             yield from _placebo(item)
             return
         text += f" ({size_of(item)})"
@@ -102,14 +102,14 @@ def _remarks(item: Item) -> Iterator[str]:
 
 
 def _placebo(item: Item) -> Iterator[str]:
-    """Yield the concern about the item's placebo; for a measurement without a verdict, at least the placebo's value."""
+    """Yield the concern about the placebo or, in a run without verdicts, at least the placebo's value."""
     messages = [concern["message"] for concern in item["concerns"] if concern["name"] == "placebo_effect"]
     if not messages and item["verdict"] == VerdictName.MEASURED and (placebo := placebo_text(item)):
         messages.append(f"placebo {placebo}")
     yield from messages
 
 
-def _compared(item: Item, method: Mapping[str, Json]) -> str:
+def _compared_groups(item: Item, method: Mapping[str, Json]) -> str:
     marked, unmarked = group_names(item)
     groups = list(item["n"] or item["missing"])
     if marked in groups:
@@ -130,12 +130,12 @@ def amount(item: Item, method: Mapping[str, Json]) -> str:
     unit = unit_of(item, method)
     if change and item["verdict"] != VerdictName.OVER_LIMIT:
         allowed = "" if tolerance is None else f" (allowed {number(tolerance)})"
-        return f"{grown_words(item) or signed(change['value']) + _unit(unit, change['value'])}{allowed}"
+        return f"{grown_words(item) or signed(change['value']) + _unit_text(unit, change['value'])}{allowed}"
     allowed = "" if limit is None else f" (limit {number(limit)})"
-    return f"{number(item['value'])}{_unit(unit, item['value'])}{allowed}"
+    return f"{number(item['value'])}{_unit_text(unit, item['value'])}{allowed}"
 
 
-def _unit(unit: str, value: float | None) -> str:
+def _unit_text(unit: str, value: float | None) -> str:
     singular = value is not None and abs(value) == 1
     # The unit may be the name of a score, such as "politeness".
     return f" {unit.removesuffix('s') if singular and not unit.endswith('ss') else unit}" if unit else ""

@@ -54,11 +54,11 @@ class CellTable:
 
 
 def tables(items: Iterable[Item]) -> list[CellTable]:
-    """Return the tables of all items that compare cells, those with failures first."""
+    """Return the tables of all items that compare cells, the tables with failures first."""
     found: list[CellTable] = []
     of_items: defaultdict[tuple[str, ...], list[tuple[tuple[str, ...], Item]]] = defaultdict(list)
     for item in items:
-        found += [_of_detail(item, detail) for detail in mappings_in(item["details"].get("intersections"))]
+        found += [_table_of_detail(item, detail) for detail in mappings_in(item["details"].get("intersections"))]
         names = [name for name, value in item["labels"].items() if f"{name}={value}" in item["id"]]
         if len(names) > 1:
             cell = tuple(str(item["labels"][name]) for name in names)
@@ -66,12 +66,12 @@ def tables(items: Iterable[Item]) -> list[CellTable]:
             others = (str(value) for name, value in item["labels"].items() if name not in names)
             audit = ", ".join([item["audit"], *others]) + target
             of_items[item["probe"], audit, *names].append((cell, item))
-    found += [_of_items(key, cells) for key, cells in of_items.items()]
+    found += [_table_of_items(key, cells) for key, cells in of_items.items()]
     return sorted(found, key=lambda table: not table.failed)
 
 
-def _of_detail(item: Item, detail: Mapping[str, Json]) -> CellTable:
-    """Return the table of an item that compares cells."""
+def _table_of_detail(item: Item, detail: Mapping[str, Json]) -> CellTable:
+    """Return the table of one item whose details list the cells that it compares."""
     cells: dict[tuple[str, ...], Cell] = {}
     for entry in mappings_in(detail["cells"]):
         gap = entry.get("gap")
@@ -88,8 +88,8 @@ def _of_detail(item: Item, detail: Mapping[str, Json]) -> CellTable:
     return _grid(f"{title}: differences from {reference}", detail["attributes"], cells, _is_failed(item))
 
 
-def _of_items(key: tuple[str, ...], items: Sequence[tuple[tuple[str, ...], Item]]) -> CellTable:
-    """Return the table of the items of an audit that compare one cell each with the unmarked values."""
+def _table_of_items(key: tuple[str, ...], items: Sequence[tuple[tuple[str, ...], Item]]) -> CellTable:
+    """Return the table of an audit whose items each compare one cell with the unmarked values."""
     probe, audit, *names = key
     cells = {}
     for cell, item in items:
@@ -117,7 +117,7 @@ def _grid(title: str, names: Sequence[str], cells: Mapping[tuple[str, ...], Cell
 
 
 def _level(gap: float | None, p_value: float | None, tolerance: float | None) -> int:
-    """Return the number of marks of a difference, below 0 for a negative one."""
+    """Return the level of a gap, see `Cell`: 0 if it is not significant, else ±1 to ±3 by its size in tolerances."""
     if not gap or p_value is None or p_value > SIGNIFICANT:
         return 0
     size = abs(gap) / tolerance if tolerance else 0.0

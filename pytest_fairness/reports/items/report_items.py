@@ -40,7 +40,7 @@ WORST_FIRST = list(WORDS)
 
 
 def unit_of(item: Item, method: Mapping[str, Json]) -> str:
-    """Return the unit of an item's value: of its answers, if these are numbers, else of its audit; empty without one.
+    """Return the unit of an item's value: the unit in its details, else its audit's unit; empty without a unit.
 
     Args:
         item: an item of the report document.

@@ -90,7 +90,7 @@ def _side(weight: Json) -> str:
 def _marked_words(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
     if grown := mappings_in(details.get("grown")):
         sides = {
-            group: _grown_words([word for word in grown if word.get("side", "marked") == side])
+            group: _grown_word_phrases([word for word in grown if word.get("side", "marked") == side])
             for side, group in (("marked", marked), ("unmarked", unmarked_label(unmarked)))
         }
         return [f"more for {group} since the baseline: {_listed(side)}" for group, side in sides.items() if side]
@@ -200,8 +200,8 @@ def _shares(counts: Mapping[str, int], item: Item) -> list[str]:
     return [f"{group} {counts.get(group, 0)} of {missing.get(group, 0) + n.get(group, 0)}" for group in groups]
 
 
-def _grown_words(words: Sequence[Mapping[str, Json]]) -> list[str]:
-    """Return the words of one group with the shares of texts; only the first phrase also names the groups."""
+def _grown_word_phrases(words: Sequence[Mapping[str, Json]]) -> list[str]:
+    """Return each word with the shares of texts that contain it; only the first word's shares name the groups."""
     found, explained = [], False
     for word in words:
         own, other = ("unmarked", "marked") if word.get("side") == "unmarked" else ("marked", "unmarked")

@@ -37,7 +37,7 @@ class Suggestion:
 
 
 def suggestions(item: Item, finding: Finding, system: str | None = None) -> dict[str, Json]:
-    """Return the finding of a failed item and the suggestions for it.
+    """Return the finding of a failed item (`found`) and the suggestions for it (`try`), as plain JSON.
 
     Args:
         item: item of the report document.

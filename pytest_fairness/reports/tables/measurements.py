@@ -64,7 +64,7 @@ def measurements(document: Mapping[str, Json]) -> DataTable:
             ("n", lambda row: str(row["n"])),
             ("Estimate [95 % CI]", lambda row: _estimate(row, "value", "interval", number)),
             ("Unit", lambda row: str(row["unit"])),
-            ("p", lambda row: _p(_number(row, "p_value"))),
+            ("p", lambda row: _p_text(_number(row, "p_value"))),
             ("Effect size", _effect),
             ("Change [95 % CI]", _change),
             ("Verdict", lambda row: "" if row["verdict"] in (None, "measured") else str(row["verdict"])),
@@ -142,7 +142,7 @@ def _number(row: Row, name: str) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _p(value: float | None) -> str:
+def _p_text(value: float | None) -> str:
     if value is None:
         return ""
     return "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -104,13 +104,13 @@ def _cells(item: Item, *, several_probes: bool, rounded: bool) -> dict[str, str]
 
 
 def _with_half_width(text: str, interval: Sequence[float | None] | None) -> str:
-    """Return a number followed by half the width of its 95 % interval."""
+    """Return the text of a number with the half width of its 95 % interval, as `0.12 ± 0.056`, if there is one."""
     half = _half_width(interval)
     return text if half is None else f"{text} ± {half:.2g}"
 
 
 def _rounded(value: float | None, interval: Sequence[float | None] | None) -> float | None:
-    """Return the value rounded to the last of the two digits with which half the width of its interval is shown."""
+    """Return the value rounded like the half width of its interval: 0.1234 with the half width 0.056 gives 0.123."""
     half = _half_width(interval)
     return value if value is None or not half else round(value, 1 - math.floor(math.log10(half)))
 

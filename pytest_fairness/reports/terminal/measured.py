@@ -50,13 +50,13 @@ def answer_lines(items: Sequence[Item], width: int) -> list[str]:
             lost[answers] = max(missing, lost.get(answers, 0))
     found = []
     for group, lost in groups.items():
-        left = f" ({_between(lost.values())} missing)" if any(lost.values()) else ""
-        found.append(f"{printable(group)} {_between(answers - lost[answers] for answers in lost)}{left}")
+        left = f" ({_range_text(lost.values())} missing)" if any(lost.values()) else ""
+        found.append(f"{printable(group)} {_range_text(answers - lost[answers] for answers in lost)}{left}")
     more = [f"{len(found) - SHOWN:,} more groups"] if len(found) > SHOWN else []
     return wrap(f"usable answers: {', '.join([*found[:SHOWN], *more])}", width, hanging="  ") if found else []
 
 
-def _between(counts: Iterable[int]) -> str:
+def _range_text(counts: Iterable[int]) -> str:
     found = sorted(counts)
     low, high = found[0], found[-1]
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -24,7 +24,7 @@ SHOWN_INTERSECTIONS = 3
 
 
 def other_targets(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
-    """Return a note for each target of a baseline that is not the target of its item in this run."""
+    """Return a note for each target of a baseline that differs from the item's target in this run."""
     named = document["summary"].get("by_target", {})
     others = set()
     for item in items:
@@ -61,7 +61,7 @@ def table_by_target(document: Mapping[str, Json], width: int) -> list[Line]:
 
 
 def intersection_tables(items: Sequence[Item], width: int, *, verbose: bool) -> list[Line]:
-    """Return the tables of intersections: all if `verbose` is set, otherwise the first ones with failures."""
+    """Return the tables of intersections: all if `verbose` is set, otherwise the first tables with failures."""
     found = intersections.tables(items)
     shown = found if verbose else [table for table in found if table.failed][:SHOWN_INTERSECTIONS]
     lines: list[Line] = []
