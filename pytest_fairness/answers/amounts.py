@@ -234,7 +234,7 @@ def _amount(text: str, match: re.Match[str], wanted: NumberFormat) -> tuple[Amou
     if (suffix := _FACTOR.match(text, end)) is not None and not _is_own_word(suffix[0], wanted):
         factor, end = _FACTORS[(suffix[1] or suffix[2]).casefold()], suffix.end()
     start, negative, sign = _signs_before(text, start)
-    units = _own_codes(wanted)
+    units = _currency_codes(wanted)
     own = foreign = False
     if sign is not None:
         own = bool(_CURRENCIES[sign.casefold()] & units)
@@ -357,7 +357,7 @@ def _period(wanted: NumberFormat) -> str:
     return _unit_and_period(wanted.unit)[1]
 
 
-def _own_codes(wanted: NumberFormat) -> frozenset[str]:
+def _currency_codes(wanted: NumberFormat) -> frozenset[str]:
     """Return the currency codes of the probe's unit; an empty set if the unit is no currency."""
     return _CURRENCIES.get(_unit(wanted), frozenset())
 
@@ -372,7 +372,7 @@ def _is_own_word(word: str, wanted: NumberFormat) -> bool:
     singular = _singular(word)
     if not singular:
         return False
-    if codes := _own_codes(wanted):
+    if codes := _currency_codes(wanted):
         return bool(_CURRENCIES.get(singular, frozenset()) & codes)
     return _SAME_UNIT.get(singular, singular) == _unit(wanted)
 

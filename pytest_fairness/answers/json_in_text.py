@@ -84,17 +84,17 @@ def flatten(value: Json) -> Iterator[str]:
             if current.strip():
                 yield current if isinstance(current, Number) else current.strip()
         elif isinstance(current, Pairs):
-            inner = _fields([part for _, part in current])
+            inner = _shared_keys([part for _, part in current])
             for key, part in reversed(current):
                 stack.append((part, inner))
                 if key not in fields:
                     stack.append((key, frozenset()))
         elif isinstance(current, list):
-            inner = _fields(current)
+            inner = _shared_keys(current)
             stack.extend((part, inner) for part in reversed(current))
 
 
-def _fields(siblings: list[Any]) -> frozenset[str]:
+def _shared_keys(siblings: list[Any]) -> frozenset[str]:
     """Return the keys that all siblings share, if these are two or more objects; otherwise an empty set."""
     if len(siblings) < 2 or not all(isinstance(part, Pairs) for part in siblings):
         return frozenset()
@@ -110,14 +110,14 @@ def as_list(value: Json) -> list[str]:
     if isinstance(value, Pairs):
         arrays = [part for _, part in value if isinstance(part, list) and not isinstance(part, Pairs)]
         if len(arrays) != 1 and value and all(key.strip().isdecimal() for key, _ in value):
-            return [text for _, part in value if (text := _item(part))]
+            return [text for _, part in value if (text := _item_text(part))]
         if len(arrays) != 1:
             return [key.strip() for key, _ in value if key.strip()]
         value = arrays[0]
-    return [text for part in value if (text := _item(part))]
+    return [text for part in value if (text := _item_text(part))]
 
 
-def _item(value: Json) -> str:
+def _item_text(value: Json) -> str:
     if isinstance(value, Pairs):
         named = {key.casefold(): part for key, part in reversed(value) if isinstance(part, str) and part.strip()}
         title = next((named[key] for key in _TITLES if key in named), None)

@@ -75,12 +75,12 @@ def read(text: str, wanted: NumberFormat, *, cut: bool = False) -> float | Unrea
     plain = text.rpartition(_THOUGHTS_END)[2].strip()
     found = None if cut else json_in_text.find(plain)
     if found is not None:
-        stated = _in_json(found, wanted)
+        stated = _number_in_json(found, wanted)
         if stated is not Unread.NONE or _JSON_BEGINS.match(plain):
             return stated
     elif _JSON_BEGINS.match(plain):
         return Unread.NONE  # broken JSON
-    return _in_prose(f"{plain}\u2026" if cut else plain, wanted)
+    return _number_in_prose(f"{plain}\u2026" if cut else plain, wanted)
 
 
 def is_marked(text: str, wanted: NumberFormat) -> bool:
@@ -89,15 +89,15 @@ def is_marked(text: str, wanted: NumberFormat) -> bool:
     return any(rank <= 1 for rank, _ in _ranked(plain, amounts(plain, wanted), wanted))
 
 
-def _in_json(value: Json, wanted: NumberFormat) -> float | Unread:
+def _number_in_json(value: Json, wanted: NumberFormat) -> float | Unread:
     """Return the number in a JSON value: the value under the key `wanted.name` or a known label, or the only number."""
     leaves = list(_leaves(value))
     for names in ([wanted.name.casefold()] if wanted.name else [], LABELS):
         named = [leaf for key, leaf in leaves if key.casefold() in names]
         if named:
-            return _agreed([_in_leaf(leaf, wanted) for leaf in named])
-    read_ = [_in_leaf(leaf, wanted) for _, leaf in leaves]
-    return _agreed([each for each in read_ if each is not Unread.NONE])
+            return _only_result([_number_in_leaf(leaf, wanted) for leaf in named])
+    read_ = [_number_in_leaf(leaf, wanted) for _, leaf in leaves]
+    return _only_result([each for each in read_ if each is not Unread.NONE])
 
 
 def _leaves(value: Json, key: str = "") -> Iterator[tuple[str, Json]]:
@@ -113,13 +113,13 @@ def _leaves(value: Json, key: str = "") -> Iterator[tuple[str, Json]]:
             yield name, part
 
 
-def _in_leaf(leaf: Json, wanted: NumberFormat) -> float | Unread:
+def _number_in_leaf(leaf: Json, wanted: NumberFormat) -> float | Unread:
     if isinstance(leaf, Number):
-        return _inside((float(leaf),), wanted)  # NaN and Infinity are outside of every range
-    return _in_prose(leaf.strip(), wanted) if isinstance(leaf, str) else Unread.NONE
+        return _value_in_limits((float(leaf),), wanted)  # NaN and Infinity are outside of every range
+    return _number_in_prose(leaf.strip(), wanted) if isinstance(leaf, str) else Unread.NONE
 
 
-def _agreed(found: list[float | Unread]) -> float | Unread:
+def _only_result(found: list[float | Unread]) -> float | Unread:
     """Return the result if all results are equal; `SEVERAL` if they differ, and `NONE` if there are no results."""
     different = [*dict.fromkeys(found)]
     if len(different) > 1:
@@ -127,7 +127,7 @@ def _agreed(found: list[float | Unread]) -> float | Unread:
     return different[0] if different else Unread.NONE
 
 
-def _in_prose(text: str, wanted: NumberFormat) -> float | Unread:
+def _number_in_prose(text: str, wanted: NumberFormat) -> float | Unread:
     plain = without_other_numbers(_EMPHASIS.sub("", text))
     found = amounts(plain, wanted)
     ranked = _ranked(plain, found, wanted)
@@ -136,11 +136,11 @@ def _in_prose(text: str, wanted: NumberFormat) -> float | Unread:
         return Unread.RANGE if ranges else Unread.UNIT if any(each.foreign for each in found) else Unread.NONE
     best = min(rank for rank, _ in ranked)
     first = [amount for rank, amount in ranked if rank == best]
-    single = [_inside(amount.values, wanted) for amount in first if not amount.is_range]
+    single = [_value_in_limits(amount.values, wanted) for amount in first if not amount.is_range]
     if single:
-        return _agreed(single)
+        return _only_result(single)
     if wanted.ranges == "middle":
-        return _agreed([_middle(amount, wanted) for amount in first])
+        return _only_result([_middle(amount, wanted) for amount in first])
     return Unread.RANGE
 
 
@@ -175,7 +175,7 @@ def _first_sentence_end(plain: str, own: list[Amount]) -> int:
 def _rank(plain: str, amount: Amount, wanted: NumberFormat) -> int | None:
     """Return the rank of an amount, 0 for the best; `None` if nothing marks the amount as the answer."""
     before = plain[max(0, amount.start - WINDOW) : amount.start]
-    labelled = _label(wanted.name).search(before)
+    labelled = _label_pattern(wanted.name).search(before)
     if labelled is not None or before.endswith("\\boxed{"):
         return 0 if _FINAL.search(before) else 1
     if _ALONE_BEFORE.search(before) and _ALONE_AFTER.match(plain[amount.end : amount.end + WINDOW]):
@@ -189,7 +189,7 @@ def _rank(plain: str, amount: Amount, wanted: NumberFormat) -> int | None:
 
 
 @lru_cache
-def _label(name: str) -> re.Pattern[str]:
+def _label_pattern(name: str) -> re.Pattern[str]:
     """Return a pattern that finds a label at the end of the text before a number."""
     either = "|".join(re.escape(label) for label in sorted({*LABELS, *([name.casefold()] if name else [])}, key=len))
     joint = r"is|was|be|of|as|at|to|=|:|>|\u2192|->|[-\u2013\u2014]|would|should"
@@ -201,7 +201,7 @@ def _label(name: str) -> re.Pattern[str]:
     )
 
 
-def _inside(values: tuple[float, ...], wanted: NumberFormat) -> float | Unread:
+def _value_in_limits(values: tuple[float, ...], wanted: NumberFormat) -> float | Unread:
     """Return the only value between the probe's `min` and `max`, or the reason why there is no such value."""
     inside = [value for value in values if wanted.min <= value <= wanted.max]
     if len(inside) > 1:
@@ -213,5 +213,5 @@ def _middle(amount: Amount, wanted: NumberFormat) -> float | Unread:
     """Return the middle of a range, or the reason why the range is not valid, such as an end above `max`."""
     if len(amount.values) != 2:
         return Unread.SEPARATOR
-    ends = [_inside((end,), wanted) for end in amount.values]
+    ends = [_value_in_limits((end,), wanted) for end in amount.values]
     return Unread.OUTSIDE if Unread.OUTSIDE in ends else sum(amount.values) / 2

@@ -72,10 +72,10 @@ def states(text: str, options: Sequence[str], letters: Sequence[str]) -> bool:
 
 def _plain(text: str) -> str:
     """Return the beginning of an answer without JSON and marks of emphasis, and with plain apostrophes."""
-    return _EMPHASIS.sub("", _APOSTROPHES.sub("'", _inner(text[:LONGEST]))).strip()
+    return _EMPHASIS.sub("", _APOSTROPHES.sub("'", _without_json(text[:LONGEST]))).strip()
 
 
-def _inner(text: str) -> str:
+def _without_json(text: str) -> str:
     """Return the text of the answer in a JSON object; a text without JSON is returned unchanged."""
     if not text.lstrip().startswith(("{", "[", "```")):
         return text
@@ -136,7 +136,7 @@ class _Reader:
     def __init__(self, options: Sequence[str], letters: Sequence[str], unknown: int) -> None:
         self.letters = _letters(tuple(letters))
         self._unknown = unknown
-        self._places = {_core(option): place for place, option in enumerate(options)}
+        self._places = {_comparison_form(option): place for place, option in enumerate(options)}
 
     # Compiled only if an answer is more than a letter: each question of a file may have other options.
     @cached_property
@@ -166,7 +166,7 @@ class _Reader:
     def whole(self, text: str) -> int | None:
         """Return the option whose letter or text is all of a plain text."""
         bare = text.strip(_MARKS).casefold()
-        return self.letters.places.get(bare, self._places.get(_core(bare)))
+        return self.letters.places.get(bare, self._places.get(_comparison_form(bare)))
 
     def _options_of_last_phrase(self, text: str) -> set[int] | None:
         """Return the option that the last phrase "the answer is …" names, as a set: empty if the phrase names several.
@@ -188,7 +188,7 @@ class _Reader:
     def _named_first(self, rest: str) -> int | None:
         """Return the option whose text begins `rest`; `None` if `rest` begins with no option."""
         found = self._option_at_start.match(rest)
-        return None if found is None else self._places[_core(found[1])]
+        return None if found is None else self._places[_comparison_form(found[1])]
 
     def _by_words(self, text: str, language: Language) -> int | None:
         """Return the only option whose text is in the first sentence or, if that names no option, in the whole answer.
@@ -201,7 +201,11 @@ class _Reader:
         for sentence in (first, text):
             folded = " ".join(sentence.casefold().split())
             matches = list(pattern.finditer(folded))
-            named = {self._places[_core(match[0])] for match in matches if not _DENIED.search(folded[: match.start()])}
+            named = {
+                self._places[_comparison_form(match[0])]
+                for match in matches
+                if not _DENIED.search(folded[: match.start()])
+            }
             people = named - {self._unknown}
             is_open = _UNKNOWN.search(folded) is not None and _FAULT.search(folded) is None
             if self._unknown in named or is_open:
@@ -216,7 +220,7 @@ class _Reader:
 _letters = lru_cache(_Letters)
 
 
-def _core(option: str) -> str:
+def _comparison_form(option: str) -> str:
     """Return an option's text in lower case, without determiner, marks at its ends and repeated blanks."""
     plain = " ".join(_APOSTROPHES.sub("'", option).casefold().split()).strip(_MARKS)
     return _DETERMINER.sub("", plain, count=1) if _DETERMINER.match(plain) else plain

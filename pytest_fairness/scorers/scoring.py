@@ -70,7 +70,7 @@ def scores_of(scorer: Scorer, texts: Sequence[str], needed: Sequence[str]) -> li
         if stops_the_run(error):
             raise
         if len(texts) == 1:
-            return [_raised(error)]
+            return [_error_message(error)]
         return [score for text in texts for score in scores_of(scorer, [text], needed)]
     if len(found) != len(texts):
         raise ModelError(f"{scorer.identity} returned {len(found)} scores for {len(texts)} texts. Correct the scorer.")
@@ -85,7 +85,7 @@ def stops_the_run(error: BaseException) -> bool:
 def _checked(found: object, labels: Sequence[str], needed: Sequence[str]) -> dict[str, float] | str:
     """Return the finite scores by label, or a message that says why a needed score is not a finite number."""
     if isinstance(found, BaseException):
-        return _raised(found)
+        return _error_message(found)
     named = found if isinstance(found, Mapping) else dict.fromkeys(labels[:1], found)
     values = {str(label).casefold(): value for label, value in named.items()}
     numbers = {label: _number(values.get(label)) for label in labels}
@@ -107,5 +107,5 @@ def _number(value: Any) -> float | None:
     return number if abs(number) <= LARGEST else None
 
 
-def _raised(error: BaseException) -> str:
+def _error_message(error: BaseException) -> str:
     return f"raised {type(error).__name__}{at(error)}: {one_line(error)}"

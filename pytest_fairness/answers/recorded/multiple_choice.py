@@ -21,7 +21,7 @@ class MultipleChoiceReader(TextReader[MultipleChoiceProbe]):
     """
 
     @cached_property
-    def _known(self) -> dict[str, dict[str, str]]:
+    def _labels_by_question(self) -> dict[str, dict[str, str]]:
         """Labels of the answers to each question, by the folded form of its name; see `probes.checks.folded`."""
         return {checks.folded(question.name): self.probe.labels(question) for question in self.probe.questions.values()}
 
@@ -48,7 +48,7 @@ class MultipleChoiceReader(TextReader[MultipleChoiceProbe]):
         """Return the labels of a row; `None` if the probe does not have the row's question."""
         columns = [self.columns[name] for name in ("question", "category", "example_id") if name in self.columns]
         name = "-".join(as_line(row.fields[column]) for column in columns)
-        found = self._known.get(checks.folded(name))
+        found = self._labels_by_question.get(checks.folded(name))
         if found is None:
             self._leave_out(row, columns, of_group=False)
         return found

@@ -22,7 +22,7 @@ class StereotypeReader(TextReader[StereotypeProbe]):
     """
 
     @cached_property
-    def _known(self) -> dict[tuple[str, str], dict[str, str]]:
+    def _labels_by_case(self) -> dict[tuple[str, str], dict[str, str]]:
         """Mapping from folded pairs (case, group) to the labels of their answers; see `probes.checks.folded`."""
         return {
             (checks.folded(case.name), checks.folded(group)): self.probe.labels(case, group or None)
@@ -38,7 +38,7 @@ class StereotypeReader(TextReader[StereotypeProbe]):
 
     def _columns(self) -> dict[str, str]:
         """Return the file's column for each label; the label of a stratum has its column's name."""
-        needed = ["case", *(["group"] if any(group for _, group in self._known) else []), "text"]
+        needed = ["case", *(["group"] if any(group for _, group in self._labels_by_case) else []), "text"]
         return self._column_names(needed, ["trial"]) | {stratum: stratum for stratum in self.responses.strata}
 
     def _labels(self, row: Row) -> dict[str, str] | None:
@@ -47,9 +47,9 @@ class StereotypeReader(TextReader[StereotypeProbe]):
             checks.folded(as_line(row.fields[self.columns[name]])) if name in self.columns else ""
             for name in ("case", "group")
         )
-        found = self._known.get((case, group)) or self._known.get((case, ""))
+        found = self._labels_by_case.get((case, group)) or self._labels_by_case.get((case, ""))
         if found is None:
-            is_known = any(case == name for name, _ in self._known)
+            is_known = any(case == name for name, _ in self._labels_by_case)
             self._leave_out(row, [self.columns["group" if is_known else "case"]], of_group=is_known)
             return None
         return found | {name: as_line(row.fields[name]) for name in self.responses.strata}

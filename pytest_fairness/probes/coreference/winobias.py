@@ -169,10 +169,10 @@ def _sentence(bracketed: str) -> Sentence | str:
         listed = ", ".join(dict.fromkeys(named)) or "none"
         return f"a sentence must name two occupations of WinoBias, one of them in brackets; this one names {listed}"
     # A third occupation is at the end, and no pronoun follows it: "… and reported her to the manager".
-    return Sentence(text, bracketed, _written(correct), _written(others[0]), pronouns[-1].casefold())
+    return Sentence(text, bracketed, _listed_spelling(correct), _listed_spelling(others[0]), pronouns[-1].casefold())
 
 
-def _written(occupation: str) -> str:
+def _listed_spelling(occupation: str) -> str:
     return next(name for name in OCCUPATIONS if name.casefold() == occupation)
 
 

@@ -24,7 +24,7 @@ LABELS = ("record", "form", "attribute", "to", "truth", "id", "answer", "text", 
 Pairs = dict[Line, Line]
 
 
-def _written_as(value: object) -> str:
+def _mapping_or_list(value: object) -> str:
     return "mapping" if isinstance(value, Mapping) else "list"
 
 
@@ -33,7 +33,7 @@ def _written_as(value: object) -> str:
 WrittenFlip = Annotated[
     Annotated[dict[Line, Line | tuple[Line, ...] | dict[Line, Line | Pairs]], Tag("mapping"), Field(min_length=1)]
     | Annotated[tuple[Line, ...], Tag("list"), Field(min_length=2)],
-    Discriminator(_written_as),
+    Discriminator(_mapping_or_list),
 ]
 
 

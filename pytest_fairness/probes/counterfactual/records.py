@@ -77,7 +77,7 @@ class OpenmlRecords(SampleSettings):
     version: int | None = Field(default=None, ge=1, description="Version of the data set. Default: the active one.")
 
 
-def _written_as(value: object) -> str:
+def _list_file_or_openml(value: object) -> str:
     # When a model is serialised, pydantic passes the model instead of a mapping.
     if isinstance(value, OpenmlRecords) or (isinstance(value, Mapping) and "openml" in value):
         return "openml"
@@ -88,7 +88,7 @@ Written = Annotated[
     Annotated[tuple[dict[Line, str | int | float | None], ...], Tag("list"), Field(min_length=1)]
     | Annotated[RecordsFile, Tag("file")]
     | Annotated[OpenmlRecords, Tag("openml")],
-    Discriminator(_written_as),
+    Discriminator(_list_file_or_openml),
 ]
 """Type of the key `records`: a list of records, a file, or a data set of OpenML."""
 

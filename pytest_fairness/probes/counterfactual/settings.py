@@ -99,7 +99,7 @@ class RecordAnswerSettings(StructuredAnswerSettings):
 
     @field_validator("votes")
     @classmethod
-    def _decide(cls, votes: int, info: ValidationInfo) -> int:
+    def _can_decide(cls, votes: int, info: ValidationInfo) -> int:
         if votes % 2 == 0:
             message = "`votes` must be odd, so that two choices cannot get the same number of votes"
             raise_diagnostics([Diagnostic((), message)])

@@ -45,13 +45,13 @@ class GrowingTrials(ProbeModel):
         return self
 
 
-def _form(value: object) -> str:
+def _number_or_mapping(value: object) -> str:
     return "mapping" if isinstance(value, Mapping | ProbeModel) else "number"
 
 
 Trials = Annotated[
     Annotated[int, Tag("number"), Field(ge=1, le=MAX_TRIALS)] | Annotated[GrowingTrials, Tag("mapping")],
-    Discriminator(_form),
+    Discriminator(_number_or_mapping),
 ]
 """Type of a number of trials: fixed or growing."""
 

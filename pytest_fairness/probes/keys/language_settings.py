@@ -21,7 +21,7 @@ from pytest_fairness.records import Json
 Terms = Annotated[tuple[Text, ...], Field(min_length=1)]
 
 
-def _known(code: str) -> str:
+def _known_code(code: str) -> str:
     named = {name.casefold(): known for known, name in NAMES.items()}
     if code not in NAMES:
         cure = f"write {named[code.casefold()]}" if code.casefold() in named else "write an ISO 639 code, such as de"
@@ -38,7 +38,7 @@ def _known(code: str) -> str:
     return code
 
 
-Code = Annotated[str, AfterValidator(_known)]
+Code = Annotated[str, AfterValidator(_known_code)]
 
 
 class OwnWords(ProbeModel):
@@ -55,7 +55,7 @@ class OwnWords(ProbeModel):
     )
 
 
-def _form(given: object) -> str:
+def _words_or_file(given: object) -> str:
     return "file" if isinstance(given, str) else "words"
 
 
@@ -63,9 +63,9 @@ class DeclaredLanguage(ProbeModel):
     """A language with words that the probe declares."""
 
     code: Code = Field(description="ISO 639 code of the language.")
-    terms: Annotated[Annotated[OwnWords, Tag("words")] | Annotated[ProbeFile, Tag("file")], Discriminator(_form)] = (
-        Field(description="The words, or a TOML file in the probe's folder that has the same keys.")
-    )
+    terms: Annotated[
+        Annotated[OwnWords, Tag("words")] | Annotated[ProbeFile, Tag("file")], Discriminator(_words_or_file)
+    ] = Field(description="The words, or a TOML file in the probe's folder that has the same keys.")
 
     @field_validator("terms")
     @classmethod
@@ -90,7 +90,7 @@ def _read_toml(path: Path) -> dict[str, Json]:
         ) from None
 
 
-def _shape(given: object) -> str:
+def _one_several_or_declared(given: object) -> str:
     if isinstance(given, Mapping | DeclaredLanguage):
         return "declared"
     return "one" if isinstance(given, str) else "several"
@@ -100,7 +100,7 @@ Languages = Annotated[
     Annotated[Code, Tag("one")]
     | Annotated[tuple[Code, ...], Tag("several"), Field(min_length=1)]
     | Annotated[DeclaredLanguage, Tag("declared")],
-    Discriminator(_shape),
+    Discriminator(_one_several_or_declared),
 ]
 """Type of the key `language`: one code, several codes, or a code with words that the probe declares."""
 

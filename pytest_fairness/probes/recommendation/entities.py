@@ -57,14 +57,14 @@ class EntitiesFile(DataFile):
 
     @field_validator("column", "domain")
     @classmethod
-    def _is_there(cls, name: str | None, info: ValidationInfo) -> str | None:
+    def _is_in_file(cls, name: str | None, info: ValidationInfo) -> str | None:
         if name is not None and "file" in info.data:
             _column(name, _table(info.data["file"], info, "entities"))
         return name
 
     @field_validator("sample")
     @classmethod
-    def _are_enough(cls, sample: int | None, info: ValidationInfo) -> int | None:
+    def _fits_the_file(cls, sample: int | None, info: ValidationInfo) -> int | None:
         if sample is not None and {"file", "column"} <= info.data.keys():
             there = len(_entities(_table(info.data["file"], info, "entities"), info.data["column"], None))
             if sample > there:

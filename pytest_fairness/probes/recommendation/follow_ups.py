@@ -50,7 +50,7 @@ def _attempts_by_prompt(answers: Sequence[Answer]) -> dict[PromptKey, list[Answe
     for answer in answers:
         attempts_by_prompt.setdefault((_without_attempt(answer.labels), answer.trial), []).append(answer)
     for attempts in attempts_by_prompt.values():
-        attempts.sort(key=_attempt)
+        attempts.sort(key=_attempt_order)
     return attempts_by_prompt
 
 
@@ -58,13 +58,13 @@ def _without_attempt(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(item for item in labels.items() if item[0] not in ("requery", "form")))
 
 
-def _attempt(answer: Answer) -> tuple[bool, int]:
+def _attempt_order(answer: Answer) -> tuple[bool, int]:
     return "form" in answer.labels, int(answer.labels.get("requery", "0"))
 
 
 def _is_short(answer: Answer, k: int) -> bool:
-    return answer.usable and _items(answer) < k
+    return answer.usable and _item_count(answer) < k
 
 
-def _items(answer: Answer) -> int:
+def _item_count(answer: Answer) -> int:
     return len({item.casefold() for item in answer.content})

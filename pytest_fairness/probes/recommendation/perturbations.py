@@ -54,13 +54,13 @@ class Translation(ProbeModel):
     )
 
 
-def _which(value: object) -> str:
+def _typos_or_translation(value: object) -> str:
     translated = isinstance(value, Mapping) and bool(TRANSLATED & value.keys())
     return "translation" if translated or isinstance(value, Translation) else "typos"
 
 
 Perturbation = Annotated[
     Annotated[Typos, Tag("typos")] | Annotated[Translation, Tag("translation")],
-    Discriminator(_which),
+    Discriminator(_typos_or_translation),
 ]
 """Type of a perturbation: typing errors or, if it has a `prompt`, a translation."""

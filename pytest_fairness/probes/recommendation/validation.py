@@ -33,7 +33,7 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
     for key in ("perturbations", "variants"):
         for name, wording in checks.mappings(data.get(key)):
             yield from _prompts((key, name), wording)
-    entities = list(_named(("entities",), data.get("entities"), "name"))
+    entities = list(_names_of_items(("entities",), data.get("entities"), "name"))
     yield from checks.repeats(entities, "each entity occurs once")
     attributes = checks.mapping(data.get("attributes"))
     yield from _attributes(attributes)
@@ -70,11 +70,11 @@ def _attributes(attributes: Content) -> Iterator[Diagnostic]:
         if name.casefold() == "neutral":
             message = "an attribute cannot be called 'neutral', the name of the neutral lists: rename it"
             yield Diagnostic(("attributes", name), message, at_key=True)
-        labels = _named(("attributes", name), written, "label")
+        labels = _names_of_items(("attributes", name), written, "label")
         yield from checks.repeats(labels, "list each value of an attribute only once")
 
 
-def _named(location: Location, written: Json, key: str) -> Iterator[tuple[Location, Json]]:
+def _names_of_items(location: Location, written: Json, key: str) -> Iterator[tuple[Location, Json]]:
     """Yield the location and name of each item of a list: the item itself or, for a mapping, its value under `key`."""
     for i, item in checks.items(written):
         yield ((*location, i), item) if isinstance(item, str) else ((*location, i, key), checks.mapping(item).get(key))

@@ -122,7 +122,7 @@ def read(path: Path, name: str) -> tuple[Case, ...]:
     Raises:
         ProbeError: the file has errors; each line of the message is `file:line: message`.
     """
-    rows = [(row.line, _given(row.fields)) for row in _rows(path, name)]
+    rows = [(row.line, _nonempty_fields(row.fields)) for row in _rows(path, name)]
     found: list[Case] = []
     errors: list[str] = []
     for line, fields in rows:
@@ -144,7 +144,7 @@ def _rows(path: Path, name: str) -> tuple[Row, ...]:
     return published_files.crows_pairs(content, name) if published_files.is_crows_pairs(content) else content.rows
 
 
-def _given(fields: Mapping[str, Json]) -> dict[str, Json]:
+def _nonempty_fields(fields: Mapping[str, Json]) -> dict[str, Json]:
     """Return the fields of a row that are not empty; a JSON list in a field is converted to a list."""
     given = {name: value for name, value in fields.items() if value not in (None, "")}
     for name in _LISTS:

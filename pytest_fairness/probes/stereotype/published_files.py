@@ -84,7 +84,7 @@ def stereoset(path: Path, name: str) -> tuple[Row, ...] | None:
     data = content.get("data") if isinstance(content, Mapping) else None
     if not isinstance(data, Mapping) or not any(task in data for task in _TASKS):
         return None
-    places = _Places(text)
+    places = _LineFinder(text)
     rows, errors = [], []
     for task in _TASKS:
         examples = data.get(task, [])
@@ -133,7 +133,7 @@ def _sentences(written: Json) -> Iterator[tuple[str, str]]:
         yield gold, text
 
 
-class _Places:
+class _LineFinder:
     """Finder of the line numbers of examples, for messages.
 
     The line of an example is found by the example's id in the text, because JSON readers give no positions.

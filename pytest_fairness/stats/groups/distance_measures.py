@@ -68,17 +68,14 @@ def _centred(means: Floats) -> Floats:
 
 
 def _sd_gradient(means: Floats) -> Floats:
-    """Return the (values,) gradient of `value_sd`.
-
-    See `_centred` for equal means.
-    """
+    """Return the (values,) gradient of `value_sd` at the (values,) means; for equal means, see `_centred`."""
     centred = _centred(means)
     found: Floats = centred / (math.sqrt(len(means)) * float(np.linalg.norm(centred)))
     return found
 
 
 def _deviation_gradient(means: Floats) -> Floats:
-    """Return the (values,) gradient of 1 − `evenness`; if all means are equal, `_centred` says what is returned."""
+    """Return the (values,) gradient of 1 − `evenness` at the (values,) means; for equal means, see `_centred`."""
     signs = np.sign(_centred(means))
     found: Floats = (signs - signs.mean()) / len(means)
     return found

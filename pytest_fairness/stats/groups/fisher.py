@@ -29,7 +29,7 @@ def p_value(first: tuple[int, int], second: tuple[int, int]) -> float:
     mode = (size + 1) * (hits + 1) // (size + other + 2)
 
     def ratio(count: int) -> float:
-        """Return the probability of one more hit than `count` in the first group, divided by that of `count` hits."""
+        """Return P(first group has `count` + 1 hits) / P(first group has `count` hits), for the same totals."""
         return (size - count) * (hits - count) / ((count + 1) * (other - hits + count + 1))
 
     # Relative to the most probable table, so that no number overflows.

@@ -214,7 +214,7 @@ def equal_size_weights(marked: Bools, strata: Ints, current: Bools) -> Floats:
 
 
 def _common_sizes(marked: Bools, strata: Ints, current: Bools) -> tuple[Ints, Ints]:
-    """Return, for each stratum, the smaller of both runs' numbers of marked units, and of unmarked units."""
+    """Return the numbers of marked and of unmarked units to which both runs can be cut, each of shape (strata,)."""
     number = int(strata.max()) + 1
     runs = [cell_sizes(marked[run], strata[run], number) for run in (current, ~current)]
     return np.minimum(runs[0][0], runs[1][0]), np.minimum(runs[0][1], runs[1][1])

@@ -76,7 +76,7 @@ class Pairs:
         self._place = np.empty(self._first.shape, dtype=np.int64)
         for start in range(0, len(first), PAIRS_AT_ONCE):
             part = slice(start, start + PAIRS_AT_ONCE)
-            self._times[part], self._place[part] = _found(self._first[part], self._second[part], variant)
+            self._times[part], self._place[part] = _counts_and_places(self._first[part], self._second[part], variant)
         self._present: Bools = self._times > 0
 
     def similarities(self, measure: Measure) -> Floats:
@@ -154,7 +154,7 @@ def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: 
 
 
 def _numbered(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: int, variant: Variant) -> Ints:
-    """Return the lists as integer codes, as `_encoded` does; here, no list occurs twice in `lists`."""
+    """Return the lists as integer codes, as `_encoded` does, but encode each list, also a repeated list, anew."""
     if variant == "normalized":
         cut = [[*dict.fromkeys(items[:k])] for items in lists]
     else:
@@ -166,7 +166,7 @@ def _numbered(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k:
     return encoded
 
 
-def _found(first: Ints, second: Ints, variant: Variant) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _counts_and_places(first: Ints, second: Ints, variant: Variant) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return how often each item of the first list occurs in the second list, and its index there; both (pairs, k).
 
     If an item occurs several times in the second list, the index is the place of the last occurrence for the variant

@@ -30,7 +30,7 @@ PACKS = 1024
 
 @dataclass(frozen=True)
 class Bundles:
-    """Sets of units that have the same observed label, and the same label in each relabelling.
+    """Bundles of units; the units of a bundle have the same observed label, and the same label in each relabelling.
 
     Attributes:
         numbers: (units,) bundle number of each unit.
@@ -52,7 +52,13 @@ class Bundles:
 
     @classmethod
     def of(cls, marked: Bools, strata: Ints, random: np.random.Generator) -> Bundles:
-        """Return the bundles of units with these observed labels; labels are exchanged within strata only."""
+        """Return bundles of units, which are dealt at random to packs of their own stratum.
+
+        Args:
+            marked: (units,) observed label of each unit.
+            strata: (units,) stratum number of each unit.
+            random: random generator.
+        """
         size = max(1, len(marked) // PACKS)
         pack_of = np.empty(len(marked), dtype=np.int64)
         labels: list[Bools] = []
@@ -100,7 +106,7 @@ class Bundles:
         return found
 
     def indicator(self, start: int = 0, end: int | None = None) -> csr_array:
-        """Return the (bundles, units) matrix that sums units by bundle; only of the units from `start` to `end`."""
+        """Return a (bundles, units) matrix of the units from `start` to `end`: 1 if a bundle has the unit, else 0."""
         from scipy.sparse import csr_array
 
         own = self.numbers[start:end]

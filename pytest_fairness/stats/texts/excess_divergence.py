@@ -182,20 +182,19 @@ class Words:
         return self._mapped(_excesses, first, second)
 
     def _mapped(self, function: Callable[[tuple[Bools, Bools], Words], Floats], first: Bools, second: Bools) -> Floats:
-        """Return the results of the function for all labellings, computed for many labellings at a time."""
-        batches = max(1, OPERATIONS // (self._rows * max(1, self.counts.nnz)))
-        starts = range(0, len(first), batches * self._rows)
+        """Return the results of a function that is called with batches of labellings, joined in their order."""
+        batches = max(1, OPERATIONS // (self._batch_size * max(1, self.counts.nnz)))
+        starts = range(0, len(first), batches * self._batch_size)
         sides = ((first[start : start + starts.step], second[start : start + starts.step]) for start in starts)
         return np.concatenate([found for _, found in map_chunks(function, sides, self)])
 
     @property
-    def _rows(self) -> int:
-        """Return the number of labellings in a batch."""
+    def _batch_size(self) -> int:
         return max(LEAST_ROWS, CHUNK // max(1, len(self.blocks)))
 
     def parts(self, first: Bools, second: Bools) -> Iterator[_Batch]:
         """Yield the labellings in batches; the arguments are those of `divergences`."""
-        rows = self._rows
+        rows = self._batch_size
         space = np.empty((2, len(self.blocks) * min(rows, len(first))))
         # A group's matrix product leaves out the documents that no labelling puts into the group. If runs are swapped,
         # these are half of all documents.
@@ -308,12 +307,12 @@ class _Batch:
 
 
 def _divergences(sides: tuple[Bools, Bools], words: Words) -> Floats:
-    """Return the result of `Words.divergences` for a part of the labellings."""
+    """Return the result of `Words.divergences` for some of the labellings: `sides` are its arguments."""
     return np.concatenate([part.divergences().T for part in words.parts(*sides)])
 
 
 def _excesses(sides: tuple[Bools, Bools], words: Words) -> Floats:
-    """Return the result of `Words.excesses` for a part of the labellings."""
+    """Return the result of `Words.excesses` for some of the labellings: `sides` are its arguments."""
     return np.concatenate(
         [words.weights @ (part.divergences() - part.chance_divergences()) for part in words.parts(*sides)]
     )

@@ -33,7 +33,7 @@ class RightShare(Ratio):
 
     def standard_error(self, sample: Sample) -> float:
         """Return the standard error of the share, by the delta method."""
-        return _or_least(super().standard_error(sample), sample)
+        return _error_or_least(super().standard_error(sample), sample)
 
     def interval(self, sample: Sample) -> tuple[float, float]:
         """Return the 95 % confidence interval of the share, within 0..1."""
@@ -62,7 +62,7 @@ class ShareDifferenceOfAnswers(UnitStatistic):
         return gaps.shares(means[..., :2], means[..., 2:])
 
     def group_gradients(self, means: Floats) -> Floats:
-        """Return the gradients of both shares, shape (2, 4)."""
+        """Return the gradients of the first and of the second share, shape (2, 4)."""
         hits, sizes = means[:2], means[2:]
         return np.hstack([np.diag(1 / sizes), np.diag(-hits / sizes**2)])
 
@@ -77,7 +77,7 @@ class ShareDifferenceOfAnswers(UnitStatistic):
     def change(self, current: Floats, baseline: Floats, moves: Floats) -> float:
         """Return the change of the difference, in the direction that it has in both runs together.
 
-        If a share of one run has no answers, the change is the linear approximation of `moves`.
+        If a share of one run has no answers, the change is the mean of `moves`, a linear approximation.
         """
         exact = float(self.value(current) - self.value(baseline))
         if np.isnan(exact):
@@ -87,7 +87,7 @@ class ShareDifferenceOfAnswers(UnitStatistic):
 
     def standard_error(self, sample: Sample) -> float:
         """Return the standard error of the difference, by the delta method."""
-        return _or_least(super().standard_error(sample), sample)
+        return _error_or_least(super().standard_error(sample), sample)
 
     def interval(self, sample: Sample) -> tuple[float, float]:
         """Return the 95 % confidence interval of the difference, within −1..1."""
@@ -95,5 +95,5 @@ class ShareDifferenceOfAnswers(UnitStatistic):
         return max(-1.0, low), min(1.0, high)
 
 
-def _or_least(error: float, sample: Sample) -> float:
+def _error_or_least(error: float, sample: Sample) -> float:
     return error if error > ROUNDING else sample.least_error

@@ -76,7 +76,7 @@ class SignedShareGap(SignedGap):
     """The signed difference between the two shares that differ most; see `SignedGap`."""
 
     def interval(self, sample: Sample) -> tuple[float, float]:
-        """Return the 95 % confidence interval; for two columns, that of Agresti and Min, as in `ShareDifference`."""
+        """Return the 95 % confidence interval; for two columns, the interval of `ShareDifference` (Agresti and Min)."""
         if len(self.pairs) == 1:
             return proportions.paired_interval(sample.rows[:, 0] - sample.rows[:, 1], normal.quantile(1 - TAIL))
         return super().interval(sample)

@@ -51,7 +51,7 @@ def rank_scores(rows: Floats) -> Floats:
 
     The share of a number is (midrank − 1/2) / (number of numbers), 0..1: the share of all numbers that are smaller,
     with equal numbers counted half. Its mean in a group is the group's relative effect (Brunner, Domhof and Langer
-    2002). A record's scores add the influence of the record's numbers on the shares of all others.
+    2002). A record's scores add the influence of the record's numbers on the shares of the other records.
 
     Args:
         rows: (records, groups) numbers.

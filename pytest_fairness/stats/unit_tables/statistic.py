@@ -88,7 +88,7 @@ class UnitStatistic(ABC):
         return columns
 
     def reference(self, numbers: Floats) -> int:
-        """Return the index of the reference group, with which reports compare the others: the first with a number."""
+        """Return the index of the group with which reports compare the other groups: the first group with a number."""
         return int(np.flatnonzero(~np.isnan(numbers))[0])
 
     def degrees_of_freedom(self, rows: Floats) -> float:

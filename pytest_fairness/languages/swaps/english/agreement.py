@@ -72,7 +72,7 @@ def verb_edits(tokens: Tokens, index: int) -> list[tuple[int, str]]:
             edits.append((index - 1, _auxiliaries()[inverted]))
         elif finite:
             edits.append((first, finite))
-    return edits + _coordinated(tokens, first, tokens.lower(index - 1) == ",")
+    return edits + _coordinated_edits(tokens, first, tokens.lower(index - 1) == ",")
 
 
 def _is_unclear(tokens: Tokens, index: int, first: int) -> bool:
@@ -156,7 +156,7 @@ def _is_inverted(tokens: Tokens, index: int, first: int, finite: str) -> bool:
     return True
 
 
-def _coordinated(tokens: Tokens, first: int, inserted: bool) -> list[tuple[int, str]]:
+def _coordinated_edits(tokens: Tokens, first: int, inserted: bool) -> list[tuple[int, str]]:
     """Return the edits (see `verb_edits`) of further verbs of the same subject: "and lives", ", doesn't see".
 
     Args:
