@@ -124,7 +124,7 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
         )
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the templates that became worse, if the value did; nothing without a comparison."""
+        """Return the templates that became worse since the baseline; empty if the value did not become worse."""
         if comparison is None or comparison.value <= 0:
             return []
         moved = comparison.details.get("moved_templates", [])

@@ -198,7 +198,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         }
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the rates that changed, the largest change first; nothing if the value did not become worse."""
+        """Return the rates that changed, the largest change first; empty if the value did not become worse."""
         if comparison is None or comparison.value <= 0:
             return []
         moved = [part for part in comparison.details.get("moved", []) if None not in (part["now"], part["then"])]

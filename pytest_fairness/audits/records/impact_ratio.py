@@ -222,7 +222,7 @@ def _with_decision(probe: CounterfactualProbe, answer: Answer, median: float, se
 def _with_ratios(table: UnitTable) -> list[dict[str, Json]]:
     """Return the rates of the groups with their ratios to the highest rate and Katz's 95 % intervals.
 
-    The ratio of a small group, which is not compared, is `None`, and so are the ratios if no record is selected.
+    The ratio of a small group, which is not compared, is `None`. All ratios are `None` if no record is selected.
     """
     rows, groups = table.rows[table.complete], len(table.n)
     compared = compared_groups(rows[:, groups:].sum(axis=0))

@@ -41,7 +41,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
     """Base class of audits that show each record with each value of an attribute, and compare a number between values.
 
     The audit's value is the difference between the two values that differ most: the value that the probe lists first
-    minus the other one.
+    minus the second value.
     """
 
     usable: ClassVar[str] = "have an answer for every value"

@@ -34,7 +34,7 @@ def few_different_answers(different: int, needed: int) -> list[Concern]:
     """Return a concern if a group has too few different answers to train a classifier, else an empty list.
 
     Args:
-        different: number of different answers of the group that has fewer of them.
+        different: number of different answers of the group with fewer different answers.
         needed: smallest number of different answers of each group with which a classifier is trained.
     """
     if different >= needed:

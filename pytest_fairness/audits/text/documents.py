@@ -43,7 +43,7 @@ class Documents:
         marked: (documents,) whether the document belongs to the marked group.
         strata: (documents,) stratum number of each document.
         stratum_names: name of each stratum, by its number.
-        embeddings: embedding of each document; `None` for a document without one.
+        embeddings: embedding of each document; `None` if the document has none.
         current: (documents,) whether the document belongs to the current run; all `True` for a single run.
     """
 

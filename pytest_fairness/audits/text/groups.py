@@ -100,7 +100,7 @@ class Groups:
     def without_repeats(self, temperature: float | None) -> Groups:
         """Return the groups; if all trials repeat the same answer, with only one answer for each prompt and group.
 
-        All answers are kept if a group would have too few of them; `repetition` then says so.
+        If a group would then have too few answers, all answers are kept, and `repetition` contains a concern.
         """
         cells: dict[tuple[tuple[str, str], ...], list[int]] = {}
         for index, answer in enumerate(self.answers):

@@ -141,7 +141,7 @@ def embedding_features(embeddings: Sequence[bytes | None]) -> mmd.Features:
     similarity 0 to all other documents.
 
     Args:
-        embeddings: embedding of each document as little-endian 32-bit numbers; `None` for a document without one.
+        embeddings: embedding of each document as little-endian 32-bit numbers; `None` if the document has none.
 
     Raises:
         FairnessError: the embeddings have different numbers of dimensions.
@@ -178,7 +178,7 @@ def embedding_sums(embeddings: Sequence[bytes | None], bundles: Bundles) -> mmd.
 
 
 def _tfidf(documents: Sequence[Sequence[str]] | Sequence[str], **options: object) -> Tfidf:
-    """Return the TF-IDF weights; the options are those of `TfidfVectorizer`."""
+    """Return the TF-IDF weights of the documents' terms; `options` are arguments of `TfidfVectorizer`."""
     # Deferred, as scikit-learn takes a second to import and only measuring needs it.
     from sklearn.feature_extraction.text import TfidfVectorizer
 

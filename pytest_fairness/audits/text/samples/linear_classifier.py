@@ -71,9 +71,9 @@ class Corpus(Sample):
     def statistic(self, marked: Bools) -> Floats:
         """Return the accuracy and the standardised difference of the groups' mean scores; shape (labellings, 2).
 
-        If the documents are in bundles, only the first `ACCURACIES` labellings have an accuracy; the rest is NaN. The
-        scores are then from a classifier that was trained on the scored documents too, which makes little difference
-        for many documents.
+        If the documents are in bundles, only the first `ACCURACIES` labellings have an accuracy; all others have NaN.
+        The scores are then from a classifier that was trained on the scored documents too, which makes little
+        difference for many documents.
         """
         bundles = self.documents.bundles
         if bundles is not None:

@@ -86,7 +86,7 @@ class Rates(StratifiedValues):
         return {term: (marked, unmarked, documents[term]) for term, (marked, unmarked) in rates.items()}
 
     def gaps(self) -> dict[str, float]:
-        """Return, for each term that occurs, the mean rate of the marked group minus that of the unmarked group."""
+        """Return, for each term that occurs, the marked group's mean rate minus the unmarked group's mean rate."""
         return {term: marked - unmarked for term, (marked, unmarked, _) in self.by_term().items()}
 
 
