@@ -177,7 +177,7 @@ def changes(old: Snapshot, new: Snapshot) -> list[ItemChange]:
 
 
 def ordered(found: Iterable[ItemChange]) -> list[ItemChange]:
-    """Return the changes sorted by state (see `ORDER`); in each state, the largest change for the worse is first."""
+    """Return the changes sorted by state (see `ORDER`) and, for the same state, from worst to best."""
     return sorted(found, key=_sort_key)
 
 

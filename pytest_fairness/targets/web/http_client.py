@@ -111,7 +111,7 @@ class BoundedClient(httpx.AsyncClient):
         raise httpx.TooManyRedirects(f"more than {MAX_REDIRECTS} redirects", request=request)
 
     async def _read(self, response: httpx.Response) -> httpx.Response:
-        """Read and decompress the body; return a response with the body, or without it if it is over the limit."""
+        """Return the response with its decompressed body, limited to `max_bytes` as the class describes."""
         limit = self._max_bytes if response.is_success else min(self._max_bytes, MAX_ERROR_BYTES)
         body = bytearray()
         async with aclosing(response.aiter_bytes()) as pieces:
