@@ -59,8 +59,8 @@ def _named_choices(sentence: str, choices: tuple[str, ...], language: Language) 
 def _is_clause(sentence: str, match: re.Match[str], language: Language) -> bool:
     """Return whether the matched choice is a clause of its own.
 
-    "No, as …" and "I would say yes" are; "no healthy upstream" and "unable to approve requests" are not.
-    A choice that begins with another character than a letter (`>50K`) always counts as a clause of its own.
+    In "No, as …" and "I would say yes", the choice is a clause; in "no healthy upstream", it is not. A choice that
+    begins with another character than a letter (`>50K`) always counts as a clause of its own.
     """
     if not match[0][0].isalpha():
         return True

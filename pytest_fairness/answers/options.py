@@ -145,7 +145,7 @@ class _Reader:
         return "|".join(re.escape(each).replace(r"\ ", r"\s+") for each in longest)
 
     @cached_property
-    def _option_at_start(self) -> re.Pattern[str]:
+    def _start_pattern(self) -> re.Pattern[str]:
         return re.compile(rf"[\s.:)\]\"'“”(,–—-]*(?:the\s+|an?\s+)?({self._option_pattern})(?!\w)", re.IGNORECASE)
 
     def read(self, text: str, language: Language) -> int | None:
@@ -159,9 +159,9 @@ class _Reader:
         named = {*starts, *self.letters.elsewhere(text)}
         if named:
             place = next(iter(named))
-            follows = self._named_first(text[starts[place] :]) if place in starts else None
+            follows = self._option_at_start(text[starts[place] :]) if place in starts else None
             return place if len(named) == 1 and follows in (None, place) else None
-        return self._by_words(text, language)
+        return self._option_by_text(text, language)
 
     def whole(self, text: str) -> int | None:
         """Return the option whose letter or text is all of a plain text."""
@@ -178,19 +178,19 @@ class _Reader:
             if (letter := self.letters.first.match(rest)) is not None:
                 place = self.letters.places[(letter[1] or letter[2]).casefold()]
                 after = rest[letter.end() :]
-                follows = self._named_first(after)
+                follows = self._option_at_start(after)
                 several = self.letters.another.match(after) is not None or follows not in (None, place)
                 return set() if several else {place}
-            if (named := self._named_first(rest)) is not None:
+            if (named := self._option_at_start(rest)) is not None:
                 return {named}
         return None
 
-    def _named_first(self, rest: str) -> int | None:
+    def _option_at_start(self, rest: str) -> int | None:
         """Return the option whose text begins `rest`; `None` if `rest` begins with no option."""
-        found = self._option_at_start.match(rest)
+        found = self._start_pattern.match(rest)
         return None if found is None else self._places[_comparison_form(found[1])]
 
-    def _by_words(self, text: str, language: Language) -> int | None:
+    def _option_by_text(self, text: str, language: Language) -> int | None:
         """Return the only option whose text is in the first sentence or, if that names no option, in the whole answer.
 
         Return `None` if several options are named, or none. A phrase such as "cannot be determined" names the option

@@ -62,7 +62,7 @@ def _declines(head: str, patterns: RefusalPatterns) -> bool:
         if patterns.condition.match(sentence):
             return False
         if patterns.opening.match(sentence) or any(
-            _is_core(sentence, core, patterns) for core in patterns.core.finditer(sentence)
+            _confirms_refusal(sentence, core, patterns) for core in patterns.core.finditer(sentence)
         ):
             return True
         if not patterns.lead.search(sentence):
@@ -70,8 +70,8 @@ def _declines(head: str, patterns: RefusalPatterns) -> bool:
     return len(head) <= _REDIRECTION and patterns.redirection.match(head.strip(_MARKS)) is not None
 
 
-def _is_core(sentence: str, core: re.Match[str], patterns: RefusalPatterns) -> bool:
-    """Return whether the words around the core of a refusal make the sentence a refusal."""
+def _confirms_refusal(sentence: str, core: re.Match[str], patterns: RefusalPatterns) -> bool:
+    """Return whether a sentence with this match of `patterns.core` is a refusal, by the words around the match."""
     if patterns.concession.search(sentence[: core.start()]) or patterns.continuation.search(sentence, core.end()):
         return False
     clause = _CLAUSE.match(sentence, core.end())

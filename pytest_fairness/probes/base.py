@@ -156,7 +156,7 @@ def _file_name(name: str) -> str:
     return name
 
 
-def _validated(value: Json, info: ValidationInfo) -> Mapping[str, AuditSettings]:
+def _validated_audits(value: Json, info: ValidationInfo) -> Mapping[str, AuditSettings]:
     """Return the settings of the audits. The loader has validated them with the settings model of each audit."""
     if not isinstance(value, Mapping):
         raise PydanticCustomError("audits", "must be a mapping of audits to their settings")
@@ -208,7 +208,7 @@ class Probe(ProbeModel):
         "is inconclusive.",
     )
     audits: Annotated[
-        Mapping[str, AuditSettings], PlainValidator(_validated, json_schema_input_type=dict[str, Any])
+        Mapping[str, AuditSettings], PlainValidator(_validated_audits, json_schema_input_type=dict[str, Any])
     ] = Field(
         description="The audits of the answers by name, each with its settings; {} or an empty value means the default "
         "settings."

@@ -43,14 +43,14 @@ def _alphas(shares: tuple[float, ...], alpha: float) -> tuple[float, ...]:
     found, before = [], 0.0
     for share in shares:
         sd = math.sqrt(share - before)
-        bound = _bound(places, weights, sd, alpha * (share**EXPONENT - before**EXPONENT))
+        bound = _critical_value(places, weights, sd, alpha * (share**EXPONENT - before**EXPONENT))
         found.append(normal.upper_tail(bound / math.sqrt(share)))
         places, weights = _distribution_below(bound, math.sqrt(share), places, weights, sd)
         before = share
     return tuple(found)
 
 
-def _bound(places: Floats, weights: Floats, sd: float, spent: float) -> float:
+def _critical_value(places: Floats, weights: Floats, sd: float, spent: float) -> float:
     """Return the critical value of the next analysis, which the sum of the data exceeds with probability `spent`.
 
     Args:
@@ -76,7 +76,7 @@ def _distribution_below(
     Args:
         bound: critical value of the next analysis.
         deviation: standard deviation of the sum at the next analysis.
-        places, weights, sd: as in `_bound`.
+        places, weights, sd: as in `_critical_value`.
     """
     points = np.linspace(-_DEVIATIONS * deviation, bound, _POINTS)
     density = np.exp(-(((points[:, None] - places) / sd) ** 2) / 2) @ weights / (sd * math.sqrt(2 * math.pi))

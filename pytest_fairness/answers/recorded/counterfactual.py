@@ -53,7 +53,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
                 by_record.setdefault((record, *self._strata(row).values()), []).append((row, values))
             else:
                 self._leave_out(row, [self.columns[name] for name in self._values], of_group=True)
-        found = [answer for name, own in by_record.items() for answer in self._of_record(name[0], own)]
+        found = [answer for name, own in by_record.items() for answer in self._answers_about_record(name[0], own)]
         self.trial_numbers.raise_errors()
         self._require_values()
         return found
@@ -76,7 +76,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
                 found[name] = value
         return found
 
-    def _of_record(self, record: str, rows_: list[tuple[Row, Values]]) -> list[Answer]:
+    def _answers_about_record(self, record: str, rows_: list[tuple[Row, Values]]) -> list[Answer]:
         """Return the answers about a record: unflipped answers, repetitions of them, and flipped answers."""
         own = rows_[0][1]
         known = {name: value for name, flip in self.probe.flips.items() if (value := flip.value_of(own)) is not None}
@@ -92,7 +92,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
                 )
             elif values == own:
                 found.append((row, {**labels, "form": OWN}))
-            elif values.keys() != own.keys() or not (flipped := self._flipped(own, known, values)):
+            elif values.keys() != own.keys() or not (flipped := self._new_values_by_flip(own, known, values)):
                 self.trial_numbers.add_error(
                     row,
                     f"record {record} differs from line {rows_[0][0].line} in more than one attribute. A flip changes "
@@ -103,9 +103,9 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
                     (row, {**labels, "form": FLIPPED, "attribute": name, "to": value})
                     for name, value in flipped.items()
                 ]
-        return self._numbered(found)
+        return self._numbered_answers(found)
 
-    def _flipped(self, own: Values, known: Iterable[str], values: Values) -> dict[str, str]:
+    def _new_values_by_flip(self, own: Values, known: Iterable[str], values: Values) -> dict[str, str]:
         """Return the new value of each flip that turns the record's own values into the values of another row.
 
         Args:
@@ -121,7 +121,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
             if (value := self.probe.flips[name].value_of(values)) is not None
         }
 
-    def _numbered(self, found: list[tuple[Row, dict[str, str]]]) -> list[Answer]:
+    def _numbered_answers(self, found: list[tuple[Row, dict[str, str]]]) -> list[Answer]:
         rows = Counter(tuple(labels.items()) for _, labels in found)
         flipped = [count for labels, count in rows.items() if ("form", FLIPPED) in labels]
         # If a record has more unflipped than flipped rows, the additional rows are repetitions of the request.

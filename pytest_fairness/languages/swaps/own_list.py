@@ -16,7 +16,7 @@ def read(text: str, terms: SwapTerms) -> Reading:
     Raises:
         CannotSwapError: the prompt has no versions.
     """
-    index = _index(terms)
+    index = _cells_by_term(terms)
     columns, replacements = [], []
     for match in _pattern(terms).finditer(text):
         # A few letters, such as the long s, match without being the same in lower case.
@@ -33,11 +33,11 @@ def read(text: str, terms: SwapTerms) -> Reading:
 
 
 @lru_cache(maxsize=8)
-def _index(terms: SwapTerms) -> dict[str, tuple[int, int]]:
+def _cells_by_term(terms: SwapTerms) -> dict[str, tuple[int, int]]:
     """Return the row and the column of each term, in lower case."""
     return {term.lower(): (row, column) for row, own in enumerate(terms.rows) for column, term in enumerate(own)}
 
 
 @lru_cache(maxsize=8)
 def _pattern(terms: SwapTerms) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w){either(map(re.escape, _index(terms)))}(?!\w)", re.IGNORECASE)
+    return re.compile(rf"(?<!\w){either(map(re.escape, _cells_by_term(terms)))}(?!\w)", re.IGNORECASE)

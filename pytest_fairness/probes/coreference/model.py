@@ -161,7 +161,7 @@ class CoreferenceProbe(Probe):
     @field_validator("language_settings")
     @classmethod
     def _is_english(cls, written: Languages) -> Languages:
-        """Refuse other languages.
+        """Return the languages; raise an error for any language other than English.
 
         In German or a Romance language, the noun of an occupation has a gender, which decides to whom "she" can refer,
         so that no sentence is ambiguous with both pronouns. Prompts and rules that read answers are English.

@@ -143,7 +143,7 @@ def columns_of(written: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_combined(values: Any) -> bool:
-    """Return whether the written values are those of several attributes: `{sex: {Male: Female}, race: [A, B]}`."""
+    """Return whether the values are those of several attributes, as in `{sex: {Male: Female}, race: [A, B]}`."""
     return isinstance(values, Mapping) and any(not isinstance(value, str) for value in values.values())
 
 

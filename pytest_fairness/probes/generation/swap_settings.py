@@ -135,7 +135,7 @@ class SwapLists:
         axis, terms = _built_in(name, settings, code) if settings.terms is None else _own(name, settings, code)
         own_placebo = None
         if not isinstance(settings.placebo, bool):
-            own_placebo = _of_rows(("swap", name, "placebo"), (axis.unmarked, PLACEBO), settings.placebo, code)
+            own_placebo = _terms_of_rows(("swap", name, "placebo"), (axis.unmarked, PLACEBO), settings.placebo, code)
         return cls(name, axis, terms, own_placebo, bool(settings.placebo))
 
     @property
@@ -183,14 +183,14 @@ def _own(name: str, settings: SwapSettings, code: str) -> tuple[Axis, SwapTerms]
     axis = Axis(unmarked=settings.unmarked, marked=settings.marked)
     location = ("swap", name, "terms")
     if not isinstance(settings.terms, TermsFile):
-        return axis, _of_rows(location, axis.values, settings.terms or (), code)
+        return axis, _terms_of_rows(location, axis.values, settings.terms or (), code)
     try:
-        return axis, _of_file(settings.terms, axis.values, code)
+        return axis, _terms_of_file(settings.terms, axis.values, code)
     except ProbeError as error:
         raise diagnostics_error(Diagnostic(location, line) for line in str(error).split("\n")) from None
 
 
-def _of_rows(location: Location, groups: Sequence[str], rows: Sequence[Sequence[str]], code: str) -> SwapTerms:
+def _terms_of_rows(location: Location, groups: Sequence[str], rows: Sequence[Sequence[str]], code: str) -> SwapTerms:
     """Return the terms in a list of the probe, which is at this location."""
     try:
         return SwapTerms.of_rows(groups, rows, code)
@@ -199,7 +199,7 @@ def _of_rows(location: Location, groups: Sequence[str], rows: Sequence[Sequence[
         raise diagnostics_error([Diagnostic(place, _in_message(error))]) from None
 
 
-def _of_file(file: TermsFile, groups: Sequence[str], code: str) -> SwapTerms:
+def _terms_of_file(file: TermsFile, groups: Sequence[str], code: str) -> SwapTerms:
     """Return the terms in a file.
 
     Raises:
@@ -224,6 +224,6 @@ def _of_file(file: TermsFile, groups: Sequence[str], code: str) -> SwapTerms:
 
 
 def _in_message(error: SwapTermsError) -> str:
-    """Return the message of an error in the terms, as part of a message with a position."""
+    """Return the error's message without capital and full stop, so that it can follow a position in the file."""
     text = str(error).rstrip(".")
     return text[:1].lower() + text[1:]

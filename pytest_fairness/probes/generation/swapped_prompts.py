@@ -100,7 +100,7 @@ def swapped(row: PromptRow, lists: SwapLists) -> SwappedPrompt | LeftOutPrompt:
 
 
 def _placebo(found: Swap, lists: SwapLists) -> str | None:
-    """Return the placebo of the unmarked group's version, because it is compared with this version."""
+    """Return the placebo that is compared with the unmarked group's version; `None` if no placebo is possible."""
     unmarked = lists.axis.unmarked
     if lists.own_placebo is not None:
         other = swap(found.versions[unmarked], lists.own_placebo, (unmarked, PLACEBO))

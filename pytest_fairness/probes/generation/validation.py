@@ -37,7 +37,7 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
     joined = answer.get("format", "text") == "text" and "tool" not in answer
     yield from conversations.diagnostics(data, sources=("prompt", "prompts", "messages"), labels="axes", texts=joined)
     if "swap" in data:
-        yield from _swap(data, audits)
+        yield from _swap_diagnostics(data, audits)
         return
     if "axes" not in data:
         cure = "the attributes by which groups differ, or `swap: gender` for prompts without placeholders"
@@ -45,10 +45,10 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
     axes = checks.mapping(data.get("axes"))
     if not axes:
         return
-    yield from _names(axes, audits, "axes")
-    yield from _values(axes, "axes")
-    yield from _intersections(data.get("intersections"), list(axes))
-    yield from _prompts(data, list(axes))
+    yield from _name_diagnostics(axes, audits, "axes")
+    yield from _value_diagnostics(axes, "axes")
+    yield from _intersection_diagnostics(data.get("intersections"), list(axes))
+    yield from _prompt_diagnostics(data, list(axes))
     yield from checks.unknown_columns(data, [*axes, *OTHER_COLUMNS])
     # A column `prompt` of the file can be a stratum, unless `columns` already maps the name `prompt` to a column.
     columns = checks.mapping(checks.mapping(data.get("responses")).get("columns"))
@@ -60,7 +60,7 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
     yield from checks.too_many_prompts(data, count, "values, prompts and trials", "axes")
 
 
-def _names(axes: Content, audits: Mapping[str, type[AuditSettings]], key: str) -> Iterator[Diagnostic]:
+def _name_diagnostics(axes: Content, audits: Mapping[str, type[AuditSettings]], key: str) -> Iterator[Diagnostic]:
     """Yield diagnostics for axes with the name of a label that answers, or items of an audit, already have.
 
     Args:
@@ -80,8 +80,8 @@ def _names(axes: Content, audits: Mapping[str, type[AuditSettings]], key: str) -
             yield Diagnostic((key, name), message, at_key=True)
 
 
-def _values(axes: Content, key: str) -> Iterator[Diagnostic]:
-    """Yield diagnostics for repeated values of the axes; see `_names` for the arguments."""
+def _value_diagnostics(axes: Content, key: str) -> Iterator[Diagnostic]:
+    """Yield diagnostics for repeated values of the axes; see `_name_diagnostics` for the arguments."""
     for name, axis in checks.mappings(axes):
         unmarked = axis.get("unmarked")
         marked = [((key, name, "marked", i), value) for i, value in checks.items(axis.get("marked"))]
@@ -95,7 +95,7 @@ def _values(axes: Content, key: str) -> Iterator[Diagnostic]:
         yield from checks.repeats(others, "each value of an axis occurs once")
 
 
-def _swap(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
+def _swap_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
     """Yield diagnostics for keys that contradict `swap`, for its groups, and for placeholders of its name."""
     for key, reason in NOT_WITH_SWAP.items():
         if key in data:
@@ -106,8 +106,8 @@ def _swap(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[
             yield Diagnostic(("variants", name, "prompt"), message, at_key=True)
     swap = data["swap"]
     axes = {swap: None} if isinstance(swap, str) else checks.mapping(swap)
-    yield from _names(axes, audits, "swap")
-    yield from _values(axes, "swap")
+    yield from _name_diagnostics(axes, audits, "swap")
+    yield from _value_diagnostics(axes, "swap")
     for name, settings in checks.mappings(axes):
         groups: list[tuple[Location, Json]] = [(("unmarked",), settings.get("unmarked"))]
         groups += [(("marked", place), group) for place, group in checks.items(settings.get("marked"))]
@@ -124,7 +124,7 @@ def _swap(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[
                 yield Diagnostic(location, message, piece=piece)
 
 
-def _intersections(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]:
+def _intersection_diagnostics(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]:
     """Yield diagnostics for repeated intersections, and for intersections without two different axes."""
     seen: set[frozenset[str]] = set()
     for i, crossed in checks.items(intersections):
@@ -148,7 +148,7 @@ def _intersections(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]
             seen.add(names)
 
 
-def _prompts(data: Content, axes: list[str]) -> Iterator[Diagnostic]:
+def _prompt_diagnostics(data: Content, axes: list[str]) -> Iterator[Diagnostic]:
     """Yield diagnostics for the placeholders in all prompts, including the prompts of variants."""
     prompts = list(_texts_at(("prompt",), data.get("prompt")))
     around = list(conversations.templates(data))

@@ -93,11 +93,11 @@ def _error(path: Path, root: Path | None, text: str, found: list[tuple[int, str]
 def _validated(document: Document, kinds: Kinds, file: ProbeSource) -> tuple[list[Diagnostic], Probe | None]:
     """Return all diagnostics of a document, and the probe (`None` if the model of its kind rejects it)."""
     data = document.root.plain()
-    kind, diagnostics = _kind(data, kinds)
+    kind, diagnostics = _kind_and_diagnostics(data, kinds)
     if kind is None:
         return diagnostics, None
     model = kinds[kind].model
-    settings, found = _settings(document, kind, kinds, file)
+    settings, found = _settings_and_diagnostics(document, kind, kinds, file)
     diagnostics += found
     named = data.get("audits")
     audits = kinds[kind].audits
@@ -126,7 +126,7 @@ def _audit_lines(document: Document) -> dict[str, int]:
     return {name: lines.position(start)[0] for name, start in block.keys.items()} if block is not None else {}
 
 
-def _kind(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagnostic]]:
+def _kind_and_diagnostics(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagnostic]]:
     """Return the kind whose model validates the probe, and the diagnostics of the key `kind`.
 
     For an unknown kind, return the most similar kind, or `None` if no kind is similar.
@@ -146,7 +146,7 @@ def _kind(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagn
     return nearest(kind, kinds), [unknown]
 
 
-def _settings(
+def _settings_and_diagnostics(
     document: Document, kind: str, kinds: Kinds, file: ProbeSource
 ) -> tuple[dict[str, AuditSettings], list[Diagnostic]]:
     """Return the validated settings of each audit, and the diagnostics; an empty value means the default settings.

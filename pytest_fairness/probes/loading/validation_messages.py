@@ -199,7 +199,7 @@ def _written(node: Node) -> str:
 
 
 def _described(model: type[BaseModel], location: Location) -> str:
-    """Return the description of a missing key, taken from its model."""
+    """Return `: ` and the description of a missing key in its model; an empty text for a key without description."""
     text = next((schema["description"] for schema in _schemas_at(model, location) if "description" in schema), "")
     if text and not text[1:2].isupper():
         text = text[:1].lower() + text[1:]

@@ -237,7 +237,7 @@ class _Builder:
         return node
 
     def _key(self, key: Node) -> str | None:
-        """Return the name of a key; `None` if the key cannot be a name."""
+        """Return a key as text, and add an error if it is no text; `None` for a list, a mapping or a merge key."""
         if isinstance(key.value, list | dict):
             self.errors.append((key.start, "a key is a name, not a list or a mapping"))
             return None

@@ -222,7 +222,7 @@ def read(files: Sequence[Path], root: Path | None) -> list[Question]:
         for row in table.read(path, name, "questions").rows:
             place = f"{name}:{row.line}"
             try:
-                questions = _of_row(row.fields, path)
+                questions = _questions_of_row(row.fields, path)
             except published_files.InvalidRow as error:
                 errors += [f"{place}: {message}" for message in error.messages]
                 continue
@@ -237,7 +237,7 @@ def read(files: Sequence[Path], root: Path | None) -> list[Question]:
     return found
 
 
-def _of_row(fields: Mapping[str, Json], path: Path) -> list[Question]:
+def _questions_of_row(fields: Mapping[str, Json], path: Path) -> list[Question]:
     """Return the questions of a row: one of BBQ's lines, or a set of questions.
 
     Raises:
@@ -265,7 +265,7 @@ def drawn(questions: Sequence[Question], count: int, seed: int) -> list[Question
     seen: Counter[tuple[str, int]] = Counter()
     places: dict[str, tuple[int, int, int]] = {}
     for question in shuffled:
-        kind = _type(question)
+        kind = _type_number(question)
         turn = seen[question.template, kind]
         seen[question.template, kind] += 1
         if question.ambiguous:
@@ -279,7 +279,7 @@ def drawn(questions: Sequence[Question], count: int, seed: int) -> list[Question
     return [question for question in questions if question.name in chosen]
 
 
-def _type(question: Question) -> int:
+def _type_number(question: Question) -> int:
     """Return the number of a question's type, below `TYPES`; neighbouring numbers stand for different contexts."""
     first = 0 if question.negative else TYPES // 2
     if question.ambiguous:

@@ -29,17 +29,17 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
             "entities": "the subjects of the recommendations, as a list or `{file: …}`",
         },
     )
-    yield from _prompts((), data)
+    yield from _prompt_diagnostics((), data)
     for key in ("perturbations", "variants"):
         for name, wording in checks.mappings(data.get(key)):
-            yield from _prompts((key, name), wording)
+            yield from _prompt_diagnostics((key, name), wording)
     entities = list(_names_of_items(("entities",), data.get("entities"), "name"))
     yield from checks.repeats(entities, "each entity occurs once")
     attributes = checks.mapping(data.get("attributes"))
-    yield from _attributes(attributes)
-    yield from _cross(data, list(attributes))
-    yield from _translations(data, attributes)
-    yield from _audits(data, [*attributes, *("+".join(names) for _, names in _crosses(data))])
+    yield from _attribute_diagnostics(attributes)
+    yield from _cross_diagnostics(data, list(attributes))
+    yield from _translation_diagnostics(data, attributes)
+    yield from _audit_diagnostics(data, [*attributes, *("+".join(names) for _, names in _crosses(data))])
     yield from checks.unknown_columns(data, COLUMNS)
     yield from checks.forbid_strata(data, "lists are compared only with lists about the same entity")
     yield from checks.too_many_prompts(
@@ -47,7 +47,7 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
     )
 
 
-def _prompts(location: Location, wording: Content) -> Iterator[Diagnostic]:
+def _prompt_diagnostics(location: Location, wording: Content) -> Iterator[Diagnostic]:
     """Yield diagnostics for the placeholders in `prompt` and `neutral`."""
     for key, names in _PLACEHOLDERS.items():
         text = wording.get(key)
@@ -64,7 +64,7 @@ def _prompts(location: Location, wording: Content) -> Iterator[Diagnostic]:
                 yield Diagnostic((*location, key), f"this prompt does not use {{{name}}}: write it where {content}")
 
 
-def _attributes(attributes: Content) -> Iterator[Diagnostic]:
+def _attribute_diagnostics(attributes: Content) -> Iterator[Diagnostic]:
     """Yield diagnostics for reserved attribute names, and for repeated values."""
     for name, written in attributes.items():
         if name.casefold() == "neutral":
@@ -87,7 +87,7 @@ def _crosses(data: Content) -> Iterator[tuple[int, list[str]]]:
             yield i, names
 
 
-def _cross(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
+def _cross_diagnostics(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
     """Yield diagnostics for unknown and repeated attributes under `cross`."""
     seen: set[frozenset[str]] = set()
     for i, names in _crosses(data):
@@ -103,7 +103,7 @@ def _cross(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
         seen.add(frozenset(names))
 
 
-def _translations(data: Content, attributes: Content) -> Iterator[Diagnostic]:
+def _translation_diagnostics(data: Content, attributes: Content) -> Iterator[Diagnostic]:
     """Yield diagnostics for translated values that do not match the attributes."""
     for name, perturbation in checks.mappings(data.get("perturbations")):
         for attribute, words in checks.mapping(perturbation.get("attributes")).items():
@@ -120,7 +120,7 @@ def _translations(data: Content, attributes: Content) -> Iterator[Diagnostic]:
                 yield Diagnostic(location, message)
 
 
-def _audits(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
+def _audit_diagnostics(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
     """Yield diagnostics for audits that name an unknown attribute."""
     for audit, settings in checks.mappings(data.get("audits")):
         named: list[tuple[Location, object]] = [(("attribute",), settings.get("attribute"))]

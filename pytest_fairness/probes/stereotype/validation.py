@@ -78,7 +78,7 @@ def case_diagnostics(cases: Sequence[Json], *, recorded: bool = False) -> Iterat
     rows = [(index, case) for index, case in enumerate(cases) if isinstance(case, Mapping)]
     names = (((index, "name"), case.get("name")) for index, case in rows)
     yield from checks.repeats(names, "each case needs a different name")
-    yield from _opposites(rows)
+    yield from _opposite_diagnostics(rows)
     for index, case in rows:
         of_case = _open_case(case) if is_open(case, recorded=recorded) else _likelihood_case(case)
         yield from (each.below(index) for each in of_case)
@@ -89,7 +89,7 @@ def is_open(case: Content, *, recorded: bool = False) -> bool:
     return "prompt" in case or isinstance(case.get("stereotype"), list) or (recorded and "stereotype" not in case)
 
 
-def _opposites(rows: list[tuple[int, Content]]) -> Iterator[Diagnostic]:
+def _opposite_diagnostics(rows: list[tuple[int, Content]]) -> Iterator[Diagnostic]:
     """Yield diagnostics for cases whose `opposite` does not exist, or does not name the case in return."""
     cases = {name: case for _, case in rows if isinstance(name := case.get("name"), str)}
     for index, case in rows:
@@ -117,7 +117,7 @@ def _open_case(case: Content) -> Iterator[Diagnostic]:
         if key in case:
             message = f"`{key}` belongs to cases of sentences, which have no `prompt`: leave it out here"
             yield Diagnostic((key,), message, at_key=True)
-    yield from _groups(case)
+    yield from _group_diagnostics(case)
     sides = [key for key in _SIDES if key in case]
     if len(sides) == 1:
         (other,) = {*_SIDES} - {*sides}
@@ -125,10 +125,10 @@ def _open_case(case: Content) -> Iterator[Diagnostic]:
     for key in sides:
         if isinstance(case[key], str):
             yield Diagnostic((key,), f"`{key}` of a case with a prompt must be a list of markers: [{case[key]}]")
-    yield from _markers(case)
+    yield from _marker_diagnostics(case)
 
 
-def _groups(case: Content) -> Iterator[Diagnostic]:
+def _group_diagnostics(case: Content) -> Iterator[Diagnostic]:
     """Yield diagnostics for the groups of a case, and for the placeholder {group} in its prompt."""
     groups = [(("groups", place), group) for place, group in checks.items(case.get("groups"))]
     yield from checks.repeats(groups, "each group occurs once", search_terms.normalized)
@@ -147,7 +147,7 @@ def _groups(case: Content) -> Iterator[Diagnostic]:
         yield Diagnostic(("prompt",), message)
 
 
-def _markers(case: Content) -> Iterator[Diagnostic]:
+def _marker_diagnostics(case: Content) -> Iterator[Diagnostic]:
     """Yield diagnostics for markers that are invalid search terms or are listed twice."""
     seen: dict[str, str] = {}
     for key in _SIDES:

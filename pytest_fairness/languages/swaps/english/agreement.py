@@ -140,7 +140,7 @@ def _plural(tokens: Tokens, index: int) -> str:
 
 
 def _is_inverted(tokens: Tokens, index: int, first: int, finite: str) -> bool:
-    """Return whether the auxiliary before the subject is its verb, as in "is he ready"."""
+    """Return whether the auxiliary before the subject is the subject's verb, as in "is he ready"."""
     verb = tokens.lower(first)
     if finite or verb in words("agreement", "modals"):
         return False
