@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
     if includes and GITLAB_JOB.name not in (root / GITLAB).read_text("utf-8", "replace"):
         print(f"\n{GITLAB} exists and stays unchanged. Add these lines:\n\n{INCLUDE.rstrip()}")
     if len(services) > 1:
-        print("\nNo file or git remote says which CI service you use: delete the workflow of the other one.")
+        print("\nNo file or git remote says which CI service you use: delete the workflow of the other service.")
     if services and own_requirement() is None:
         print(f"\n{NOT_INSTALLABLE}. Change the step `Install` of the workflow, which fails until then.")
     _print_next_steps(root, [*written, *([GITLAB] if includes else [])])

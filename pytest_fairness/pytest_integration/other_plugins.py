@@ -54,7 +54,7 @@ class OtherPlugins:
 
         Allure cuts node ids at `[`, and shows items with the same id and parameters as retries of one item.
         """
-        if isinstance(item, FairnessItem) and (result := self._result()) is not None:
+        if isinstance(item, FairnessItem) and (result := self._allure_result()) is not None:
             from allure_commons.model2 import Parameter
 
             result.parameters.append(Parameter(name="item", value=item.name))
@@ -62,12 +62,12 @@ class OtherPlugins:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Change the status of an inconclusive item in Allure to skipped, with the finding as its message."""
-        reason, result = report.longrepr, self._result()
+        reason, result = report.longrepr, self._allure_result()
         if hasattr(report, "fairness_undecided") and isinstance(reason, tuple) and result is not None:
             from allure_commons.model2 import Status, StatusDetails
 
             result.status, result.statusDetails = Status.SKIPPED, StatusDetails(message=reason[2])
 
-    def _result(self) -> Any:
+    def _allure_result(self) -> Any:
         listener = self._config.pluginmanager.get_plugin("allure_listener")
         return None if listener is None else listener.allure_logger.get_test(None)

@@ -88,7 +88,7 @@ class ProgressLine:
             self._draw(reporter, "")
 
     def _rate(self, done: float) -> float:
-        """Return the number of answers per second over the last `RATE_WINDOW` seconds."""
+        """Return the answers per second over the last `RATE_WINDOW` seconds; `done` counts the answers until now."""
         now = time.monotonic()
         self._seen.append((now, done))
         while len(self._seen) > 2 and (now - self._seen[0][0] > RATE_WINDOW or self._seen[1][1] == 0):

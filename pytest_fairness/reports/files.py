@@ -107,7 +107,6 @@ def write_text(path: Path, text: str, option: str) -> None:
 
 
 def _json(document: Mapping[str, Json]) -> str:
-    """Return a report document as indented JSON."""
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
     # JSON permits the control character DEL unescaped; a terminal that prints the file should not receive it.
     return text.replace("\x7f", "\\u007f") + "\n"

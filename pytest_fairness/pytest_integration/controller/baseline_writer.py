@@ -123,7 +123,7 @@ def _rows(run: Run, records: Iterable[Record]) -> list[Row]:
 
 
 def _entry_lines(name: str, records: Mapping[str, Record], old: Baseline | None, new: Baseline | None) -> list[Line]:
-    """Return a line with the old and the new value for each changed entry, and a line with the reason.
+    """Return a line with the old and the new value for each changed entry of `records`, and a line with the reason.
 
     Unchanged entries are only counted.
     """

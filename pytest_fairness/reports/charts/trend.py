@@ -94,10 +94,7 @@ def trend(points: Sequence[Mapping[str, Json]]) -> Chart | None:
 
 
 def _outcome(point: Mapping[str, Json]) -> str:
-    """Return the outcome that selects the mark of a point: the outcome in its own run, not in the current run.
-
-    A value without a baseline, or with a stale one, was not judged.
-    """
+    """Return the item's outcome in the run of the point; `measured` if this run had no valid baseline."""
     if point.get("status") == KNOWN:
         return "known"
     verdict = VerdictName(point["verdict"])

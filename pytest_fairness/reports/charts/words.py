@@ -132,7 +132,7 @@ def terms(item: Item, detail: Json) -> Chart | None:
 def _word_chart(
     item: Item, title: str, words: Sequence[tuple[str, float, bool]], *, axis: str, table: Table
 ) -> Chart | None:
-    """Return a chart with bars to the right for words of the marked group, and to the left for the unmarked group."""
+    """Return a chart with a bar for each of `words` (word, amount, filled), to the right for amounts above 0."""
     marked_name, unmarked_name = group_names(item)
     right = sorted((word for word in words if word[1] > 0), key=lambda word: -word[1])[:SHOWN]
     left = sorted((word for word in words if word[1] < 0), key=lambda word: word[1])[:SHOWN]

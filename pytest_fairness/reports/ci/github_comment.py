@@ -101,7 +101,7 @@ def _counts(items: Sequence[Item]) -> Counter[str]:
 
 
 def _failure_table(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
-    """Return a table of the failed items with their findings."""
+    """Return the lines of a table with the findings of the first `SHOWN` items; an empty list without items."""
     if not items:
         return []
     rows = []

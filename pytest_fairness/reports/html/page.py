@@ -47,12 +47,11 @@ def render(template: str, **values: Any) -> str:
     require_extra()
     folder = files("pytest_fairness.reports.html") / "templates"
     inlined = {name: (folder / file).read_text("utf-8") for name, file in INLINED.items()}
-    hashes = {name: _hash(text) for name, text in inlined.items()}
+    hashes = {name: _csp_hash(text) for name, text in inlined.items()}
     return _environment().get_template(template).render(hashes=hashes, **inlined, **values)
 
 
-def _hash(text: str) -> str:
-    """Return the hash of an inlined text for a content security policy."""
+def _csp_hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 

@@ -105,7 +105,7 @@ def _is_failed(item: Item) -> bool:
 
 
 def _grid(title: str, names: Sequence[str], cells: Mapping[tuple[str, ...], Cell], failed: bool) -> CellTable:
-    """Return a table with a column for each value of the last attribute."""
+    """Return a table: a column for each value of the last attribute, a row for each combination of the other values."""
     heads = list(dict.fromkeys(cell[:-1] for cell in cells))
     columns = list(dict.fromkeys(cell[-1] for cell in cells))
     return CellTable(

@@ -184,7 +184,7 @@ def _sentences(details: Mapping[str, Json]) -> list[str]:
 
 
 def _paraphrases(details: Mapping[str, Json]) -> list[str]:
-    """Return a phrase with the item's value for each paraphrase of the prompt."""
+    """Return one phrase with the item's value for each paraphrase of the prompt; an empty list without paraphrases."""
     found = details.get("paraphrases")
     if not isinstance(found, Mapping) or not isinstance(found.get("values"), Mapping):
         return []

@@ -90,7 +90,7 @@ def _grid_lines(table: intersections.CellTable, width: int) -> list[str]:
 
 
 def variant_effects(items: Sequence[Item], width: int) -> list[Line]:
-    """Return the effect of the probes' variants on each item."""
+    """Return lines with the effects of the probes' variants on the items; an empty list without variants."""
     several_probes = len({item["probe"] for item in items}) > 1
     sentences = [
         f"{full_name(item, several_probes=several_probes)}, {printable(sentence)}"
