@@ -19,13 +19,13 @@ def select(response: Response, selection: Selection) -> str | None:
     """
     if selection.tool is None:
         found = json_in_text.find(response.text)
-        return None if found is None else _at_path(found, selection)
+        return None if found is None else _value_at_path(found, selection)
     calls = calls_in(response.tool_calls)
     own = [call.arguments for call in calls if call.name == selection.tool]
     if any(isinstance(arguments, str) for arguments in own):
         return None
     if selection.path is not None:
-        values = {_at_path(arguments, selection) for arguments in own}
+        values = {_value_at_path(arguments, selection) for arguments in own}
         return values.pop() if len(values) == 1 else None
     if own:
         return CALLED
@@ -33,7 +33,7 @@ def select(response: Response, selection: Selection) -> str | None:
     return NOT_CALLED if complete else None
 
 
-def _at_path(document: Json, selection: Selection) -> str | None:
+def _value_at_path(document: Json, selection: Selection) -> str | None:
     try:
         found = json_paths.compiled(selection.path or "$").find(_plain(document))
     except (ValueError, RecursionError):

@@ -53,7 +53,7 @@ from pytest_fairness.records import (
 TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet")
 
 
-def _tables(path: Path) -> Path:
+def _existing_tables(path: Path) -> Path:
     files = matching(path)
     for file in files:
         if file.suffix.casefold() not in TABLE_SUFFIXES:
@@ -103,7 +103,7 @@ class SamplingSettings(ProbeModel):
 class ResponsesSettings(ProbeModel):
     """Settings of recorded answers, which are audited instead of asking a model."""
 
-    file: Annotated[ProbeFiles, AfterValidator(_tables)] = Field(
+    file: Annotated[ProbeFiles, AfterValidator(_existing_tables)] = Field(
         description="CSV (.csv), JSON Lines (.jsonl, .ndjson) or Parquet (.parquet) file in the probe's folder, with "
         "one answer per row. A pattern such as answers/*.parquet names several files of one format."
     )
@@ -146,7 +146,7 @@ class Variant(ProbeModel):
         return self
 
 
-def _file_name(name: str) -> str:
+def _valid_file_name(name: str) -> str:
     if (problem := name_problem(name)) is not None:
         raise PydanticCustomError(
             "name",
@@ -179,7 +179,7 @@ class Probe(ProbeModel):
     prompts_key: ClassVar[str] = ""
 
     kind: str = Field(description="Kind of the probe, which determines the other keys.")
-    name: Annotated[Name, AfterValidator(_file_name)] = Field(
+    name: Annotated[Name, AfterValidator(_valid_file_name)] = Field(
         default_factory=str,
         description="Name of the probe in item ids and baseline files, unique in a run. "
         "Default: the file's name without its suffix.",

@@ -25,7 +25,7 @@ NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}}
 """JSON Schema of a tool without arguments."""
 
 
-def _single(path: str) -> str:
+def _single_value_path(path: str) -> str:
     try:
         single = compiled(path).single
     except ValueError as error:
@@ -63,7 +63,7 @@ class StructuredAnswerSettings(ProbeModel):
         description="Name of the tool whose call is measured: an argument of the call (`path`) or, in counterfactual "
         "probes, whether the tool is called.",
     )
-    path: Annotated[Line, AfterValidator(_single)] | None = Field(
+    path: Annotated[Line, AfterValidator(_single_value_path)] | None = Field(
         default=None,
         description="JSONPath of the measured value in an answer that is JSON, or in the arguments of the call of "
         "`tool`: $.decision",

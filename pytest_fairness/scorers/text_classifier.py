@@ -147,7 +147,7 @@ class Classifier:
 
         tokenizer, model, device = self._loaded
         # The smallest of three limits; a tokenizer without a limit reports a huge number.
-        most = min(MAX_TOKENS, tokenizer.model_max_length, self._positions)
+        most = min(MAX_TOKENS, tokenizer.model_max_length, self._position_limit)
         batch = tokenizer(texts, padding=True, truncation=True, max_length=most, return_tensors="pt").to(device)
         with torch.inference_mode():
             logits = model(**batch).logits.float()
@@ -169,7 +169,7 @@ class Classifier:
         return config
 
     @property
-    def _positions(self) -> int:
+    def _position_limit(self) -> int:
         # RoBERTa reserves two positions.
         positions = self._config.get("max_position_embeddings")
         return positions - 2 if isinstance(positions, int) and positions > 2 else MAX_TOKENS

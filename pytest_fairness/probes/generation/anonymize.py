@@ -15,7 +15,7 @@ from pytest_fairness.records import Json
 Terms = Annotated[tuple[Text, ...], Field(min_length=1)]
 
 
-def _packaged(names_given: bool) -> bool:
+def _needs_package(names_given: bool) -> bool:
     if not first_names.available():
         raise PydanticCustomError(
             "names", 'the list of first names needs the package faker: pip install "pytest-fairness[names]"'
@@ -23,7 +23,7 @@ def _packaged(names_given: bool) -> bool:
     return names_given
 
 
-def _one_name(name: str) -> str:
+def _is_name(name: str) -> str:
     if not first_names.name_forms([name]):
         raise PydanticCustomError("names", "is not a name: a name has at least two letters")
     return name
@@ -34,8 +34,8 @@ class Anonymize(ProbeModel):
 
     terms: Terms = Field(default=(), description="Terms that are removed from the answers.")
     names: (
-        Annotated[tuple[Annotated[Line, AfterValidator(_one_name)], ...], Field(min_length=1)]
-        | Annotated[Literal[True], AfterValidator(_packaged)]
+        Annotated[tuple[Annotated[Line, AfterValidator(_is_name)], ...], Field(min_length=1)]
+        | Annotated[Literal[True], AfterValidator(_needs_package)]
         | None
     ) = Field(
         default=None,

@@ -75,12 +75,12 @@ class PromptsFile(DataFile):
             near = suggestion(self.column, content.columns)
             raise ProbeError(f"{name}:1: no column {quoted(self.column)}{near}; name it under `prompts.column`")
         rows: dict[str, PromptRow] = {}
-        for row in _rows(content, self.column):
+        for row in _prompt_rows(content, self.column):
             rows.setdefault(row.id, row)
         return [rows[id_] for id_ in sorted(rows, key=lambda id_: sha256(f"{self.seed}/{id_}".encode()).digest())]
 
 
-def _rows(content: table.Table, column: str) -> Iterator[PromptRow]:
+def _prompt_rows(content: table.Table, column: str) -> Iterator[PromptRow]:
     for row in content.rows:
         text: Json = row.fields.get(column)
         if isinstance(text, str) and text.strip():

@@ -135,11 +135,11 @@ def _diagnostic(
     if kind in ("string_type", "path_type"):
         message = not_text(name, node)
         if found[-1] in ("skip", "xfail") and isinstance(node.value, bool):
-            message = f"{name} must be the reason as text, not {_written(node)}"
+            message = f"{name} must be the reason as text, not {_shown(node)}"
     elif kind in _EXPECTED:
-        message = f"{name} must be {_EXPECTED[kind]}, not {_written(node)}"
+        message = f"{name} must be {_EXPECTED[kind]}, not {_shown(node)}"
     elif kind == "literal_error":
-        message = f"{name} {_choice(str(context.get('expected', '')), node)}"
+        message = f"{name} {_choice_constraint(str(context.get('expected', '')), node)}"
     else:
         constraint = _constraint(kind, context, error)
         message = f"{name}{'' if constraint.startswith('must ') else ':'} {constraint}{_instead(kind, node)}"
@@ -149,7 +149,7 @@ def _diagnostic(
 def _constraint(kind: str, context: Mapping[str, Any], error: ErrorDetails) -> str:
     if kind in _BOUNDS:
         key, words = _BOUNDS[kind]
-        return f"must be {words} {_number(context[key])}"
+        return f"must be {words} {_number_text(context[key])}"
     if kind == "string_pattern_mismatch":
         return PATTERNS.get(context["pattern"], f"must match {context['pattern']}")
     counted = "characters" if kind.startswith("string") else "entries"
@@ -165,24 +165,24 @@ def _constraint(kind: str, context: Mapping[str, Any], error: ErrorDetails) -> s
     return error["msg"][:1].lower() + error["msg"][1:]
 
 
-def _number(bound: float) -> str:
+def _number_text(bound: float) -> str:
     return str(int(bound)) if bound == int(bound) else str(bound)
 
 
 def _instead(kind: str, node: Node) -> str:
     """Return the end of a message, `, not VALUE`; an empty text if the message already contains the value."""
-    return f", not {_written(node)}" if kind in _BOUNDS else ""
+    return f", not {_shown(node)}" if kind in _BOUNDS else ""
 
 
-def _choice(expected: str, node: Node) -> str:
+def _choice_constraint(expected: str, node: Node) -> str:
     choices = re.findall(r"'([^']*)'", expected)
     if not choices:
-        return f"must be {expected.replace('False', 'false').replace('True', 'true')}, not {_written(node)}"
+        return f"must be {expected.replace('False', 'false').replace('True', 'true')}, not {_shown(node)}"
     near = nearest(node.value, choices) if isinstance(node.value, str) else None
-    return f"must be one of {', '.join(choices)}, not {_written(node)}{suggestion(node.value, choices) if near else ''}"
+    return f"must be one of {', '.join(choices)}, not {_shown(node)}{suggestion(node.value, choices) if near else ''}"
 
 
-def _written(node: Node) -> str:
+def _shown(node: Node) -> str:
     match node.value:
         case None:
             return "empty"

@@ -137,7 +137,7 @@ class _Builder:
             raise DocumentError(index, f"not valid YAML: {', '.join(parts) or 'cannot be read'}{hint}") from None
         except YAMLError as error:
             # ruamel's reader raises this for a character that YAML forbids.
-            raise DocumentError(getattr(error, "position", self._last), _unreadable(error)) from None
+            raise DocumentError(getattr(error, "position", self._last), _unreadable_message(error)) from None
         except Exception as error:  # noqa: BLE001 - the parser raises assorted built-in errors for hostile input
             raise DocumentError(self._last, f"not valid YAML ({type(error).__name__})") from None
 
@@ -153,7 +153,7 @@ class _Builder:
             self._anchors[anchor] = None
         tag = None if event.ctag is None else str(event.ctag)
         if tag is not None and not (kind == "ScalarEvent" and tag == _STRING_TAG):
-            self.errors.append((start, f"YAML tags are not supported: remove {quoted(_short(tag))}"))
+            self.errors.append((start, f"YAML tags are not supported: remove {quoted(_short_tag(tag))}"))
         build: Callable[[Any, int], Node] = {
             "ScalarEvent": self._scalar,
             "SequenceStartEvent": self._sequence,
@@ -259,11 +259,11 @@ def _whole_characters(text: str) -> str | None:
         return None
 
 
-def _short(tag: str) -> str:
+def _short_tag(tag: str) -> str:
     return tag.replace("tag:yaml.org,2002:", "!!")
 
 
-def _unreadable(error: Exception) -> str:
+def _unreadable_message(error: Exception) -> str:
     character = getattr(error, "character", None)
     if isinstance(character, int):
         return f"the character U+{character:04X} is not allowed in YAML"

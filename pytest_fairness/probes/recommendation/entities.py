@@ -33,7 +33,7 @@ def _table(path: Path, info: ValidationInfo, holds: str) -> Table:
         return table.read(path, display_path(path, probe_source(info).root), holds)
 
 
-def _column(name: str, content: Table) -> None:
+def _require_column(name: str, content: Table) -> None:
     if name not in content.columns:
         raise PydanticCustomError(
             "column", "the file has no column {named}{cure}",
@@ -59,7 +59,7 @@ class EntitiesFile(DataFile):
     @classmethod
     def _is_in_file(cls, name: str | None, info: ValidationInfo) -> str | None:
         if name is not None and "file" in info.data:
-            _column(name, _table(info.data["file"], info, "entities"))
+            _require_column(name, _table(info.data["file"], info, "entities"))
         return name
 
     @field_validator("sample")
@@ -99,8 +99,8 @@ class RelevantFile(DataFile):
     def _has_columns(cls, file: Path, info: ValidationInfo) -> Path:
         if not _is_mapping(file):
             content = _table(file, info, "relevant items")
-            _column("entity", content)
-            _column("item" if "item" in content.columns else "items", content)
+            _require_column("entity", content)
+            _require_column("item" if "item" in content.columns else "items", content)
         return file
 
     def read(self) -> dict[str, tuple[str, ...]]:

@@ -157,11 +157,11 @@ class RecommendationProbe(Probe):
             name: attribute_values.attribute_from_values(name, written)
             for name, written in self.written_attributes.items()
         }
-        wordings: dict[str | None, Wording] = {None: Wording(prompt, neutral, self._texts(plain))}
+        wordings: dict[str | None, Wording] = {None: Wording(prompt, neutral, self._texts_by_attribute(plain))}
         for name, perturbation in self.perturbations.items():
             if isinstance(perturbation, Translation):
                 prompt_, neutral_ = block_text(perturbation.prompt), block_text(perturbation.neutral)
-                words = self._texts({**plain, **_reworded(plain, perturbation.attributes)})
+                words = self._texts_by_attribute({**plain, **_reworded(plain, perturbation.attributes)})
                 wordings[name] = Wording(prompt_, neutral_, words)
             elif perturbation.where == "text":
                 prompt_, neutral_ = perturbation.template(prompt).text, perturbation.template(neutral).text
@@ -174,7 +174,7 @@ class RecommendationProbe(Probe):
                 wordings[name] = Wording(prompt, neutral, words)
         return wordings
 
-    def _texts(self, plain: Mapping[str, Attribute]) -> dict[str, tuple[str, ...]]:
+    def _texts_by_attribute(self, plain: Mapping[str, Attribute]) -> dict[str, tuple[str, ...]]:
         combined = [attribute_values.combined_attribute([plain[name] for name in names]) for names in self.cross]
         return {
             attribute.name: tuple(value.text for value in attribute.values)
@@ -310,7 +310,7 @@ class RecommendationProbe(Probe):
         if names:
             parts["prompt"] = clean.prompt
         for name in names:
-            parts[f"attribute {name}"] = canonical(sorted(map(_words, self.attributes[name].values)))
+            parts[f"attribute {name}"] = canonical(sorted(map(_words_of_value, self.attributes[name].values)))
         if perturbation is not None and perturbation in self._wordings:
             other = self._wordings[perturbation]
             parts[f"perturbation {perturbation}"] = canonical(
@@ -351,5 +351,5 @@ def _reworded(plain: Mapping[str, Attribute], words: Mapping[str, Sequence[str]]
     }
 
 
-def _words(value: Value) -> list[str]:
+def _words_of_value(value: Value) -> list[str]:
     return [value.label, value.text, value.indirect or ""]

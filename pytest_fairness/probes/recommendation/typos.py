@@ -82,7 +82,7 @@ def _perturbed(text: str, allowed: Iterable[int], rate: float, seed: int, operat
                 unused -= set(range(place, place + len(edit.before)))
                 break
     edits.sort(key=lambda edit: edit.position)
-    return Perturbed(text, _applied(text, edits), tuple(edits))
+    return Perturbed(text, _with_edits(text, edits), tuple(edits))
 
 
 def _edit(text: str, place: int, operation: Operation, unused: set[int], rng: random.Random) -> Edit | None:
@@ -112,7 +112,7 @@ def _edit(text: str, place: int, operation: Operation, unused: set[int], rng: ra
             return Edit("replace", place, letter, other)
 
 
-def _applied(text: str, edits: Iterable[Edit]) -> str:
+def _with_edits(text: str, edits: Iterable[Edit]) -> str:
     pieces, end = [], 0
     for edit in edits:
         pieces += [text[end : edit.position], edit.after]

@@ -35,13 +35,13 @@ def first_name(tokens: Tokens, index: int) -> FirstName | None:
     if plain in names().listed:
         if not token.text[0].isupper() and (len(plain) < 4 or plain in words("names", "not_in_lower_case")):
             return None
-        return _listed(tokens, index, plain)
+        return _first_name_of_list(tokens, index, plain)
     if plain in names().others and _is_other_name(tokens, index, plain):
         raise CannotSwapError(f"the list of names has no counterpart of '{token.text[: len(plain)]}'")
     return None
 
 
-def _listed(tokens: Tokens, index: int, plain: str) -> FirstName | None:
+def _first_name_of_list(tokens: Tokens, index: int, plain: str) -> FirstName | None:
     token = tokens.all[index]
     written = token.text[: len(plain)]
     if _follows_title(tokens, index):

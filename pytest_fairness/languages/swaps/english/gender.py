@@ -90,7 +90,7 @@ class _Finder:
             self._add(word.start, written, name.term)
             if name.same_origin:
                 other = self._placebo_names.setdefault(written.lower(), name.same_origin[0])
-                self.placebos.append(Replacement(word.start, written, (_name_like(written, other),)))
+                self.placebos.append(Replacement(word.start, written, (_cased_name(written, other),)))
 
     def _add_pronoun(self, index: int, column: int) -> None:
         tokens, word = self._tokens, self._tokens.all[index]
@@ -99,7 +99,7 @@ class _Finder:
             raise CannotSwapError(f"'{word.text}' may be an abbreviation")
         forms = pronouns.forms(tokens, index, neutral=self._neutral)
         self.replacements.append(
-            Replacement(word.start, word.text, tuple(form and _like_pronoun(word.text, form) for form in forms))
+            Replacement(word.start, word.text, tuple(form and _cased_pronoun(word.text, form) for form in forms))
         )
         if not self._neutral or not agreement.is_subject(word.lower):
             return
@@ -191,7 +191,7 @@ class _Finder:
         if self._neutral and not neutral and term.column != _NEUTRAL:
             self._reasons.append(CannotSwapError(f"'{written}' has no gender-neutral counterpart"))
         name = written.lower() in names().listed
-        shape = _name_like if name else like
+        shape = _cased_name if name else like
         forms = tuple(shape(written, form) for form in (*term.forms[:2], neutral))
         self.replacements.append(Replacement(start, written, forms))
         present = {token.lower.removesuffix("'s") for token in self._tokens.all}
@@ -222,13 +222,13 @@ def _may_lack_apostrophe(tokens: Tokens, index: int) -> bool:
     )
 
 
-def _like_pronoun(written: str, form: str) -> str:
+def _cased_pronoun(written: str, form: str) -> str:
     """Return the pronoun `form` with the capitalisation and the kind of apostrophe of the pronoun `written`."""
     cased = form.upper() if written.isupper() else like(written[0], form)
     return cased.replace("'", "’") if "’" in written else cased
 
 
-def _name_like(written: str, name: str) -> str:
+def _cased_name(written: str, name: str) -> str:
     if written.islower():
         return name.lower()
     return name.upper() if written.isupper() and len(written) > 1 else name
