@@ -81,19 +81,19 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
         max_length: maximum number of characters; rows that do not fit are replaced by their number.
     """
     items = sorted(document["items"], key=severity)
-    several = len({item["probe"] for item in items}) > 1
+    several_probes = len({item["probe"] for item in items}) > 1
     measured = largest_first([item for item in items if outcome(item) == "measured"])
     not_passed = [item for item in items if outcome(item) not in ("passed", "measured")]
     passed = [item for item in items if outcome(item) == "passed"]
     text = MarkdownText(max_length)
     text.add(*_headline(document), "")
     if not_passed:
-        lines = table((*HEADINGS, "reason"), ([*_cells(item, several), _reason(item)] for item in not_passed))
+        lines = table((*HEADINGS, "reason"), ([*_cells(item, several_probes), _reason(item)] for item in not_passed))
         text.add_rows(lines, 2)
         text.add("")
     if measured:
         methods = document.get("methods", {})
-        cells = (_measured_cells(item, methods.get(item["audit"], {}), several) for item in measured)
+        cells = (_measured_cells(item, methods.get(item["audit"], {}), several_probes) for item in measured)
         text.add_rows(table(MEASURED_HEADINGS, cells), 2)
         text.add("")
     names, found = target_table.items_by_target(document)
@@ -108,16 +108,16 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
         text.add("", "</details>", "")
     if passed:
         lines = ["<details>", f"<summary>{len(passed)} passed</summary>", ""]
-        text.add_rows([*lines, *table(HEADINGS, (_cells(item, several) for item in passed))], len(lines) + 2)
+        text.add_rows([*lines, *table(HEADINGS, (_cells(item, several_probes) for item in passed))], len(lines) + 2)
         text.add("", "</details>", "")
     if notes := [*tolerated_worsenings(passed), *_no_longer_failing(passed)]:
         text.add_rows([*(f"- {escaped(note)}" for note in notes), ""], 1)
-    contributors = [line for item in not_passed if outcome(item) == "failed" for line in _contributors(item, several)]
+    contributors = [line for item in items if outcome(item) == "failed" for line in _contributors(item, several_probes)]
     _add_folded(text, "Intersections", _intersections(items))
     _add_folded(text, "Top contributors to the failures", contributors)
     _add_folded(text, "Who accepted the baselines", _acceptances(items))
-    _add_folded(text, "Variants compared with the original prompt", _variants(items, several))
-    _add_folded(text, "Suggested next steps", _suggestions(not_passed, several))
+    _add_folded(text, "Variants compared with the original prompt", _variants(items, several_probes))
+    _add_folded(text, "Suggested next steps", _suggestions(not_passed, several_probes))
     text.add(*_failures(document), _footer(document))
     return str(text)
 
@@ -150,15 +150,15 @@ def _no_longer_failing(items: Sequence[Item]) -> list[str]:
     return [f"{item['id']}: {text}" for item in items for text in expectation(item)]
 
 
-def _variants(items: Sequence[Item], several: bool) -> list[str]:
+def _variants(items: Sequence[Item], several_probes: bool) -> list[str]:
     return [
-        f"- **{_cells(item, several)[0]}**, {escaped(sentence)}"
+        f"- **{_cells(item, several_probes)[0]}**, {escaped(sentence)}"
         for item in items
         for sentence in variant_results.sentences(item)
     ]
 
 
-def _suggestions(items: Sequence[Item], several: bool) -> list[str]:
+def _suggestions(items: Sequence[Item], several_probes: bool) -> list[str]:
     """Return lines with the findings and the suggestions, each suggestion once; text to copy is a code block.
 
     An item whose suggestions have no words beyond those for another item of its probe joins that item's entry.
@@ -182,7 +182,7 @@ def _suggestions(items: Sequence[Item], several: bool) -> list[str]:
     shown: list[Json] = []
     for entry in entries:
         found = entry[0][1]["details"]["suggestions"]
-        names = ", ".join(_cells(item, several)[0] for _, item in entry)
+        names = ", ".join(_cells(item, several_probes)[0] for _, item in entry)
         lines.append(f"- **{names}**: {escaped(found['found'])}")
         for each in found["try"]:
             if each in shown:
@@ -279,8 +279,8 @@ def _notes(document: Mapping[str, Json]) -> list[str]:
     return [line for text in run_notes.texts(document) for line in ("", f"> {SIGNS['error']} {escaped(text)}")]
 
 
-def _cells(item: Item, several: bool) -> list[str]:
-    name = escaped(f"{item['probe']} {item['id']}" if several else item["id"])
+def _cells(item: Item, several_probes: bool) -> list[str]:
+    name = escaped(f"{item['probe']} {item['id']}" if several_probes else item["id"])
     baseline = (item["baseline"] or {}).get("value")
     known = "known " if outcome(item) == "known" else ""
     verdict = f"{SIGNS[outcome(item)]} {known}{item['verdict']}"
@@ -288,11 +288,11 @@ def _cells(item: Item, several: bool) -> list[str]:
     return [name, verdict, f"{number(item['value'])}{placebo}", number(baseline), worse_by(item)]
 
 
-def _measured_cells(item: Item, method: Mapping[str, Json], several: bool) -> list[str]:
+def _measured_cells(item: Item, method: Mapping[str, Json], several_probes: bool) -> list[str]:
     value = with_interval(number(item["value"]), item["interval"])
     told = (item.get("effect") or {}).get("description") or method.get("no_effect_size", "")
     cells = (size_of(item) or "-", value, p_text(item), effect_text(item), told)
-    return [_cells(item, several)[0], *map(escaped, cells)]
+    return [_cells(item, several_probes)[0], *map(escaped, cells)]
 
 
 def _target_cell(item: Item) -> str:
@@ -304,8 +304,8 @@ def _reason(item: Item) -> str:
     return escaped(text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}…")
 
 
-def _contributors(item: Item, several: bool) -> list[str]:
-    name = _cells(item, several)[0]
+def _contributors(item: Item, several_probes: bool) -> list[str]:
+    name = _cells(item, several_probes)[0]
     return [f"- **{name}**: {escaped(text)}" for text in top_contributors(item)]
 
 

@@ -65,7 +65,7 @@ def as_markdown(found: SwappedPrompts, groups: Sequence[str]) -> Iterator[str]:
 
 
 def as_csv(found: SwappedPrompts, groups: Sequence[str]) -> str:
-    """Return the listing as CSV with a row for each prompt, in the order of the file; see `as_text`."""
+    """Return the listing as CSV with a row for each prompt, in the order of the file; arguments as in `as_text`."""
     names = [*groups, PLACEBO]
     rows: list[tuple[int, list[str | None]]] = [
         (each.row.line, [each.row.text, each.group, *map(each.versions.get, names), "; ".join(each.warnings), ""])

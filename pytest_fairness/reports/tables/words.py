@@ -28,7 +28,7 @@ COLUMNS = (
 
 
 def words(rows: Iterable[Mapping[str, Json]]) -> DataTable:
-    """Return the table of words with these rows, in the same order."""
+    """Return a table of words; each row maps the names of `COLUMNS` to values."""
     return DataTable(
         COLUMNS,
         list(rows),

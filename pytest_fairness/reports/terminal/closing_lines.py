@@ -56,7 +56,7 @@ def _failures(requests: Mapping[str, Json], width: int, above: Sequence[Line]) -
 
 
 def notes(document: Mapping[str, Json], width: int) -> list[Line]:
-    """Return the notes on the run, in red if audits could not be measured."""
+    """Return the lines of the notes on the run: red for notes on too few audits, yellow for other notes."""
     red = [note["kind"] in ("no-audit", "few-audits") for note in document.get("notes", ())]
     return [
         line
