@@ -7,6 +7,7 @@ inline style, because the page's content security policy forbids it.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import lru_cache
 from html import escape
 
@@ -62,7 +63,10 @@ def svg(chart: Chart, name: str) -> str:
         "config": CONFIG,
         **chart.spec,
     }
-    drawn = _drawn(json.dumps(without_nonfinite(spec)))
+    # Deferred: vl-convert is an optional dependency of 30 MB.
+    import vl_convert
+
+    drawn = _drawn(vl_convert.vegalite_to_svg, json.dumps(without_nonfinite(spec)))
     start = drawn.index("<svg")
     head, body = drawn[start : drawn.index(">", start)], drawn[drawn.index(">", start) + 1 :]
     return (
@@ -73,13 +77,9 @@ def svg(chart: Chart, name: str) -> str:
 
 
 @lru_cache(KEPT)
-def _drawn(spec: str) -> str:
+def _drawn(draw: Callable[..., str], spec: str) -> str:
     """Return the SVG for a specification in JSON; equal specifications are drawn only once."""
-    # Deferred: vl-convert is an optional dependency of 30 MB.
-    import vl_convert
-
-    svg: str = vl_convert.vegalite_to_svg(spec, vl_version="6.4", allowed_base_urls=[])
-    return svg
+    return draw(spec, vl_version="6.4", allowed_base_urls=[])
 
 
 def _longest_name(spec: Spec) -> int:
