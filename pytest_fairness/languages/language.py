@@ -216,7 +216,7 @@ def _either(patterns: Iterable[str]) -> str:
 
 
 def _grouped(patterns: Iterable[str]) -> Iterator[str]:
-    """Yield the patterns in order; join neighbours that begin with the same part to one pattern.
+    """Yield the patterns in order; join neighbours that begin with the same part into one pattern.
 
     The joined pattern matches the same texts in less time, because it is tried only where this part stands. A pattern
     that begins with a part must begin with this part in each of its alternatives.

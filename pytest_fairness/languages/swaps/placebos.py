@@ -40,7 +40,7 @@ def placebo(text: str, reading: Reading, code: str) -> str | None:
 
 
 def _other_contractions(text: str) -> str:
-    """Return the text with "it's" changed to "it is"; or, if it has no contractions, with "it is" changed to "it's"."""
+    """Return the text with "don't" changed to "do not"; if it has no such contraction, "do not" becomes "don't"."""
 
     def expanded(match: re.Match[str]) -> str:
         short = match[0].lower().replace("’", "'")

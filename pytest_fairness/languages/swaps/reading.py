@@ -54,7 +54,7 @@ class Reading:
 
 
 def replaced(text: str, pieces: Iterable[tuple[int, str, str]]) -> str:
-    """Return the text with all pieces replaced; each piece is its position, its text and its new text, by position."""
+    """Return the text with all pieces replaced; `pieces` are (position, text, new text), in order of position."""
     parts, end = [], 0
     for start, old, new in pieces:
         parts += [text[end:start], new]

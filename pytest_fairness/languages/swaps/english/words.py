@@ -61,25 +61,25 @@ def gender() -> Mapping[str, Any]:
 
 @cache
 def words(table: str, key: str) -> frozenset[str]:
-    """Return a list of words of `en_gender.toml`."""
+    """Return the words under a key of a table in `en_gender.toml`."""
     return frozenset(gender()[table][key].split())
 
 
 @cache
 def third_person(key: str) -> frozenset[str]:
-    """Return a list of verbs of `en_verbs.toml`."""
+    """Return the verbs under a key of `en_verbs.toml`."""
     return frozenset(data("en_verbs")[key].split())
 
 
 @cache
 def pattern(table: str, key: str) -> re.Pattern[str]:
-    """Return a regular expression for a list of patterns of `en_gender.toml`."""
+    """Return a pattern that matches any pattern under a key of a table in `en_gender.toml`, as whole words."""
     return re.compile(rf"(?<!\w){either(gender()[table][key])}(?!\w)", re.IGNORECASE)
 
 
 @cache
 def terms() -> Mapping[str, Term]:
-    """Return the terms that prompts are searched for, in lower case."""
+    """Return the terms that prompts are searched for, by their form in lower case."""
     rows = [tuple(row) for row in gender()["rows"]]
     counts = Counter(form for row in rows for form in row)
     found = {
