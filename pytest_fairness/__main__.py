@@ -50,7 +50,7 @@ class Parser(argparse.ArgumentParser):
     """Parser whose errors about a misspelt name say which name was meant."""
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage and the message, with the most similar name for a misspelt one, and exit with 2."""
+        """Print the usage and the message, with a suggestion for a misspelt name, and exit with 2."""
         wrong = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
         if wrong and (near := get_close_matches(wrong[1], re.findall(r"[\w-]+", wrong[2]), n=1)):
             message += f". Did you mean {near[0]!r}?"

@@ -120,14 +120,14 @@ def subject(item: Item) -> str:
 def affected(items: Iterable[Item]) -> list[str]:
     """Return the groups that got worse, each with the number of its items that got worse: `Kelly (2 checks)`.
 
-    The group with most of these items comes first.
+    The group with most of these items comes first; groups after the first `MAX_NAMES` are only counted.
     """
     counts = Counter(name for item in items if status(item) in WORSE and (name := subject(item)))
     return _shortened([f"{name} ({counted(number, 'check')})" for name, number in counts.most_common()])
 
 
 def unaffected(items: Sequence[Item]) -> list[str]:
-    """Return the groups whose items all passed without a significant change."""
+    """Return the groups whose items all passed without a significant change: the first `MAX_NAMES`, then `3 more`."""
     changed = {subject(item) for item in items if item["verdict"] != VerdictName.PASS or is_significant(item)}
     return _shortened(sorted({subject(item) for item in items} - changed - {""}))
 

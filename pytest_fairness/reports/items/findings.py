@@ -29,7 +29,8 @@ SHOWN_CONTRIBUTORS = 3
 def finding(item: Item, method: Mapping[str, Json]) -> str:
     """Return the finding of an item: the compared groups, the change, the allowed change, contributors and remarks.
 
-    For an item that is measured without a verdict, the text has the value and the size of the effect instead.
+    For an item that is measured without a verdict, the text has the value and the size of the effect instead; for an
+    error, it is the reason.
     The text contains words of models and probes unchanged, so that a report must escape it.
 
     Args:
@@ -42,7 +43,7 @@ def finding(item: Item, method: Mapping[str, Json]) -> str:
 
 
 def expectation(item: Item) -> Iterator[str]:
-    """Yield the reason of the item's mark `xfail`, or the advice to remove the mark if the item passes."""
+    """Yield the reason of the item's mark `xfail`, or advice to remove it if the item passes; else nothing."""
     mark = item.get("expected_failure")
     if mark and outcome(item) == "known":
         yield f"known: {mark['reason']}"
@@ -83,7 +84,7 @@ def _contributors(item: Item) -> str:
 
 
 def _remarks(item: Item) -> Iterator[str]:
-    """Yield remarks on a verdict, such as the reason why there is no decision."""
+    """Yield remarks: no baseline, changed sides, placebo, tolerated worsening, concerns, the reason for no decision."""
     match item["verdict"]:
         case VerdictName.NO_BASELINE:
             yield "no baseline and no limit"
