@@ -179,13 +179,13 @@ class _History:
 
 
 def _acceptances(files: Iterator[FileChange], date: str, commit: str | None) -> Iterator[Acceptance]:
-    """Yield the acceptances in changes of baselines, one for each date, person and reason.
+    """Yield the acceptances of changed items, one acceptance for each date, person and reason.
 
     Items that were only renamed are left out.
 
     Args:
-        files: the changes of baselines.
-        date: date of the acceptances of removed items.
+        files: the changed baseline files.
+        date: date of acceptance of the items that were removed.
         commit: short id of the commit; `None` if the changes are not committed.
     """
     changed: list[tuple[str, str, Entry | None, Entry | None]] = []

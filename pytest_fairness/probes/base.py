@@ -122,8 +122,8 @@ class ResponsesSettings(ProbeModel):
         default=(),
         min_length=1,
         description="Other groups in the file, which the probe does not compare; `*` stands for all. Rows of these "
-        "groups are left out without a note. Other rows that name no group of the probe are counted, and many prevent "
-        "a `pass`.",
+        "groups are left out without a note. The number of other rows that name no group of the probe is reported, and "
+        "more than 10 % of them prevent a `pass`.",
     )
 
     @property

@@ -66,7 +66,8 @@ class AlignmentCost(DifferenceAudit):
     def describe(self, measurement: Measurement) -> str:
         """Return the difference and both accuracies as a phrase."""
         against, along = (measurement.details["accuracy"][name] for name in (AGAINST, ALONG))
-        return f"{measurement.value:.3g} ({against:.1%} right if against the stereotype, {along:.1%} if along)"
+        shares = f"{against:.1%} correct where the right answer is against the stereotype, {along:.1%} where along"
+        return f"{measurement.value:.3g} ({shares})"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
         """Return both accuracies."""

@@ -170,9 +170,9 @@ def _pairs_of_lists(clean: Sequence[RecommendedList], perturbed: Sequence[Recomm
 
 
 def _original_trials(probe: RecommendationProbe, answers: Answers, perturbation: str) -> float:
-    """Return the number of trials of original questions that are compared; infinity (all trials) for recorded answers.
+    """Return how many trials of an original question are compared with perturbed ones; infinity for recorded answers.
 
-    Further trials, which only `uncertainty` needs, are left out.
+    The audit `uncertainty` may need further trials, which are not compared.
     """
     if probe.responses is not None:
         return math.inf

@@ -117,7 +117,7 @@ class FlipRate(RecordAudit[DecisionSettings]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return details: the shares of both runs, and records whose answers change more often than in the baseline."""
+        """Return details: each run's shares of changed answers, and records with more changes than in the baseline."""
         return changed_columns_and_records(table, units, current, baseline, current[:, 0] - baseline[:, 0])
 
     def describe(self, measurement: Measurement) -> str:

@@ -147,7 +147,8 @@ class GroupAudit(RecordAudit[SettingsT]):
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """Return the p-value of a permutation test.
 
-        The groups of the records are permuted, separately among the records of each rate; see `rate_of`.
+        The group labels of the records are permuted; in an audit of several rates (such as true and false positive
+        rates), only among records whose answers count for the same rate; see `rate_of`.
         """
         rows, statistic = table.rows[table.complete], self.statistic(len(table.columns))
         half = rows.shape[1] // 2

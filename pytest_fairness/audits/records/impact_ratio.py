@@ -98,7 +98,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
     def shown(
         self, probe: CounterfactualProbe, item: AuditItem[ImpactSettings], answered: RecordAnswers
     ) -> Mapping[str, Trials]:
-        """Return the answers that count, by the record's group in the prompt; see the setting `wordings`."""
+        """Return the answers by the group in the prompt: all, or with `wordings: own` those to unflipped prompts."""
         own = super().shown(probe, item, answered)
         if item.settings.wordings == "own":
             return own

@@ -150,7 +150,7 @@ def text_of(answer: Answer) -> str:
 
 
 def plain_texts(probe: GenerationProbe, answers: Answers) -> list[str | None]:
-    """Return the words of each answer without identity terms; `None` for an answer without such words."""
+    """Return the words of each answer without identity terms; `None` if no word is left or the answer is unusable."""
     anonymize = anonymizer(probe)
     return [" ".join(anonymize.words(text_of(answer))) or None if answer.usable else None for answer in answers]
 

@@ -123,4 +123,4 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     def describe_change(self, comparison: Comparison) -> str:
         """Return the change as a phrase, with a number on the scale that `Svm` explains."""
         found = super().describe_change(comparison)
-        return f"{found} (as a change from an accuracy of 0.5)" if comparison.value else found
+        return f"{found} (converted to a change from an accuracy of 0.5)" if comparison.value else found

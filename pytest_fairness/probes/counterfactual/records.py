@@ -73,7 +73,7 @@ class RecordsFile(SampleSettings, DataFile):
 class OpenmlRecords(SampleSettings):
     """Records of a data set on OpenML, which is fetched once and kept in scikit-learn's cache."""
 
-    openml: Line = Field(description="Name of the data set on openml.org: `adult`.")
+    openml: Line = Field(description="Name of the data set on openml.org, such as `adult`.")
     version: int | None = Field(default=None, ge=1, description="Version of the data set. Default: the active one.")
 
 

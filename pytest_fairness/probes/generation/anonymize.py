@@ -50,7 +50,7 @@ class Anonymize(ProbeModel):
 
     @field_serializer("names")
     def _digest_of_list(self, given: tuple[str, ...] | bool | None) -> Json:
-        """Serialize a packaged list as its digest, because stored measurements depend on the list's content."""
+        """Serialize `true` as the digest of the packaged list, because measurements depend on the list's content."""
         return first_names.digest() if given is True else given
 
 

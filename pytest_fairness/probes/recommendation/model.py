@@ -75,7 +75,7 @@ class RecommendationProbe(Probe):
     cross: tuple[Annotated[tuple[Identifier, ...], Field(min_length=2)], ...] = Field(
         default=(),
         min_length=1,
-        description="Attributes whose values are combined; reports show the combination as the attribute "
+        description="Attributes whose values are combined; reports show a combination as one attribute, such as "
         "`age+personality`.",
     )
     k: int = Field(

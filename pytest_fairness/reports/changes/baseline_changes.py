@@ -236,7 +236,7 @@ def _contributions(change: ItemChange, entry: Entry) -> str:
 
 
 def _has_sides(change: ItemChange) -> bool:
-    """Return whether some contributions are below 0, which means words that the unmarked group uses more."""
+    """Return whether an audit of texts has contributions below 0: words that the unmarked group uses more."""
     numbers = [number for _, was, now in change.changed_contributions for number in (was, now) if number is not None]
     return min(numbers, default=0.0) < 0 and bool(change.info and change.info.name in registry.AUDITS["generation"])
 

@@ -21,11 +21,11 @@ MOST_ANSWERS = 5_000
 
 
 def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root: Path) -> list[ItemChange]:
-    """Return the changes; measure changes of values from the answers of both baselines, as in a run.
+    """Return the changes, with changes of values measured from the answers of both baselines, as in a run.
 
     A change is returned unaltered if an answer set or the probe file is missing, the probe has changed, or a model must
-    read the answers first. Beyond `MOST_CHANGES` and `MOST_ANSWERS`, a change is measured only if the audit's change is
-    not the difference of two values, as for `marked_words`.
+    read the answers first. After `MOST_CHANGES` changes, and for changes with more than `MOST_ANSWERS` answers, only
+    audits whose change is not the difference of two values are measured, such as `marked_words`.
 
     Args:
         changes: the changes, the most important first.

@@ -191,7 +191,7 @@ def _comparison(
 
 
 def _with_common_labels(own: Sequence[Answer], other: Sequence[Answer]) -> tuple[Sequence[Answer], Sequence[Answer]]:
-    """Return the answers of both runs, without the label `prompt` if the runs have different numbers of prompts."""
+    """Return the answers of both runs, without the label `prompt` if the runs have different prompts."""
     runs = (own, other)
     names = [{answer.labels.get("prompt") for answer in run} for run in runs]
     if names[0] == names[1]:

@@ -92,7 +92,7 @@ class TwoRuns:
 
     @classmethod
     def of(cls, current: StratifiedValues, baseline: StratifiedValues) -> TwoRuns:
-        """Return the documents of both runs together."""
+        """Return the values of both runs together, with common numbers of their strata."""
         _, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
         return cls(current, baseline, strata)
 

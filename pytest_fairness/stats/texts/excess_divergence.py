@@ -307,12 +307,12 @@ class _Batch:
 
 
 def _divergences(sides: tuple[Bools, Bools], words: Words) -> Floats:
-    """Return the result of `Words.divergences` for some of the labellings: `sides` are its arguments."""
+    """Return `words.divergences(*sides)`, computed in parts."""
     return np.concatenate([part.divergences().T for part in words.parts(*sides)])
 
 
 def _excesses(sides: tuple[Bools, Bools], words: Words) -> Floats:
-    """Return the result of `Words.excesses` for some of the labellings: `sides` are its arguments."""
+    """Return `words.excesses(*sides)`, computed in parts."""
     return np.concatenate(
         [words.weights @ (part.divergences() - part.chance_divergences()) for part in words.parts(*sides)]
     )

@@ -50,8 +50,8 @@ class Classifier:
         dual: whether `inverse` belongs to the kernel, which is the smaller matrix if there are no more units than
             dimensions.
         leverage: (units,) weight of a unit's own label in its prediction, 0..1.
-        repeats: for each set of equal units: the indices of the units, and the pseudo-inverse that removes the whole
-            set from training.
+        repeats: for each set of equal units: the indices of the units, and the pseudo-inverse of (I − hat matrix) for
+            them, by which the predictions without the whole set are computed.
     """
 
     features: csr_array
@@ -172,9 +172,10 @@ class Classifier:
 
 
 def effects_of_sums(classifier: Classifier, sums: Floats, sizes: Floats, labels: Floats) -> Floats:
-    """Return `Separation.effects` for labels of bundles, from scores of units that were not left out of training.
+    """Return `Separation.effects` for labellings of bundles (sets of units that share a label), without leave-one-out.
 
-    Such scores are linear in the labels, so that sums of features are sufficient; the classifier must not be dual.
+    Without leaving units out, scores are linear in the labels, so that sums of features are sufficient. The classifier
+    must not be dual.
 
     Args:
         classifier: classifier of the units.

@@ -275,7 +275,7 @@ def _vectors(features: Features | Sums) -> Features:
 
 
 def _sizes(features: Features | Sums) -> Floats:
-    """Return the number of units for which each row of the vectors stands; shape (rows,)."""
+    """Return the number of units that each row of the features sums, shape (rows,); 1 if rows are single units."""
     return features.sizes if isinstance(features, Sums) else np.ones(len(features))
 
 

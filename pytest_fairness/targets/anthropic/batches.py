@@ -67,7 +67,7 @@ class MessageBatches(Messages, ApiBatches):
         if unclear is not None:
             raise BatchUnclear(
                 f"{self._name}: an earlier run ended while it created a batch. Batch {unclear} may be that batch; "
-                "only its results can show this. Run again when it has ended."
+                "this can be checked after the batch has ended. Run again then."
             )
         return None
 

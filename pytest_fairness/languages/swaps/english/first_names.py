@@ -46,7 +46,7 @@ def _first_name_of_list(tokens: Tokens, index: int, plain: str) -> FirstName | N
     written = token.text[: len(plain)]
     if _follows_title(tokens, index):
         if names().listed[plain].column == 1:  # names of men are frequent surnames, those of women are not
-            raise CannotSwapError(f"'{written}' after a title may be a first name")
+            raise CannotSwapError(f"'{written}' after a title may be a first name or a surname")
         return None
     if tokens.lower(index - 1) in names().before_places:
         return None

@@ -16,7 +16,7 @@ _MALE, _FEMALE, _NEUTRAL = range(3)
 
 
 def read(text: str, groups: Sequence[str], *, neutral: bool) -> Reading:
-    """Return the terms of a prompt.
+    """Return the terms of a prompt that name a gender, with their replacements for each group.
 
     Args:
         text: the prompt.
@@ -24,7 +24,7 @@ def read(text: str, groups: Sequence[str], *, neutral: bool) -> Reading:
         neutral: whether a gender-neutral version is needed.
 
     Raises:
-        CannotSwapError: the prompt has no versions.
+        CannotSwapError: the prompt must be left out; the message is the reason.
     """
     tokens = Tokens(text)
     found = _Finder(tokens, neutral=neutral)

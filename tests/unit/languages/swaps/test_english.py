@@ -187,7 +187,7 @@ def test_what_cannot_be_told_has_no_gender_neutral_version(text: str, neutral: s
         ("She eats at Wendy's.", "names a famous person or a product: 'Wendy's'"),
         ("Mary Ann lost her card.", "'Mary Ann' may be one name"),
         ("Elizabeth Hospital called her.", "'Elizabeth Hospital' may be a place or an organisation"),
-        ("Ms. Emily, can she help?", "'Emily' after a title may be a first name"),
+        ("Ms. Emily, can she help?", "'Emily' after a title may be a first name or a surname"),
         ("The bride lost her ring.", "the built-in list has no counterpart of 'bride'"),
         ("On Mother's Day she called.", "'Mother's Day' is a fixed phrase"),
         ("HE policy: he pays.", "'HE' may be an abbreviation"),
