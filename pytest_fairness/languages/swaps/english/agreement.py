@@ -218,6 +218,8 @@ def _coordinated_plural(tokens: Tokens, conjunction: int, index: int, verbs: Col
         CannotSwapError: the word may be a verb or a noun.
     """
     plural, word = _plural(tokens, index), tokens.lower(index)
+    if word in _auxiliaries() and tokens.lower(index + 1) in ("that", "this", "it", "there"):
+        return ""  # a question with another subject: "he snores, is that dangerous?"
     before = tokens.lower(index - 1)
     after_adverb = index > conjunction + 1 and before not in words("agreement", "conjunctions")
     if not plural or word in _auxiliaries() or after_adverb:

@@ -246,7 +246,7 @@ def _refuse(text: str, tokens: Tokens) -> None:
         plain = token.lower.removesuffix("'s")
         if plain in words("left_out", "biological") and not any(a <= token.start < b for a, b in harmless):
             raise CannotSwapError(f"'{token.text}' is bound to one sex")
-        if plain in words("left_out", "terms"):
+        if {plain, plain.partition("-")[0]} & words("left_out", "terms"):
             raise CannotSwapError(f"the built-in list has no counterpart of '{token.text}'")
         if tokens.is_capitalised(index) and has_gendered_ending(plain) and not tokens.starts_sentence(index):
             raise CannotSwapError(f"the surname '{token.text}' may have a gender")

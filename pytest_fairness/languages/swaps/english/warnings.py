@@ -60,6 +60,11 @@ def _several_people(tokens: Tokens, replacements: Sequence[Replacement]) -> Iter
             texts = f"'{tokens.all[first].text}' and '{tokens.all[second].text}'"
             yield f"{texts} may be two people, whose genders are both swapped"
             return
+    titled = any(tokens.lower(index) in gender()["titles"] for index in found)
+    for index in named if titled else ():
+        if {tokens.lower(index - 1), tokens.lower(index - 2)} & {"my", "our"}:
+            yield f"'{tokens.all[index].text}' and the person with a title may be two people"
+            return
     if not (named and gendered):
         return
     if gendered[0] < named[0] and any(tokens.starts_sentence(index) for index in range(gendered[0] + 1, named[0])):
@@ -84,7 +89,7 @@ def _topics(tokens: Tokens) -> Iterator[str]:
 def _unclear_they(tokens: Tokens, replacements: Sequence[Replacement]) -> Iterator[str]:
     """Yield warnings if "they" in the gender-neutral version may mean other people, or more than one person."""
     they = words("pronouns", "they")
-    if not they.intersection(item.forms[_NEUTRAL] or "" for item in replacements):
+    if not they.intersection((item.forms[_NEUTRAL] or "").lower() for item in replacements):
         return
     for token in tokens.all:
         if token.lower in they:

@@ -188,6 +188,7 @@ def test_what_cannot_be_told_has_no_gender_neutral_version(text: str, neutral: s
         ("Mary Ann lost her card.", "'Mary Ann' may be one name"),
         ("Elizabeth Hospital called her.", "'Elizabeth Hospital' may be a place or an organisation"),
         ("Ms. Emily, can she help?", "'Emily' after a title may be a first name or a surname"),
+        ("My bride-to-be lost her ring.", "the built-in list has no counterpart of 'bride-to-be'"),
         ("The bride lost her ring.", "the built-in list has no counterpart of 'bride'"),
         ("On Mother's Day she called.", "'Mother's Day' is a fixed phrase"),
         ("HE policy: he pays.", "'HE' may be an abbreviation"),
@@ -218,6 +219,12 @@ def test_placebos() -> None:
     assert swapped("Emily asks. emily's card").placebo == "Carol asks. carol's card"
 
 
+def test_a_question_after_a_comma_keeps_its_verb() -> None:
+    text = "He snores and he stops breathing, is that bad for him?"
+    neutral = "They snore and they stop breathing, is that bad for them?"
+    assert swapped(text, "neutral").versions["neutral"] == neutral
+
+
 def test_a_first_name_between_title_and_surname_is_swapped() -> None:
     assert swapped("Mr. Robert Hughes lost his card.").versions["female"] == "Ms. Barbara Hughes lost her card."
     assert swapped("Mr. James lost his card.").versions["female"] == "Ms. James lost her card."
@@ -242,6 +249,9 @@ def test_quoted_and_reported_persons_are_flagged() -> None:
     assert swapped("He is a kind father.").warnings == ()
     assert swapped("She called. Our daughter is scared.").warnings == ("'She' and 'daughter' may mean two people",)
     assert swapped("The coach knows my brother. Is he fair?").warnings == ("pronouns may refer to the coach",)
+    assert swapped("I am Mr. Green. My mailman is late.").warnings == (
+        "'mailman' and the person with a title may be two people",
+    )
     assert swapped("Which jobs suit women?").warnings == ("'women' may be the topic of the prompt",)
     assert swapped("Is he 7?", "neutral").warnings == ("no word shows that 'they' is one person",)
     assert swapped("Is he 7?").warnings == ()
