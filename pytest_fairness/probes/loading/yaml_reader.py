@@ -1,6 +1,6 @@
 """Reader of YAML: returns a tree, or raises errors with their positions; no input causes any other exception.
 
-The tree is built from the events of PyYAML's parser, so that no objects other than text, numbers, booleans, lists and
+The tree is built from the events of ruamel.yaml's parser, so that no objects other than text, numbers, booleans, lists and
 mappings are constructed.
 """
 
