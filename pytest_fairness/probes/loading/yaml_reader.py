@@ -1,7 +1,7 @@
 """Reader of YAML: returns a tree, or raises errors with their positions; no input causes any other exception.
 
-The tree is built from the events of ruamel.yaml's parser, so that no objects other than text, numbers, booleans, lists and
-mappings are constructed.
+The tree is built from the events of ruamel.yaml's parser, so that no objects other than text, numbers, booleans, lists
+and mappings are constructed.
 """
 
 from __future__ import annotations
