@@ -141,7 +141,7 @@ def relevant(size: int) -> str:
 
 
 def pronouns(random: np.random.Generator, numbers: Numbers) -> Rows:
-    """Whom a pronoun means: four prompts an item, and `TRIALS` answers to each."""
+    """The people whom pronouns mean: four prompts an item, and `TRIALS` answers to each."""
     item, form = numbers // (4 * TRIALS), numbers % 4
     pairs = [OCCUPATIONS[each % len(OCCUPATIONS)] for each in item]
     she, drawn = form % 2 == 1, random.random(len(numbers))
@@ -159,7 +159,7 @@ def pronouns(random: np.random.Generator, numbers: Numbers) -> Rows:
 
 
 def lines(random: np.random.Generator, numbers: Numbers) -> Rows:
-    """Whom a pronoun means in WinoBias' form: two versions a line, and `TRIALS` answers to each."""
+    """The people whom pronouns mean, in WinoBias' form: two versions a line, and `TRIALS` answers to each."""
     right = random.random(len(numbers)) < np.where(numbers % 2 == 0, 0.8, 0.75)
     return {
         "line": [str(each + 1) for each in numbers // (2 * TRIALS)],

@@ -196,13 +196,6 @@ class Backend:
             Backend.current = self._outer
 
 
-def chunks_of(items: Iterable[ChunkT], size: int) -> Iterator[list[ChunkT]]:
-    """Yield the items in lists of this size; the last list may be shorter."""
-    rest = iter(items)
-    while chunk := list(islice(rest, size)):
-        yield chunk
-
-
 def map_chunks(
     function: Callable[..., ResultT], chunks: Iterable[ChunkT], *shared: Any
 ) -> Iterator[tuple[ChunkT, ResultT]]:

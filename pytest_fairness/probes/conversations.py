@@ -87,7 +87,7 @@ class ConversationProbe(Probe):
 
     @property
     def _has_calls(self) -> bool:
-        """Whether answers may have tool calls."""
+        """Return whether answers may have tool calls."""
         return self.reading.selection is not None and self.reading.selection.tool is not None
 
     @abstractmethod

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ from pytest_fairness.asking.costs import BATCH_PRICE, cost_of
 from pytest_fairness.asking.engine import BATCH
 from pytest_fairness.asking.store.freshness import ANY_ANSWER, Freshness
 from pytest_fairness.asking.store.store import response_key
+from pytest_fairness.chunks import chunks_of
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.probes import Probe
 from pytest_fairness.records import Answer, Json, Prompt, Request, Response
@@ -277,7 +277,7 @@ def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem
         asked = (each for each in prompts if target is None or likelihood_support.can_answer(target, each.request))
         keyed = ((response_key(identity, prompt.request), prompt) for prompt in asked)
         rest = (each for each in keyed if shard is None or shard.holds(each[0]))
-        while some := list(islice(rest, BATCH)):
+        for some in chunks_of(rest, BATCH):
             own = [prompt for _, prompt in some] if probe.has_turns else []
             responses = add(own, [key for key, _ in some])
             answers: list[Answer] = []

@@ -27,10 +27,14 @@ def settings_in(folder: Path, base_url: str | None = None, **more: Any) -> RunSe
 
 
 def ask_once(spec: str, settings: RunSettings, request: Request = Request("hello")) -> Response:  # noqa: B008 - immutable
+    """Open the target of a name, send one request once, and close the target."""
+    return answer_of(open_target(spec, settings), request)
+
+
+def answer_of(target: Target, request: Request) -> Response:
     """Open a target, send one request once, and close the target."""
 
     async def once() -> Response:
-        target = open_target(spec, settings)
         await target.open()
         try:
             return await target.ask(request)

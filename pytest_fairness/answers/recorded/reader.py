@@ -10,7 +10,8 @@ from typing import ClassVar, Generic, TypeVar
 from pytest_fairness.answers import reading
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.trial_numbers import TrialNumbers
-from pytest_fairness.backends import chunks_of, map_chunks
+from pytest_fairness.backends import map_chunks
+from pytest_fairness.chunks import chunks_of
 from pytest_fairness.languages.language import Language
 from pytest_fairness.probes import checks, table
 from pytest_fairness.probes.base import Probe, ResponsesSettings

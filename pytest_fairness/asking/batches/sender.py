@@ -27,6 +27,7 @@ from pytest_fairness.asking.store.freshness import Freshness
 from pytest_fairness.asking.store.runs import RunId
 from pytest_fairness.asking.store.store import Store, response_key
 from pytest_fairness.asking.target_caller import TargetCaller
+from pytest_fairness.chunks import chunks_of
 from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, RetryReason, TargetError, short_message
 from pytest_fairness.options import RunSettings
 from pytest_fairness.plurals import counted
@@ -250,8 +251,7 @@ class BatchSender:
         left = self._table.requests(batch.token)
         reason = status.error or "the results of the batch have no readable line for this request"
         error = RequestFailed(f"{self._target.name}: batch {batch.remote} ({status.name}): {reason}")
-        rest = iter(left)
-        while keys := list(islice(rest, RECORDED_AT_ONCE)):
+        for keys in chunks_of(left, RECORDED_AT_ONCE):
             self._record(batch, [BatchResult(key, error) for key in keys])
         self._table.delete(batch.token)
         failed = f", {counted(len(left), 'request')} without a result" if left else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
-from itertools import islice
 from typing import NamedTuple
 
 from pytest_fairness.asking.store.database import Database, in_transaction
@@ -13,6 +12,7 @@ from pytest_fairness.asking.store.freshness import Freshness
 from pytest_fairness.asking.store.processes import is_gone, this_process
 from pytest_fairness.asking.store.runs import RunId
 from pytest_fairness.asking.store.store import Store, decode_request, encode_request
+from pytest_fairness.chunks import chunks_of
 from pytest_fairness.records import Request
 
 BATCH_KEPT = 30 * 86_400.0
@@ -109,10 +109,9 @@ class BatchTable:
 
     def pending(self, keys: Iterable[str]) -> dict[str, str]:
         """Return the token of each request's batch, by the request's key; leave out requests that are in no batch."""
-        rest = iter(keys)
         found: dict[str, str] = {}
         query = "SELECT key, token FROM batch_requests WHERE key IN (SELECT value FROM json_each(?))"
-        while chunk := list(islice(rest, _CHUNK)):
+        for chunk in chunks_of(keys, _CHUNK):
             found |= dict(self.database.execute(query, (json.dumps(chunk),)))
         return found
 

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain
 
+from pytest_fairness.chunks import chunks_of
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Answers, Status
 
@@ -136,8 +137,7 @@ class Lists:
         by_entity: dict[str, list[Answer]] = {}
         for answer in answers:
             by_entity.setdefault(answer.labels["entity"], []).append(answer)
-        rest = iter(sorted(by_entity))
-        while entities := list(islice(rest, ENTITIES_AT_ONCE)):
+        for entities in chunks_of(sorted(by_entity), ENTITIES_AT_ONCE):
             own = chain.from_iterable(by_entity[entity] for entity in entities)
             yield cls.of(probe, own, direct_only=direct_only)
 

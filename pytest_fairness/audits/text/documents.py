@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from pytest_fairness.audits.anonymizer import Anonymizer
 from pytest_fairness.audits.text.groups import Groups, comparable, sides_and_strata
 from pytest_fairness.audits.text.tokens import Tokens
-from pytest_fairness.backends import chunks_of, map_chunks
+from pytest_fairness.backends import map_chunks
+from pytest_fairness.chunks import chunks_of
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.generation import first_names
 from pytest_fairness.probes.generation.model import GenerationProbe

@@ -13,6 +13,10 @@ _VOWEL = re.compile(
 )
 
 
+NEUTRAL = 2
+"""Column of the gender-neutral forms in the built-in list `gender`; 0 is male, and 1 is female."""
+
+
 class CannotSwapError(Exception):
     """Reason why a prompt has no versions."""
 

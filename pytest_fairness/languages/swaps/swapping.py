@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pytest_fairness.languages.swaps import own_list, phrases, placebos
 from pytest_fairness.languages.swaps.english import gender
-from pytest_fairness.languages.swaps.reading import CannotSwapError, Reading, replaced
+from pytest_fairness.languages.swaps.reading import NEUTRAL, CannotSwapError, Reading, replaced
 from pytest_fairness.languages.swaps.terms import GENDER, SwapTerms
 
 
@@ -63,7 +63,7 @@ def _read(text: str, terms: SwapTerms, columns: Sequence[int]) -> Reading:
     if terms.name != GENDER:
         return own_list.read(text, terms)
     if terms.code == "en":
-        return gender.read(text, terms.groups, neutral=2 in columns)
+        return gender.read(text, terms.groups, neutral=NEUTRAL in columns)
     return phrases.read(text, terms.code, terms.groups)
 
 
@@ -84,7 +84,7 @@ def _check_way_back(text: str, reading: Reading, versions: Mapping[str, str], te
     for group, version in versions.items():
         column = terms.groups.index(group)
         # Gender-neutral versions have terms, such as "parent" and "they", that are no terms of a prompt.
-        if column == reading.column or reading.one_way or (terms.name == GENDER and column == 2):
+        if column == reading.column or reading.one_way or (terms.name == GENDER and column == NEUTRAL):
             continue
         try:
             back = _read(version, terms, [reading.column])

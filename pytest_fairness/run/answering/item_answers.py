@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import cast
 
 from pytest_fairness import kinds
 from pytest_fairness.answers import reading
+from pytest_fairness.chunks import chunks_of
 from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed
 from pytest_fairness.languages.language import Language
 from pytest_fairness.probes.base import Probe
@@ -123,8 +123,7 @@ class ItemAnswers:
         known = self._answers_by_prompt
         answers: list[Answer] = []
         failures: list[FairnessError] = []
-        rest = item.prompts()
-        while prompts := list(islice(rest, READ_AT_ONCE)):
+        for prompts in chunks_of(item.prompts(), READ_AT_ONCE):
             if not answers and len(prompts) == READ_AT_ONCE:
                 self._engines.plan(target, item.requests())
             unread = [prompt for prompt in prompts if id(prompt) not in known]

@@ -12,7 +12,7 @@ from pytest_fairness.records import Message, Request, Response, Sampling
 from pytest_fairness.targets import serve
 from pytest_fairness.targets.python_callable import CallableTarget
 from pytest_fairness.targets.shared_target import SharedTarget, TargetServer
-from tests.support.asking import settings_in
+from tests.support.asking import answer_of, settings_in
 
 HELLO = Request("hello")
 
@@ -42,14 +42,7 @@ class Scripted(CallableTarget):
 
 
 def ask(target: SharedTarget, request: Request = HELLO) -> Response:
-    async def answer() -> Response:
-        await target.open()
-        try:
-            return await target.ask(request)
-        finally:
-            await target.close()
-
-    return asyncio.run(answer())
+    return answer_of(target, request)
 
 
 def test_the_target_is_opened_once_when_the_first_process_connects() -> None:

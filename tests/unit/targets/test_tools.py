@@ -16,7 +16,7 @@ from pytest_fairness.records import Json, Request, Response, Sampling, ToolCall,
 from pytest_fairness.targets import open_target
 from pytest_fairness.targets.openai.batches import ChatBatches
 from pytest_fairness.targets.python_callable import CallableTarget
-from tests.support.asking import ask_once, engine_for, settings_in
+from tests.support.asking import answer_of, ask_once, engine_for, settings_in
 from tests.support.messages_server import MessagesServer
 from tests.support.servers import ChatServer, Reply
 
@@ -140,21 +140,13 @@ async def later(messages: list[Json], *, tools: list[Json] | None = None) -> Jso
     return Message()
 
 
-def answer_of(function: Callable[..., Any], request: Request = REQUEST) -> Response:
-    async def once() -> Response:
-        target = CallableTarget(function, "app")
-        await target.open()
-        try:
-            return await target.ask(request)
-        finally:
-            await target.close()
-
-    return asyncio.run(once())
+def answer_of_function(function: Callable[..., Any], request: Request = REQUEST) -> Response:
+    return answer_of(CallableTarget(function, "app"), request)
 
 
 @pytest.mark.parametrize("function", [with_tools, later])
 def test_an_application_that_takes_tools(function: Callable[..., Any]) -> None:
-    response = answer_of(function)
+    response = answer_of_function(function)
     assert (response.text, calls_in(response.tool_calls)) == ("", CALLED)
 
 
@@ -162,7 +154,9 @@ def test_an_application_with_its_own_tools() -> None:
     own = Request("A refund, please.", answer_format="calls")
     assert (
         calls_in(
-            answer_of(lambda _: {"tool_calls": [{"name": "escalate", "arguments": {"team": "B"}}]}, own).tool_calls
+            answer_of_function(
+                lambda _: {"tool_calls": [{"name": "escalate", "arguments": {"team": "B"}}]}, own
+            ).tool_calls
         )
         == CALLED
     )
@@ -170,20 +164,20 @@ def test_an_application_with_its_own_tools() -> None:
 
 def test_an_application_without_tools_is_not_asked_with_tools() -> None:
     with pytest.raises(TargetError, match="takes no tools, and the probe has some"):
-        answer_of(lambda prompt: {"content": prompt})
+        answer_of_function(lambda prompt: {"content": prompt})
 
 
 @pytest.mark.parametrize("answer", ["Sure.", None, 3, {"text": "Sure."}, {"tool_calls": [{}]}])
 def test_an_application_must_return_a_message(answer: Json) -> None:
     with pytest.raises(TargetError, match="must return a dict, because the probe measures tool calls"):
-        answer_of(lambda _: answer, Request("Hello", answer_format="calls"))
+        answer_of_function(lambda _: answer, Request("Hello", answer_format="calls"))
 
 
 def test_an_application_may_return_json() -> None:
-    response = answer_of(lambda _: {"decision": "yes"}, Request("Hello", answer_format="structured"))
+    response = answer_of_function(lambda _: {"decision": "yes"}, Request("Hello", answer_format="structured"))
     assert json.loads(response.text) == {"decision": "yes"}
     with pytest.raises(TargetError, match="must return a str, not dict"):
-        answer_of(lambda _: {"decision": "yes"}, Request("Hello"))
+        answer_of_function(lambda _: {"decision": "yes"}, Request("Hello"))
 
 
 def test_tools_are_part_of_a_request_and_calls_of_its_recorded_response(tmp_path: Path) -> None:

@@ -10,9 +10,15 @@ from pytest_fairness.languages.swaps.english.first_names import first_name, has_
 from pytest_fairness.languages.swaps.english.tokens import Tokens
 from pytest_fairness.languages.swaps.english.warnings import warnings_on
 from pytest_fairness.languages.swaps.english.words import Term, gender, names, pattern, terms, words
-from pytest_fairness.languages.swaps.reading import CannotSwapError, Reading, Replacement, article, group_column, like
-
-_MALE, _FEMALE, _NEUTRAL = range(3)
+from pytest_fairness.languages.swaps.reading import (
+    NEUTRAL,
+    CannotSwapError,
+    Reading,
+    Replacement,
+    article,
+    group_column,
+    like,
+)
 
 
 def read(text: str, groups: Sequence[str], *, neutral: bool) -> Reading:
@@ -33,9 +39,9 @@ def read(text: str, groups: Sequence[str], *, neutral: bool) -> Reading:
     column = group_column([*found.columns], groups)
     _refuse(text, tokens)
     found.refuse()
-    if column == _NEUTRAL and (others := [token for token in tokens.all if token.lower in words("pronouns", "they")]):
+    if column == NEUTRAL and (others := [token for token in tokens.all if token.lower in words("pronouns", "they")]):
         raise CannotSwapError(f"'{others[0].text}' may be plural")
-    warnings = [*found.warnings, *warnings_on(tokens, found.replacements, neutral=neutral and column != _NEUTRAL)]
+    warnings = [*found.warnings, *warnings_on(tokens, found.replacements, neutral=neutral and column != NEUTRAL)]
     replacements = tuple(sorted(found.replacements, key=lambda item: item.start))
     return Reading(column, replacements, tuple(found.placebos), tuple(dict.fromkeys(warnings)), found.one_way)
 
@@ -116,9 +122,9 @@ class _Finder:
         word = self._tokens.all[index]
         plain = word.lower.removesuffix("'s")
         if plain in gender()["titles"]:
-            known = terms()[plain].column != _NEUTRAL and self._is_title(index)
+            known = terms()[plain].column != NEUTRAL and self._is_title(index)
             return (terms()[plain], 0, len(plain)) if known else None
-        if plain in terms() and terms()[plain].column != _NEUTRAL:
+        if plain in terms() and terms()[plain].column != NEUTRAL:
             return terms()[plain], 0, len(plain)
         if "-" not in plain:
             return None
@@ -131,7 +137,7 @@ class _Finder:
         if end in gender()["suffixes"] and first in terms():
             return terms()[first], 0, len(first)
         for part in plain.split("-"):
-            if part in terms() and terms()[part].column != _NEUTRAL:
+            if part in terms() and terms()[part].column != NEUTRAL:
                 self.columns.add(terms()[part].column)
                 raise CannotSwapError(f"the list has no compound '{word.text}'")
         return None
@@ -187,16 +193,16 @@ class _Finder:
 
     def _add(self, start: int, written: str, term: Term) -> None:
         self.columns.add(term.column)
-        neutral = term.forms[_NEUTRAL]
-        if self._neutral and not neutral and term.column != _NEUTRAL:
+        neutral = term.forms[NEUTRAL]
+        if self._neutral and not neutral and term.column != NEUTRAL:
             self._reasons.append(CannotSwapError(f"'{written}' has no gender-neutral counterpart"))
         name = written.lower() in names().listed
         shape = _cased_name if name else like
         forms = tuple(shape(written, form) for form in (*term.forms[:2], neutral))
         self.replacements.append(Replacement(start, written, forms))
         present = {token.lower.removesuffix("'s") for token in self._tokens.all}
-        for column in (1 - term.column, _NEUTRAL) if name else ():
-            if (column < _NEUTRAL or self._neutral) and term.forms[column].lower() in present:
+        for column in (1 - term.column, NEUTRAL) if name else ():
+            if (column < NEUTRAL or self._neutral) and term.forms[column].lower() in present:
                 self._reasons.append(CannotSwapError(f"the prompt already has the name '{term.forms[column]}'"))
 
     def _read_neutral(self) -> None:
@@ -205,7 +211,7 @@ class _Finder:
             plain = word.lower.removesuffix("'s")
             if plain == "mx" and not self._is_title(index):
                 continue
-            if word.kind == "word" and plain in terms() and terms()[plain].column == _NEUTRAL:
+            if word.kind == "word" and plain in terms() and terms()[plain].column == NEUTRAL:
                 self._add_term(index, terms()[plain], 0, len(plain))
 
 

@@ -10,9 +10,8 @@ from pytest_fairness.languages.swaps.data_files import either
 from pytest_fairness.languages.swaps.english import pronouns
 from pytest_fairness.languages.swaps.english.tokens import Tokens
 from pytest_fairness.languages.swaps.english.words import gender, words
-from pytest_fairness.languages.swaps.reading import Replacement
+from pytest_fairness.languages.swaps.reading import NEUTRAL, Replacement
 
-_NEUTRAL = 2
 _REPORT = (
     "says said tells told claims claimed reports reported mentions mentioned states stated insists admits admitted "
     "wrote"
@@ -89,16 +88,12 @@ def _topics(tokens: Tokens) -> Iterator[str]:
 def _unclear_they(tokens: Tokens, replacements: Sequence[Replacement]) -> Iterator[str]:
     """Yield warnings if "they" in the gender-neutral version may mean other people, or more than one person."""
     they = words("pronouns", "they")
-    if not they.intersection((item.forms[_NEUTRAL] or "").lower() for item in replacements):
+    if not they.intersection((item.forms[NEUTRAL] or "").lower() for item in replacements):
         return
-    for token in tokens.all:
-        if token.lower in they:
-            yield f"'{token.text}' may refer to other people than the pronouns that were swapped"
-            break
-    for token in tokens.all:
-        if token.lower in words("flagged", "people"):
-            yield f"'they' may refer to the {token.lower}"
-            break
+    if other := next((token for token in tokens.all if token.lower in they), None):
+        yield f"'{other.text}' may refer to other people than the pronouns that were swapped"
+    if people := next((token for token in tokens.all if token.lower in words("flagged", "people")), None):
+        yield f"'they' may refer to the {people.lower}"
     terms = [item for item in replacements if item.is_term]
     if all(pronouns.column(item.text.lower()) is not None for item in terms):
         start = min(item.start for item in terms)
