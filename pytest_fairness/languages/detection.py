@@ -1,7 +1,7 @@
-"""Detection of texts in other languages than the declared ones, whose refusals and identity terms are not recognised.
+"""Detection of texts that are in no declared language, so that their refusals and identity terms are not recognised.
 
 The language model of `py3langid` (naive Bayes over byte n-grams) is loaded when the first text is classified. A text
-counts as another language only if it clearly is in none of the declared languages; short texts never do.
+counts as another language only if it clearly is in none of the declared languages; a short text never counts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KEPT = 8 * SAMPLE
 """Largest number of texts whose language is kept in memory, because several audits read the same answers."""
 
 MOST_LETTERS = 0.5
-"""A text with a larger share of non-Latin letters than this counts as another language."""
+"""A text in an unknown language counts as another language if a larger share of its letters than this is not Latin."""
 
 
 def foreign_shares(

@@ -36,8 +36,8 @@ class RefusalPatterns:
         opening: words that decline at the beginning of a sentence only, such as "no comment".
         redirection: pattern of a whole short text that only names somebody else to ask.
         lead: word of a sentence after which the next sentence is searched, such as "sorry".
-        concession: end of the text before a core that is no refusal, such as "although".
-        praise: words after a core that is no refusal, as in "i cannot recommend her enough".
+        concession: words directly before a core that is no refusal, such as "although" in "although i cannot help".
+        praise: words after a core that is no refusal, such as "enough" in "i cannot recommend her enough".
         condition: beginning of a sentence that holds no refusal, as in "if you cannot find us".
         continuation: words after a core, in the same sentence, after which help follows, as in "but here are".
         answered: beginning of an answer that follows a refusal, such as "here is".
@@ -92,11 +92,11 @@ class Language:
         identity_terms: terms that name a group; they are removed from texts before the texts are measured.
         generic_words: words of a declared term that name no group by themselves, such as "person".
         function_words: words that say nothing about a topic, such as "the".
-        no_identity_before: for an identity term, patterns of the words before which the term names no group.
+        no_identity_before: for an identity term, patterns of words before which it names no group: "tea" for "black".
         elisions: words that are written together with the next word, such as "l" in "l'homme".
-        before_choice: words that may stand before a choice in its clause, as in "I would say yes"; of English, too.
-        negations: choices that may also negate the next word, as in "no service"; of English, too.
-        after_choice: words that may stand after a choice in its clause, as in "no because of …"; of English, too.
+        before_choice: words that may stand before a choice in its clause, as in "I would say yes"; English is included.
+        negations: choices that may also negate the next word, as in "no service"; English is included.
+        after_choice: words that may stand after a choice in its clause, as in "no because of …"; English is included.
         refusals: patterns of refusals in each language and in English, because many models refuse in English.
         refusals_missing: names of the languages whose refusals are not recognised.
     """
@@ -216,10 +216,10 @@ def _either(patterns: Iterable[str]) -> str:
 
 
 def _grouped(patterns: Iterable[str]) -> Iterator[str]:
-    """Yield the patterns in order; join neighbours that begin with the same part into one pattern.
+    """Yield the patterns in order; join neighbours that begin with the same part, such as `{subject}`, into one.
 
-    The joined pattern matches the same texts in less time, because it is tried only where this part stands. A pattern
-    that begins with a part must begin with this part in each of its alternatives.
+    The joined pattern takes less time, because it is tried only where the part matches. If a pattern begins with a
+    part, each of the pattern's alternatives must begin with it.
     """
     for first, group in groupby(patterns, key=lambda pattern: (part := _REQUIRED_PART.match(pattern)) and part[0]):
         found = _either(group)

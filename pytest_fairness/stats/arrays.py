@@ -1,4 +1,4 @@
-"""Type aliases of numpy arrays, and arrays of numbers that stand for names."""
+"""Type aliases of numpy arrays, and conversions of names and numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NameT = TypeVar("NameT", bound=str | tuple[str, bool])
 
 
 def numbered(names: Sequence[NameT]) -> tuple[tuple[NameT, ...], Ints]:
-    """Return the different names, sorted, and the index of each name among the different names."""
+    """Return the sorted distinct names, and each name's index among them: b, a, b gives (a, b) and 1, 0, 1."""
     different = tuple(sorted({*names}))
     places = {name: place for place, name in enumerate(different)}
     return different, np.array([places[name] for name in names], dtype=np.int64)

@@ -71,7 +71,7 @@ def _critical_value(places: Floats, weights: Floats, sd: float, spent: float) ->
 def _distribution_below(
     bound: float, deviation: float, places: Floats, weights: Floats, sd: float
 ) -> tuple[Floats, Floats]:
-    """Return values of the sum of the data below the bound at the next analysis, and the probability of each value.
+    """Return possible values, up to `bound`, of the sum of the data at the next analysis, and their probabilities.
 
     Args:
         bound: critical value of the next analysis.

@@ -10,9 +10,9 @@ from pytest_fairness.stats.arrays import Bools, Floats, Ints
 def change_error(values: Floats, current: Bools, cells: Ints, coefficients: Floats) -> tuple[float, float | None]:
     """Return the standard error of sum(coefficients × values), for values that vary by chance within cells.
 
-    Differences between cells, such as a question that is always refused, do not add to the error. The variance of a
-    cell is pooled over both runs. If a cell has only one value in each run, the variance is half the squared difference
-    of the two values: an unbiased estimate if nothing changed.
+    Differences between cells do not add to the error: a question that is always refused has the variance 0. The
+    variance of a cell is pooled over both runs. If a cell has only one value in each run, the variance is half the
+    squared difference of the two values: an unbiased estimate if nothing changed.
 
     Args:
         values: (n,) value of each answer, of both runs.

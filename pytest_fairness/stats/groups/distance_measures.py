@@ -58,10 +58,9 @@ def evenness(means: Floats) -> Floats:
 
 
 def _centred(means: Floats) -> Floats:
-    """Return each mean minus the mean of all means; gradients are computed from the result.
+    """Return each mean minus the mean of all means; equal means are treated as 1, 0, …, 0.
 
-    If all means are equal, the gradients are not defined. The result is then the same as if the first mean were
-    slightly larger than the other means.
+    Gradients are computed from the result; for equal means, they would not be defined.
     """
     centred: Floats = means - means.mean()
     return centred if centred.any() else np.eye(len(means))[0] - 1 / len(means)
@@ -97,7 +96,7 @@ class DistanceMeasure:
     def signed(self, pattern: Floats) -> Callable[[Floats], Floats]:
         """Return a signed version of `size`, which is negative for numbers whose pattern is opposite to `pattern`.
 
-        For two groups, the result is the number of the group that is higher in `pattern` minus the other number. For
+        For two groups and a pattern whose first number is higher, (3, 1) has the distance 2, and (1, 3) has −2. For
         more groups, the numbers are split into a multiple of `pattern` and the rest. If the multiple is negative, its
         distance is subtracted from the distance of the rest.
 

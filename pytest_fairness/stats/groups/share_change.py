@@ -54,7 +54,7 @@ class ShareChange:
         """Return the standard error of the change, and its degrees of freedom; see `change_error`.
 
         If a group has fewer than `FEW` hits, or fewer than `FEW` misses, in both runs together, the standard error is
-        at least that of the difference between two independent runs, without degrees of freedom.
+        at least `difference_error` of two independent runs, and the degrees of freedom are `None`.
         """
         error, degrees = change_error(self.hits, self.current, self.cells, self.coefficients)
         if np.bincount(self.marked * 2 + (self.hits > 0), minlength=4).min() >= FEW:

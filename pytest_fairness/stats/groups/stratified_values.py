@@ -24,7 +24,7 @@ class StratifiedValues:
         marked: (documents,) whether the document belongs to the marked group.
         strata: (documents,) stratum number of each document.
         stratum_names: name of each stratum, by its number.
-        least_error: smallest standard error of the gap; for values that may be equal by chance.
+        least_error: lower limit of the gap's standard error, which would be 0 if all values were equal by chance.
     """
 
     values: Floats

@@ -39,11 +39,10 @@ def bounded_error(scores: Floats, added: float = 1.0) -> float:
 
 
 def sample_errors(samples: Sequence[Floats]) -> Floats:
-    """Return the standard error of the mean of each sample of numbers without bounds; shape (samples,).
+    """Return the standard error of each sample's mean; shape (samples,). The numbers may be of any size.
 
-    A sample of one number gets the pooled variance of all samples. If all samples together have only two values, such
-    as 0 and 1, the errors are those of `bounded_error` for scores between these values, so that equal values do not
-    have the error 0.
+    A sample of one number gets the pooled variance of all samples. If only two different numbers occur, such as 0 and
+    1, `bounded_error` is used, so that a sample of equal numbers does not have the error 0.
     """
     values = np.unique(np.concatenate(samples))
     if len(values) == 2:

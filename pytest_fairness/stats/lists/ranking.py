@@ -50,8 +50,8 @@ class Variation:
     """Variation among the lists that a model returns if the same question is repeated.
 
     Attributes:
-        entropy: entropy, in bits, of the items' shares of all entries. The entropy is log2 k if all lists have the same
-            k items, and at most log2 of the number of entries.
+        entropy: entropy, in bits, of an item drawn at random from all lists: log2 k if all lists have the same k items,
+            larger if lists differ.
         instability: the entropy, rescaled: 0 if all lists have the same items, 1 if no item occurs twice. The
             instability is exact for lists of equal length; for other lists it is clipped to 0..1.
         item_entropy: mean, over all items, of the binary entropy of the share of lists that contain the item; 0..1 bit.

@@ -1,8 +1,8 @@
 """Similarity of ranked lists by Jaccard, SERP* and PRAG*, computed for many pairs of lists at once.
 
 The measures come from Zhang et al. 2023, "Is ChatGPT Fair for Recommendation?" (FaiRLLM). The published formulas, the
-authors' code and the LangFair library use three different scales. On the scale `normalized`, two identical lists have
-the similarity 1 in all three measures. SERP* and PRAG* weight items by their rank in the first list, so that exchanging
+authors' code and the LangFair library use three different scales. On the scale `normalized`, two identical lists of k
+items have the similarity 1 in all three measures. SERP* and PRAG* use the ranks in the first list, so that exchanging
 the two lists changes the result.
 """
 
@@ -40,8 +40,8 @@ def similarities(
         first, second: lists of items, best first; only the first `k` items count. `first[i]` and `second[i]` are a
             pair; in the audits, the first list is for a group and the second is the neutral list.
         measure: `jaccard` compares sets; `serp` weights each shared item by its rank in the first list; `prag` counts
-            the pairs of items that both lists put in the same order. For `prag`, an item that the second list lacks
-            stands behind all items of this list.
+            the pairs of items that both lists put in the same order; items that the second list lacks count as the last
+            items of the second list.
         variant: scale of the result. `normalized` ignores repeated items; `fairllm` and `langfair` count them as the
             authors' code and LangFair do.
         k: length of a full list, at least 1.
@@ -118,13 +118,9 @@ class Pairs:
         return score
 
     def _prag(self) -> Floats:
-        """Return, of all pairs of items in the first list, the share that the second list has in the same order.
-
-        An item that the second list lacks stands behind all items of this list.
-        """
+        """Return, of all pairs of items in the first list, the share that the second list has in the same order."""
         size, agree = self._size, np.zeros(len(self._first), dtype=np.int64)
-        # An item that the second list lacks gets a place behind all items of this list; padding gets a place before
-        # them.
+        # An item that the second list lacks gets a place behind all items of the second list; padding gets the place −1.
         place = np.where(self._present, self._place, self.k)
         place[self._first < 0] = -1
         place = np.ascontiguousarray(place.T.astype(np.int16))
@@ -154,7 +150,7 @@ def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: 
 
 
 def _numbered(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: int, variant: Variant) -> Ints:
-    """Return the lists as integer codes, as `_encoded` does, but encode each list, also a repeated list, anew."""
+    """Return the lists as integer codes; see `_encoded`."""
     if variant == "normalized":
         cut = [[*dict.fromkeys(items[:k])] for items in lists]
     else:

@@ -68,7 +68,7 @@ class Words:
         squares: (columns, documents) squared counts.
         blocks: (columns,) block number of each column.
         lengths: (blocks, documents) number of words of each document of the block, 0 for other documents.
-        members: (blocks, documents) 1 (for a bundle, its number of documents) in the block, 0 for other documents.
+        members: (blocks, documents) 1 for documents in the block (or the size of a bundle), 0 for other documents.
         weights: (blocks,) weight of each block's divergence, 0..1, adding up to 1.
         occurrences: (blocks, number of occurrences + 1) divergence that a word adds by chance, by the word's number of
             occurrences; see `_mean_bits`.
@@ -182,7 +182,7 @@ class Words:
         return self._mapped(_excesses, first, second)
 
     def _mapped(self, function: Callable[[tuple[Bools, Bools], Words], Floats], first: Bools, second: Bools) -> Floats:
-        """Return the results of a function that is called with batches of labellings, joined in their order."""
+        """Call the function for each batch of labellings, and return the joined results."""
         batches = max(1, OPERATIONS // (self._batch_size * max(1, self.counts.nnz)))
         starts = range(0, len(first), batches * self._batch_size)
         sides = ((first[start : start + starts.step], second[start : start + starts.step]) for start in starts)
@@ -207,7 +207,7 @@ class Words:
 
     @cached_property
     def sums(self) -> csr_array:
-        """Return the (blocks, columns) matrix that sums columns by block: 1 if the column is of the block, else 0."""
+        """Return the (blocks, columns) matrix that sums columns by block: 1 if the column belongs to the block."""
         from scipy.sparse import csr_array
 
         columns = np.arange(len(self.blocks))
@@ -307,12 +307,12 @@ class _Batch:
 
 
 def _divergences(sides: tuple[Bools, Bools], words: Words) -> Floats:
-    """Return `words.divergences(*sides)`, computed in parts."""
+    """Return the (labellings, blocks) divergences for `Words.divergences`; other processes can import this function."""
     return np.concatenate([part.divergences().T for part in words.parts(*sides)])
 
 
 def _excesses(sides: tuple[Bools, Bools], words: Words) -> Floats:
-    """Return `words.excesses(*sides)`, computed in parts."""
+    """Return the (labellings,) excesses for `Words.excesses`; other processes can import this function."""
     return np.concatenate(
         [words.weights @ (part.divergences() - part.chance_divergences()) for part in words.parts(*sides)]
     )

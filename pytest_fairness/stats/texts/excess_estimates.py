@@ -132,9 +132,9 @@ def _selections(documents: Ints, chosen: Bools, count: int) -> Bools:
 def mean_of_cuts(
     words: Words, marked: Bools, strata: Ints, cuts: Bools, random: np.random.Generator
 ) -> tuple[float, float]:
-    """Return the mean excess of random cuts of a run to a smaller size, and the standard deviation of a cut's excess.
+    """Return the mean excess of a run's cuts, and the standard deviation of one cut's excess under permuted labels.
 
-    Both are in bits. The standard deviation is taken over permutations of labels within strata (null distribution).
+    Both are in bits; labels are permuted within strata.
 
     Args:
         words: word counts.

@@ -201,7 +201,7 @@ def labels_of(marked: Bools, strata: Ints, used: Bools, sizes: Floats | None = N
         strata: (units,) stratum number of each unit.
         used: (labellings, units) whether the unit takes part. All labellings have the same number of units of each
             group in each stratum.
-        sizes: (units,) number of units for which each unit stands, if the units are bundles.
+        sizes: (units,) size of each bundle, if the units are bundles.
 
     Returns:
         (units, labellings) labels: above 0 for the marked group and below 0 for the other group; 0 for units that do

@@ -30,7 +30,7 @@ JITTER = 1e-9
 
 @dataclass(frozen=True)
 class Sums:
-    """Feature vectors of bundles of units, summed by bundle; all functions take sums in place of the units' vectors.
+    """Feature vectors, summed by bundle; the argument `features` of a function may be such sums.
 
     Attributes:
         vectors: (bundles, dimensions) sums of the units' vectors.
@@ -215,14 +215,14 @@ class Design:
 
     @classmethod
     def of(cls, strata: Ints, first: Bools, second: Bools, counts: Floats | None = None) -> Design:
-        """Return the strata and their weights, for one labelling.
+        """Return the design for one labelling.
 
-        They also hold for all other labellings that have the same number of units of each sample in each stratum.
+        All labellings with the same number of units of each sample in each stratum have the same design.
 
         Args:
             strata: (units,) stratum number of each unit.
             first, second: (units,) whether the unit is in the first, and in the second sample.
-            counts: (units,) number of units for which each unit stands, if the units are bundles.
+            counts: (units,) size of each bundle, if the units are bundles.
         """
         counts = np.ones(len(strata)) if counts is None else counts
         members = [np.flatnonzero((strata == stratum) & (first | second)) for stratum in np.unique(strata)]

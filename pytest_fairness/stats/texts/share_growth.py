@@ -74,7 +74,7 @@ class ShareGrowth:
 
     @classmethod
     def of(cls, present: csr_array, marked: Bools, strata: Ints, current: Bools) -> ShareGrowth:
-        """Return the prepared test; strata in which a run lacks one of the groups are left out.
+        """Count the documents with each word by group and run; leave out strata in which a run lacks a group.
 
         Args:
             present: (documents, words) 1 if the document contains the word.

@@ -44,8 +44,8 @@ class RightShare(Ratio):
 class ShareDifferenceOfAnswers(UnitStatistic):
     """The difference between two shares of answers; a value further from 0 is worse.
 
-    The columns are the hits of the first and of the second share, and then the numbers of answers of both. The shares
-    may be shares of the same answers.
+    The columns are: hits of the first share, hits of the second share, answers of the first share, answers of the
+    second share. Both shares may count the same answers.
     """
 
     pairs = ((0, 1),)
@@ -75,7 +75,7 @@ class ShareDifferenceOfAnswers(UnitStatistic):
         return self.difference_gradient(means)
 
     def change(self, current: Floats, baseline: Floats, moves: Floats) -> float:
-        """Return the change of the difference, in the direction that it has in both runs together.
+        """Return the change of the difference, above 0 if it grew in the direction that it has in both runs together.
 
         If a share of one run has no answers, the change is the mean of `moves`, a linear approximation.
         """

@@ -1,8 +1,7 @@
-"""Scores of records whose mean is a statistic of all records, and whose spread gives the statistic's standard error.
+"""Scores of records whose mean is a quantile or a mean rank, so that the standard error of a mean applies.
 
-A quantile and a mean rank are no means of numbers that belong to single records. The scores are linear approximations
-(empirical influence functions): their mean over records is the statistic, and their sample variance divided by the
-number of records estimates the variance of the statistic.
+The scores are linear approximations (empirical influence functions): their mean over records is the statistic, and
+their sample variance divided by the number of records estimates the variance of the statistic.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from pytest_fairness.stats.arrays import Floats
 def quantile_scores(numbers: Floats, quantile: float) -> Floats:
     """Return scores whose mean is the Harrell-Davis estimate of a quantile; the jackknife gives the scores.
 
-    The estimate of Harrell and Davis (1982) is a weighted mean of all sorted numbers. In contrast to a single sorted
-    number, it also changes gradually if many numbers are equal, so that the jackknife is valid.
+    The estimate of Harrell and Davis (1982) is a weighted mean of all sorted numbers. It changes gradually even if many
+    numbers are equal, so that the jackknife is valid.
 
     Args:
         numbers: (n,) one number for each record; at least two.
@@ -47,11 +46,11 @@ def _harrell_davis_weights(n: int, quantile: float) -> Floats:
 
 
 def rank_scores(rows: Floats) -> Floats:
-    """Return scores whose column means are the groups' mean ranks in one ranking of all numbers, as shares of it.
+    """Return scores whose column means are the groups' mean ranks, 0..1, in one ranking of all numbers.
 
-    The share of a number is (midrank − 1/2) / (number of numbers), 0..1: the share of all numbers that are smaller,
-    with equal numbers counted half. Its mean in a group is the group's relative effect (Brunner, Domhof and Langer
-    2002). A record's scores add the influence of the record's numbers on the shares of the other records.
+    The rank of a number is the share of all numbers that are smaller, with equal numbers counted half: (midrank − 1/2)
+    / (number of numbers). A group's mean rank is its relative effect (Brunner, Domhof and Langer 2002). A record's
+    scores include the influence of the record's numbers on the ranks of the other records.
 
     Args:
         rows: (records, groups) numbers.
