@@ -120,7 +120,7 @@ class Pairs:
     def _prag(self) -> Floats:
         """Return, of all pairs of items in the first list, the share that the second list has in the same order."""
         size, agree = self._size, np.zeros(len(self._first), dtype=np.int64)
-        # An item that the second list lacks gets a place behind all items of the second list; padding gets the place −1.
+        # An item that the second list lacks gets a place behind all items of the second list; padding gets −1.
         place = np.where(self._present, self._place, self.k)
         place[self._first < 0] = -1
         place = np.ascontiguousarray(place.T.astype(np.int16))
