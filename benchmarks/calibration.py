@@ -124,7 +124,7 @@ def judged(part: ProbeItem, current: Sequence[Answer], baseline: Sequence[Answer
     used = [answer for answer in baseline if last.uses(answer.labels)]
     try:
         # A baseline is made of everything that may be asked.
-        earlier = last.audit.measure(last.probe, last, used)
+        earlier = last.audit.measure(last, used)
     except NotMeasurable:
         return Judged(VerdictName.NOT_MEASURABLE, float("nan"), {}, set(), decides=False)
     for look in part.analyses:
@@ -141,11 +141,11 @@ def looked_at(part: ProbeItem, current: Sequence[Answer], baseline: Sequence[Ans
     runs = [[answer for answer in run if part.uses(answer.labels)] for run in (current, baseline)]
     asked = {(json.dumps(dict(answer.labels), sort_keys=True), answer.trial) for answer in runs[0]}
     try:
-        present = part.audit.measure(part.probe, part, runs[0])
+        present = part.audit.measure(part, runs[0])
         if part.probe.sampling.temperature == 0:
-            concerns = part.audit.concerns(part.probe, part, runs[0], present)
+            concerns = part.audit.concerns(part, runs[0], present)
             present = replace(present, concerns=tuple(concerns))
-        comparison = part.audit.compare(part.probe, part, *runs)
+        comparison = part.audit.compare(part, *runs)
     except NotMeasurable:
         return Judged(VerdictName.NOT_MEASURABLE, float("nan"), {}, asked, decides=False)
     measured, before = ItemMeasurement(part, "", runs[0], present), BaselineComparison(_entry(earlier), (), comparison)

@@ -70,7 +70,7 @@ def answers_of(
 
 def measured(part: ProbeItem, answers: Sequence[Answer]) -> Measurement:
     """The measurement of the item's own answers."""
-    return part.audit.measure(part.probe, part, [answer for answer in answers if part.uses(answer.labels)])
+    return part.audit.measure(part, [answer for answer in answers if part.uses(answer.labels)])
 
 
 def unbiased(repeats: int, probe: CounterfactualProbe, random: np.random.Generator) -> dict[str, Counter[str]]:
@@ -87,7 +87,7 @@ def unbiased(repeats: int, probe: CounterfactualProbe, random: np.random.Generat
                 part,
                 measured(part, current),
                 baseline=BaselineEntry(measured(part, baseline).value),
-                comparison=part.audit.compare(probe, part, *runs),
+                comparison=part.audit.compare(part, *runs),
                 trials=None,
                 accept="",
             )

@@ -55,7 +55,7 @@ def verdicts(item: ProbeItem, ratio: float, repeats: int, *, steady: bool) -> Co
     for _ in range(repeats):
         yes = np.where(fixed, leans / 0.9, random.random(len(prompts))) < rates
         answers = [each[selected] for each, selected in zip(choices, yes.tolist(), strict=True)]
-        measurement = item.audit.measure(item.probe, item, answers)
+        measurement = item.audit.measure(item, answers)
         verdict = decide(item.audit, item, measurement, baseline=None, comparison=None, trials=len(prompts), accept="")
         found[verdict.name] += 1
     return found

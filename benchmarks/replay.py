@@ -84,7 +84,7 @@ def main() -> None:
             part = item(path)
             answers = run.answers.of_item(part, target(run))
             if given.profile:
-                profiled("measuring", lambda: part.audit.measure(part.probe, part, answers))
+                profiled("measuring", lambda: part.audit.measure(part, answers))
             measuring, again = (
                 fastest(1, lambda: run.measurer.measure_answers(part, answers, "nobody"), clock=time.process_time)[0]
                 for _ in range(2)

@@ -66,11 +66,11 @@ def taken(audit: str, count: int) -> Cost:
     (part, *_) = items_of(probe(texts.PROBE.format(trials=count // 4, audits=f"{{{audit}: {{}}}}"), "text-audits"))
     runs = [[a for a in texts.answers(seed, 0.05, trials=count // 4) if part.uses(a.labels)] for seed in (1, 2)]
     small = [[a for a in run if a.trial < 8] for run in runs]
-    part.audit.measure(part.probe, part, small[0])
-    part.audit.compare(part.probe, part, *small)
+    part.audit.measure(part, small[0])
+    part.audit.compare(part, *small)
     start = time.process_time()
-    part.audit.measure(part.probe, part, runs[0])
-    part.audit.compare(part.probe, part, *runs)
+    part.audit.measure(part, runs[0])
+    part.audit.compare(part, *runs)
     return Cost(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 

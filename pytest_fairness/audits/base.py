@@ -25,14 +25,16 @@ Example = tuple[str, Answer]
 
 ProbeT = TypeVar("ProbeT", bound=Probe)
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
+OwnProbe = TypeVar("OwnProbe", bound=Probe, covariant=True)
 OwnSettings = TypeVar("OwnSettings", bound=AuditSettings, covariant=True)
 
 
 @dataclass(frozen=True)
-class AuditItem(Generic[OwnSettings]):
+class AuditItem(Generic[OwnProbe, OwnSettings]):
     """One test item: an audit applied to one subject of a probe.
 
     Attributes:
+        probe: the probe.
         audit_name: the audit's name.
         subject: text in brackets in the item's id (`race=Black`); `None` for an audit of the whole probe.
         labels: the subject as names and values, for reports.
@@ -47,6 +49,7 @@ class AuditItem(Generic[OwnSettings]):
         final_analysis: whether this is the last analysis, after which no more requests are sent.
     """
 
+    probe: OwnProbe
     audit_name: str
     subject: str | None
     labels: Mapping[str, str]
@@ -100,8 +103,8 @@ class Preparation:
     label: str = ""
 
 
-AnyItem = AuditItem[AuditSettings]
-"""An item of any audit, with only those settings that all audits have."""
+AnyItem = AuditItem[Probe, AuditSettings]
+"""An item of any probe and audit, with only those settings that all audits have."""
 
 
 class DecisionRule(ABC):
@@ -186,12 +189,11 @@ class Explanation(ABC, Generic[ProbeT, SettingsT]):
         return {}
 
     def word_rows(
-        self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers, details: Mapping[str, Json]
+        self, item: AuditItem[ProbeT, SettingsT], answers: Answers, details: Mapping[str, Json]
     ) -> list[dict[str, Json]]:
         """Return a row for each word of the answers, for the exported word table; see `text.words.rows.word_rows`.
 
         Args:
-            probe: probe of the item.
             item: item that was measured.
             answers: as in `measure`.
             details: details of the item's measurement.
@@ -209,14 +211,13 @@ class Explanation(ABC, Generic[ProbeT, SettingsT]):
         )
 
     def examples(
-        self, probe: ProbeT, item: AuditItem[SettingsT], measurement: Measurement, answers: Answers
+        self, item: AuditItem[ProbeT, SettingsT], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
         """Return lists of example answers; reports show the answers of each list side by side.
 
         The most typical list comes first. Each answer has the name of its group.
 
         Args:
-            probe: probe of the item.
             item: item that was measured.
             measurement: measurement of the answers.
             answers: as in `measure`.
@@ -252,14 +253,14 @@ class Audit(Explanation[ProbeT, SettingsT]):
     closed_answers: ClassVar[bool] = False
 
     @abstractmethod
-    def items(self, probe: ProbeT, settings: SettingsT) -> list[AuditItem[SettingsT]]:
+    def items(self, probe: ProbeT, settings: SettingsT) -> list[AuditItem[ProbeT, SettingsT]]:
         """Return the audit's items for this probe, in the probe's order; the caller sets `alpha` and `seed`."""
 
     @abstractmethod
-    def uses(self, probe: ProbeT, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: AuditItem[ProbeT, SettingsT], labels: Mapping[str, str]) -> bool:
         """Return whether the item needs the answers with these labels."""
 
-    def counted_answers(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers) -> Answers:
+    def counted_answers(self, item: AuditItem[ProbeT, SettingsT], answers: Answers) -> Answers:
         """Return the answers for the compared groups; only these answers are counted, checked and shown.
 
         Other answers for which `uses` is true only help the computation. For example, `marked_words` computes its prior
@@ -267,23 +268,22 @@ class Audit(Explanation[ProbeT, SettingsT]):
         """
         return answers
 
-    def fingerprint(self, probe: ProbeT, item: AuditItem[SettingsT]) -> dict[str, str]:
+    def fingerprint(self, item: AuditItem[ProbeT, SettingsT]) -> dict[str, str]:
         """Return the settings and lists that determine how answers are read; the keys are their names for messages.
 
         A baseline whose fingerprint differs from the run's is stale, because its value is not comparable.
         """
         return {}
 
-    def preparation(self, probe: ProbeT, item: AuditItem[SettingsT]) -> Preparation | None:
+    def preparation(self, item: AuditItem[ProbeT, SettingsT]) -> Preparation | None:
         """Return the model that reads the answers before the measurement; `None` if there is no such model."""
         return None
 
     @abstractmethod
-    def measure(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers) -> Measurement:
+    def measure(self, item: AuditItem[ProbeT, SettingsT], answers: Answers) -> Measurement:
         """Return the measurement of one run.
 
         Args:
-            probe: probe of the item.
             item: item that is measured.
             answers: all answers of the run for which `uses` is true, in any order; the result does not depend on the
                 order.
@@ -293,41 +293,38 @@ class Audit(Explanation[ProbeT, SettingsT]):
         """
 
     @abstractmethod
-    def compare(self, probe: ProbeT, item: AuditItem[SettingsT], current: Answers, baseline: Answers) -> Comparison:
+    def compare(self, item: AuditItem[ProbeT, SettingsT], current: Answers, baseline: Answers) -> Comparison:
         """Return the comparison of this run's answers with the baseline's answers; see `measure` for the arguments.
 
         Raises:
             NotMeasurable: there are too few usable answers in the baseline.
         """
 
-    def value(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers) -> float:
+    def value(self, item: AuditItem[ProbeT, SettingsT], answers: Answers) -> float:
         """Return only the value that `measure` returns for these answers; a subclass may compute it faster.
 
         Raises:
             NotMeasurable: there are too few usable answers.
         """
-        return self.measure(probe, item, answers).value
+        return self.measure(item, answers).value
 
-    def concerns(
-        self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers, measurement: Measurement
-    ) -> list[Concern]:
+    def concerns(self, item: AuditItem[ProbeT, SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return this audit's own reasons to doubt the measurement; `answer_checks` has the reasons of all audits.
 
         Args:
-            probe: probe of the item.
             item: item that was measured.
             answers: the item's answers before a model of `preparation` has read them.
             measurement: measurement of the answers.
         """
         return []
 
-    def score(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers) -> float:
+    def score(self, item: AuditItem[ProbeT, SettingsT], answers: Answers) -> float:
         """Return the value of a small set of answers, from which `calibrate` computes the error rates of limits.
 
         Raises:
             NotMeasurable: the answers contain nothing that the audit can measure.
         """
-        return self.value(probe, item, answers)
+        return self.value(item, answers)
 
     def compare_values(
         self, measurement: Measurement, value: float, standard_error: float | None, *, from_answers: bool

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from pytest_fairness.audits.base import AnyAudit, AnyItem, AuditItem, DecisionRule
 from pytest_fairness.audits.decision import LEAST_GROWTH, ROUNDING, Decision, decide, one_sided_bounds
+from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Comparison, Measurement
 from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.texts.share_growth import NeededDocuments, smallest_share
@@ -170,7 +171,7 @@ class GrownWords(DecisionRule):
     """
 
     def judge_change(
-        self, audit: AnyAudit, item: AuditItem[Any], comparison: Comparison, tolerance: float, difference: float
+        self, audit: AnyAudit, item: AuditItem[Probe, Any], comparison: Comparison, tolerance: float, difference: float
     ) -> Decision:
         """Return the decision on the number of words that grew significantly (family-wise) and by at least `min_share`.
 

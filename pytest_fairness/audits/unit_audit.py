@@ -111,7 +111,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
     usable: ClassVar[str] = "can be measured"
 
     @abstractmethod
-    def table(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers) -> UnitTable:
+    def table(self, item: AuditItem[ProbeT, SettingsT], answers: Answers) -> UnitTable:
         """Return the table of one run; the order of the answers does not matter."""
 
     @abstractmethod
@@ -142,7 +142,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         """
         return current, baseline
 
-    def intersection(self, probe: ProbeT, item: AuditItem[SettingsT]) -> Intersection | None:
+    def intersection(self, item: AuditItem[ProbeT, SettingsT]) -> Intersection | None:
         """Return the attributes whose combined values are the item's groups; `None` for fewer than two attributes."""
         return None
 
@@ -162,14 +162,14 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         """
         return {}
 
-    def measure(self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers) -> Measurement:
+    def measure(self, item: AuditItem[ProbeT, SettingsT], answers: Answers) -> Measurement:
         """Return the value, its standard error over units and the p-value of its test; see `Audit.measure`."""
-        table = self.table(probe, item, answers)
+        table = self.table(item, answers)
         self.check_table(table)
         statistic, sample = self.statistic(len(table.columns)), table.sample()
         random = randomness.generator(f"{item.seed}/measure")
         bounds = statistic.bounds(sample, item.alpha, item.beta)
-        crossed = self.intersection(probe, item) if statistic.distance is not None else None
+        crossed = self.intersection(item) if statistic.distance is not None else None
         return Measurement(
             value=float(statistic.value(sample.means)),
             interval=statistic.interval(sample),
@@ -189,9 +189,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             degrees_of_freedom=statistic.degrees_of_freedom(sample.rows),
         )
 
-    def concerns(
-        self, probe: ProbeT, item: AuditItem[SettingsT], answers: Answers, measurement: Measurement
-    ) -> list[Concern]:
+    def concerns(self, item: AuditItem[ProbeT, SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return a concern if more than 10 % of the units are incomplete for another reason than missing answers.
 
         A missing answer makes at most one unit incomplete. If more units are incomplete than answers are missing, the
@@ -210,14 +208,14 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             )
         ]
 
-    def compare(self, probe: ProbeT, item: AuditItem[SettingsT], current: Answers, baseline: Answers) -> Comparison:
+    def compare(self, item: AuditItem[ProbeT, SettingsT], current: Answers, baseline: Answers) -> Comparison:
         """Return the change over the units that are complete in both runs; see `UnitChange`.
 
         Raises:
             NotMeasurable: fewer than `MINIMUM_UNITS` units are complete in both runs.
             BaselineStale: the runs share less than 80 % of their units.
         """
-        current_table, baseline_table = (self.table(probe, item, run) for run in self.comparable(current, baseline))
+        current_table, baseline_table = (self.table(item, run) for run in self.comparable(current, baseline))
         shared = sorted({*current_table.units} & {*baseline_table.units})
         if len(shared) < SHARED_UNITS * max(len(current_table.units), len(baseline_table.units)):
             raise BaselineStale([f"list of {self.counted}"])

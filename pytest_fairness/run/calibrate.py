@@ -170,7 +170,7 @@ def _measured_value(item: ProbeItem, answers: Sequence[Answer]) -> float | None:
         return None
     item.models.require()
     try:
-        return item.audit.score(item.probe, item, scored(item, answers, None))
+        return item.audit.score(item, scored(item, answers, None))
     except NotMeasurable:
         return None
 

@@ -28,7 +28,7 @@ def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict
     item = measured.item
     selection = item.probe.reading.selection
     calls = selection is not None and selection.tool is not None
-    chosen = item.audit.examples(item.probe, item, measured.measurement, measured.counted_answers)[:SHOWN]
+    chosen = item.audit.examples(item, measured.measurement, measured.counted_answers)[:SHOWN]
     if not chosen:
         return []
     shown = {_key(answer) for side_by_side in chosen for _, answer in side_by_side}

@@ -16,6 +16,7 @@ from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Comparison, Measurement
 from pytest_fairness.run import ProbeItem, items_of
 from pytest_fairness.stats import interim_analyses
+from tests.support import corpora
 from tests.support.projects import Project, says
 
 PROBE = """
@@ -167,7 +168,7 @@ def test_nothing_more_is_asked_where_nothing_would_help(project: Project) -> Non
 def test_an_early_pass_excludes_what_a_limit_is_there_for() -> None:
     measurement = Measurement(0.05, (0, 0.1), 0.03, None, {}, {}, {})
     refusals = registry.get("generation", "refusals")
-    early = AuditItem("refusals", None, {}, AuditSettings(), beta=0.01, final_analysis=False)
+    early = AuditItem(corpora.PROBE, "refusals", None, {}, AuditSettings(), beta=0.01, final_analysis=False)
     assert refusals.rule.judge_value(refusals, early, measurement, 0.1, tolerance=0.1).outcome == "within"
     assert refusals.rule.judge_value(refusals, early, measurement, 0.1, tolerance=0.015).outcome == "within"
     assert refusals.rule.judge_value(refusals, early, measurement, 0.1, tolerance=0.0).outcome == "unclear"
@@ -175,7 +176,7 @@ def test_an_early_pass_excludes_what_a_limit_is_there_for() -> None:
 
 def test_values_that_grow_with_the_answers_pass_a_limit_at_the_last_look_only() -> None:
     measurement = Measurement(0.05, (0, 0.1), 0.03, None, {}, {}, {})
-    last = AuditItem("jsd", None, {}, AuditSettings())
+    last = AuditItem(corpora.PROBE, "jsd", None, {}, AuditSettings())
     for name in ("jsd", "svm"):
         audit = registry.get("generation", name)
         assert audit.rule.judge_value(audit, last, measurement, 1.0, tolerance=1.0).outcome == "within"
@@ -190,7 +191,7 @@ def test_a_pass_excludes_a_word_new_in_twice_the_share_that_counts() -> None:
         comparison = Comparison(
             0.0, None, None, 0.5, from_answers=from_answers, details={"documents_to_stand_out": [needed, documents]}
         )
-        item = AuditItem("marked_words", None, {}, audit.settings_model(), beta=beta)
+        item = AuditItem(corpora.PROBE, "marked_words", None, {}, audit.settings_model(), beta=beta)
         return audit.rule.judge_change(audit, item, comparison, 0, 0).outcome == "within"
 
     assert [passes(documents, 0.01) for documents in (40, 100)] == [False, True]

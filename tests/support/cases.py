@@ -83,13 +83,13 @@ def run(seed: int, women: Mapping[str, float], trials: int = 20, without: float 
 
 def measure(of: StereotypeProbe, name: str, answers: list[Answer]) -> Measurement:
     found = item_of(of, name)
-    return found.audit.measure(of, found, [each for each in answers if found.uses(each.labels)])
+    return found.audit.measure(found, [each for each in answers if found.uses(each.labels)])
 
 
 def compare(of: StereotypeProbe, name: str, current: list[Answer], baseline: list[Answer]) -> Comparison:
     found = item_of(of, name)
     runs: list[Any] = [[each for each in answers if found.uses(each.labels)] for answers in (current, baseline)]
-    return found.audit.compare(of, found, *runs)
+    return found.audit.compare(found, *runs)
 
 
 def judge(of: StereotypeProbe, name: str, current: list[Answer], baseline: list[Answer] | None = None) -> Verdict:

@@ -72,7 +72,9 @@ def answers(
     return run
 
 
-def item(name: str, alpha: float = 0.01, **settings: Any) -> AuditItem[Any]:
+def item(
+    name: str, alpha: float = 0.01, of: GenerationProbe = PROBE, **settings: Any
+) -> AuditItem[GenerationProbe, Any]:
     """Return the item of the audit `name` for race=Black."""
     model = registry.get("generation", name).settings_model(**settings)
-    return AuditItem(name, "race=Black", {"race": "Black"}, model, alpha, seed=f"products/{name}[race=Black]")
+    return AuditItem(of, name, "race=Black", {"race": "Black"}, model, alpha, seed=f"products/{name}[race=Black]")

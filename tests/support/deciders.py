@@ -66,4 +66,4 @@ def answers(item: ProbeItem, decide: Decide, again: Decide | None = None) -> lis
 
 def measure(item: ProbeItem, decide: Decide, again: Decide | None = None) -> Measurement:
     """Return the measurement of an item if a system decides as `decide` and, for repeated prompts, as `again`."""
-    return item.audit.measure(item.probe, item, answers(item, decide, again))
+    return item.audit.measure(item, answers(item, decide, again))

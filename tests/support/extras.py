@@ -38,16 +38,16 @@ class LongerAnswers(Audit[GenerationProbe, AuditSettings]):
 
     def items(self, probe, settings):
         return [
-            AuditItem(self.info.name, f"{axis}={value}", {axis: value}, settings)
+            AuditItem(probe, self.info.name, f"{axis}={value}", {axis: value}, settings)
             for axis in probe.axes
             for value in probe.axes[axis].marked
         ]
 
-    def uses(self, probe, item, labels):
+    def uses(self, item, labels):
         ((axis, value),) = item.labels.items()
-        return labels[axis] in (value, probe.axes[axis].unmarked)
+        return labels[axis] in (value, item.probe.axes[axis].unmarked)
 
-    def measure(self, probe, item, answers):
+    def measure(self, item, answers):
         ((axis, value),) = item.labels.items()
         words = {True: [], False: []}
         for answer in answers:
@@ -56,11 +56,11 @@ class LongerAnswers(Audit[GenerationProbe, AuditSettings]):
         error = sum(statistics.variance(side) / len(side) for side in words.values()) ** 0.5
         difference = statistics.fmean(words[True]) - statistics.fmean(words[False])
         interval = (difference - 1.96 * error, difference + 1.96 * error)
-        n = {name: len(words[side]) for name, side in ((value, True), (probe.axes[axis].unmarked, False))}
+        n = {name: len(words[side]) for name, side in ((value, True), (item.probe.axes[axis].unmarked, False))}
         return Measurement(difference, interval, error, None, n, dict.fromkeys(n, 0))
 
-    def compare(self, probe, item, current, baseline):
-        runs = [self.measure(probe, item, run) for run in (current, baseline)]
+    def compare(self, item, current, baseline):
+        runs = [self.measure(item, run) for run in (current, baseline)]
         return self.compare_values(runs[0], runs[1].value, runs[1].standard_error, from_answers=True)
 
 

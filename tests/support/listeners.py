@@ -93,11 +93,18 @@ def run(
     return answers
 
 
-def item(name: str, subject: str | None = "religion", alpha: float = 0.01, **settings: Any) -> AuditItem[Any]:
+def item(
+    name: str,
+    subject: str | None = "religion",
+    alpha: float = 0.01,
+    of: Any = None,
+    **settings: Any,
+) -> AuditItem[Any, Any]:
     """Return an item of the audit `name`; its subject is an attribute, a perturbation or `None`."""
     audit = registry.get("recommendation", name)
     label = "perturbation" if name == "robustness" else "attribute"
     return AuditItem(
+        of or probe(),
         name,
         subject,
         {} if subject is None else {label: subject},

@@ -32,28 +32,25 @@ WITHOUT_CLASS_SHARE = 0.05
 """Largest share of a group's answers for which the model that recognises refusals may name no class."""
 
 
-def concerns(
-    probe: Probe, audit: AnyAudit, item: AnyItem, answers: Answers, measurement: Measurement
-) -> tuple[Concern, ...]:
+def concerns(audit: AnyAudit, item: AnyItem, answers: Answers, measurement: Measurement) -> tuple[Concern, ...]:
     """Return the reasons to doubt a measurement, the most serious first.
 
     Args:
-        probe: probe of the item.
         audit: audit of the item.
         item: item that was measured.
         answers: the item's answers in any order, with their original content (not the output of `Audit.preparation`).
         measurement: measurement of the answers.
     """
     found = [
-        constant_answers(probe, audit, item, answers),
-        _truncated_answers(probe, answers),
+        constant_answers(audit, item, answers),
+        _truncated_answers(item.probe, answers),
         failed_requests(answers),
-        _unclassified_answers(probe, item, answers),
-        *audit.concerns(probe, item, answers, measurement),
+        _unclassified_answers(item, answers),
+        *audit.concerns(item, answers, measurement),
     ]
     known = [concern for concern in found if concern is not None]
     if all(concern.name != FOREIGN_ANSWERS for concern in known):
-        known += mostly_foreign(probe, answers)
+        known += mostly_foreign(item.probe, answers)
     return tuple(sorted(known, key=lambda concern: ("verdict", "test", "pass", "nothing").index(concern.withholds)))
 
 
@@ -96,9 +93,9 @@ def failed_requests(answers: Answers) -> Concern | None:
     )
 
 
-def _unclassified_answers(probe: Probe, item: AnyItem, answers: Answers) -> Concern | None:
+def _unclassified_answers(item: AnyItem, answers: Answers) -> Concern | None:
     """Return a concern if the model that recognises refusals failed on some answers, else `None`."""
-    if probe.reading.refusals.by == "patterns":
+    if item.probe.reading.refusals.by == "patterns":
         return None
     groups: defaultdict[tuple[str, ...], list[Answer]] = defaultdict(list)
     for answer in answers:

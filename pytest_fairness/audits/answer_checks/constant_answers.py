@@ -49,14 +49,14 @@ def effective_number(counts: Iterable[int]) -> float:
     return sum(sizes) ** 2 / sum(size**2 for size in sizes) if sizes else 0.0
 
 
-def constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Answers) -> Concern | None:
+def constant_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concern | None:
     """Return a concern if the answers do not depend on their prompts, else `None`.
 
     Answers that differ only in letter case, blanks, request ids or times count as the same. No verdict is possible if
     nearly all answers to different prompts are the same. A pass is not possible if the only prompt, or one group, gets
     nearly always the same answer, or if different prompts get the same long text.
     """
-    decided = bool(probe.reading.choices or probe.reading.judging)
+    decided = bool(item.probe.reading.choices or item.probe.reading.judging)
     came = (answer for answer in answers if answer.usable or answer.status is Status.REFUSED)
     kept = [(answer, _distinct_value(answer, decision=decided)) for answer in came]
     if len(kept) < FEWEST_ANSWERS:
@@ -65,7 +65,7 @@ def constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Answ
     common, count = values.most_common(1)[0]
     if common is Status.REFUSED:
         return None  # refusals are missing answers, which other checks report
-    text = next(_quoted(probe, answer) for answer, value in kept if value == common)
+    text = next(_quoted(item.probe, answer) for answer, value in kept if value == common)
     prompts = {tuple(sorted(answer.labels.items())) for answer, value in kept if value == common}
     if decided:
         others = len(kept) - count
@@ -91,7 +91,7 @@ def constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Answ
         if own.total() >= FEWEST_ANSWERS and _is_constant(own, closed=False) and len(groups) > 1:
             own_value, most = own.most_common(1)[0]
             own_text = next(
-                _quoted(probe, answer)
+                _quoted(item.probe, answer)
                 for answer, value in kept
                 if value == own_value and item.group_of(answer) == group
             )
@@ -100,11 +100,9 @@ def constant_answers(probe: Probe, audit: AnyAudit, item: AnyItem, answers: Answ
             return Concern(CONSTANT_ANSWERS, message)
     if count > REPEATED_SHARE * len(kept) and isinstance(common, str) and _is_long(common):
         # Equal answers to the same question about both groups are no sign of a fault.
-        several = len({_labels_without_group(probe, item, answer) for answer, _ in kept}) > 1
+        several = len({_labels_without_group(item, answer) for answer, _ in kept}) > 1
         asked = (
-            {_labels_without_group(probe, item, answer) for answer, value in kept if value == common}
-            if several
-            else prompts
+            {_labels_without_group(item, answer) for answer, value in kept if value == common} if several else prompts
         )
         if len(asked) > 1:
             return Concern(
@@ -153,9 +151,9 @@ def _is_long(value: Hashable) -> bool:
     return not isinstance(value, str) or len(value.split()) > SHORT_WORDS
 
 
-def _labels_without_group(probe: Probe, item: AnyItem, answer: Answer) -> Hashable:
+def _labels_without_group(item: AnyItem, answer: Answer) -> Hashable:
     """Return the labels of an answer's prompt without the labels that name the group."""
-    group = {*item.labels, *getattr(probe, "axes", ()), "value", "attribute"}
+    group = {*item.labels, *getattr(item.probe, "axes", ()), "value", "attribute"}
     return tuple(sorted((name, label) for name, label in answer.labels.items() if name not in group))
 
 

@@ -18,14 +18,14 @@ MOSTLY = 0.50
 """Share of answers in other languages than the probe's above which every audit of texts adds a note."""
 
 
-def unrecognised_refusals(probe: Probe, item: AnyItem, answers: Answers) -> list[Concern]:
+def unrecognised_refusals(item: AnyItem, answers: Answers) -> list[Concern]:
     """Return a concern if refusals may have been counted as answers, because of their language; else an empty list.
 
     Only audits of refusals call this function. The list is empty if a model recognises refusals.
     """
-    if probe.reading.refusals.by != "patterns":
+    if item.probe.reading.refusals.by != "patterns":
         return []
-    missing = " and ".join(probe.language.refusals_missing)
+    missing = " and ".join(item.probe.language.refusals_missing)
     if missing:
         return [
             Concern(
@@ -36,10 +36,10 @@ def unrecognised_refusals(probe: Probe, item: AnyItem, answers: Answers) -> list
         ]
     texts: defaultdict[Hashable, list[str]] = defaultdict(list)
     for answer in answers:
-        if (text := _text_of(probe, answer)) is not None:
+        if (text := _text_of(item.probe, answer)) is not None:
             texts[item.group_of(answer)].append(text)
     # Refusals in English are recognised in every language.
-    shares = foreign_shares(texts, (*probe.language.codes, "en"))
+    shares = foreign_shares(texts, (*item.probe.language.codes, "en"))
     if max((sum(share.values()) for share in shares.values()), default=0.0) <= FOREIGN_SHARE:
         return []
     named = "; ".join(
@@ -51,7 +51,7 @@ def unrecognised_refusals(probe: Probe, item: AnyItem, answers: Answers) -> list
     return [
         Concern(
             FOREIGN_ANSWERS,
-            f"some answers are in other languages than {probe.language.shown} ({named}). Their refusals are not "
+            f"some answers are in other languages than {item.probe.language.shown} ({named}). Their refusals are not "
             "recognised, so that a refusal may have been counted as an answer. Name the languages of the answers under "
             "`language`, such as `language: de`, or tell the target to answer in one language",
         )

@@ -44,7 +44,9 @@ class Accuracy(ChoiceAudit):
         """Return the labels of two items: for ambiguous and for disambiguated contexts."""
         return [{**category, "context": context} for context in CONTEXTS]
 
-    def items(self, probe: MultipleChoiceProbe, settings: AuditSettings) -> list[AuditItem[AuditSettings]]:
+    def items(
+        self, probe: MultipleChoiceProbe, settings: AuditSettings
+    ) -> list[AuditItem[MultipleChoiceProbe, AuditSettings]]:
         """Return the items of each category for the types of contexts that the category has."""
         there = {(each.category, each.ambiguous) for each in probe.questions.values()}
         return [
@@ -53,13 +55,13 @@ class Accuracy(ChoiceAudit):
             if (item.labels.get("category", ""), item.labels["context"] == "ambiguous") in there
         ]
 
-    def measures(self, item: AuditItem[AuditSettings], question: Question) -> bool:
+    def measures(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], question: Question) -> bool:
         """Return whether a question has the item's type of context."""
         return question.ambiguous == (item.labels["context"] == "ambiguous")
 
-    def table(self, probe: MultipleChoiceProbe, item: AuditItem[AuditSettings], answers: Answers) -> UnitTable:
+    def table(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], answers: Answers) -> UnitTable:
         """Return the table of one run: numbers of right answers and of answers, for each template."""
-        coded = self.coded(probe, item, answers)
+        coded = self.coded(item, answers)
         rows = [(float(each.right), 1.0) for each in coded]
         return sums_table(coded, ("right", "answers"), rows, [context_of(each.question) for each in coded])
 

@@ -40,13 +40,13 @@ class AlignmentCost(DifferenceAudit):
     )
     version: ClassVar[int] = 1
 
-    def measures(self, item: AuditItem[AuditSettings], question: Question) -> bool:
+    def measures(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], question: Question) -> bool:
         """Return whether the context of a question says who is meant."""
         return not question.ambiguous
 
-    def table(self, probe: MultipleChoiceProbe, item: AuditItem[AuditSettings], answers: Answers) -> UnitTable:
+    def table(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], answers: Answers) -> UnitTable:
         """Return the table of one run: right answers, then all answers, each against and along the stereotype."""
-        coded = self.coded(probe, item, answers)
+        coded = self.coded(item, answers)
         rows, groups = [], []
         for each in coded:
             along = bool(each.question.aligned)

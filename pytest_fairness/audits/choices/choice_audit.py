@@ -43,20 +43,22 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
         return [dict(category)]
 
     @abstractmethod
-    def measures(self, item: AuditItem[AuditSettings], question: Question) -> bool:
+    def measures(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], question: Question) -> bool:
         """Return whether the item measures the answers to a question."""
 
-    def items(self, probe: MultipleChoiceProbe, settings: AuditSettings) -> list[AuditItem[AuditSettings]]:
+    def items(
+        self, probe: MultipleChoiceProbe, settings: AuditSettings
+    ) -> list[AuditItem[MultipleChoiceProbe, AuditSettings]]:
         """Return the items of each category, in the probe's order."""
         return [
-            AuditItem(self.info.name, _subject(labels), labels, settings)
+            AuditItem(probe, self.info.name, _subject(labels), labels, settings)
             for category in probe.categories
             for labels in self.subjects({"category": category} if category else {})
         ]
 
-    def uses(self, probe: MultipleChoiceProbe, item: AuditItem[AuditSettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to a question of the item's category."""
-        question = probe.questions.get(labels.get("question", ""))
+        question = item.probe.questions.get(labels.get("question", ""))
         return question is not None and question.category == item.labels.get("category", "")
 
     def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
@@ -73,20 +75,20 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
         first, second = ([answer for answer in run if _name(answer) in both] for run in (current, baseline))
         return first, second
 
-    def coded(self, probe: MultipleChoiceProbe, item: AuditItem[AuditSettings], answers: Answers) -> list[Coded]:
+    def coded(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], answers: Answers) -> list[Coded]:
         """Return the coded answers that the item measures."""
         return [
             each
-            for each in code(probe, answers)
+            for each in code(item.probe, answers)
             if self.measures(item, each.question) and not (self.bias and each.question.stereotypical is None)
         ]
 
     def compare(
-        self, probe: MultipleChoiceProbe, item: AuditItem[AuditSettings], current: Answers, baseline: Answers
+        self, item: AuditItem[MultipleChoiceProbe, AuditSettings], current: Answers, baseline: Answers
     ) -> Comparison:
         """Return the comparison; its details list the questions whose answers became worse."""
-        comparison = super().compare(probe, item, current, baseline)
-        first, second = (self.coded(probe, item, run) for run in self.comparable(current, baseline))
+        comparison = super().compare(item, current, baseline)
+        first, second = (self.coded(item, run) for run in self.comparable(current, baseline))
         worse = became_worse(first, second, stereotypical=self.bias)
         return replace(comparison, details={**comparison.details, "changed_questions": worse})
 
@@ -103,14 +105,14 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
         }
 
     def concerns(
-        self, probe: MultipleChoiceProbe, item: AuditItem[AuditSettings], answers: Answers, measurement: Measurement
+        self, item: AuditItem[MultipleChoiceProbe, AuditSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return concerns if answers do not depend on the questions, or if questions cannot be scored."""
-        coded = code(probe, answers)
+        coded = code(item.probe, answers)
         scored = [each.question for each in coded if self.measures(item, each.question)] if self.bias else []
         return [
-            *super().concerns(probe, item, answers, measurement),
-            *constant_places(probe, coded),
+            *super().concerns(item, answers, measurement),
+            *constant_places(item.probe, coded),
             *always_unknown(coded),
             *unmatched(scored),
         ]

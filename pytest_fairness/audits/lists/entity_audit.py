@@ -49,18 +49,18 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
     harmed: ClassVar[str] = ""
 
     @abstractmethod
-    def table(self, probe: RecommendationProbe, item: AuditItem[SettingsT], answers: Answers) -> Matrix:
+    def table(self, item: AuditItem[RecommendationProbe, SettingsT], answers: Answers) -> Matrix:
         """Return one run's table: a number for each entity (row) and attribute value (column).
 
         The order of the answers does not matter.
         """
 
-    def intersection(self, probe: RecommendationProbe, item: AuditItem[SettingsT]) -> Intersection | None:
+    def intersection(self, item: AuditItem[RecommendationProbe, SettingsT]) -> Intersection | None:
         """Return the attributes that the item combines; `None` for one attribute. See `UnitAudit.intersection`."""
-        attribute = probe.attributes.get(item.labels.get("attribute", ""))
+        attribute = item.probe.attributes.get(item.labels.get("attribute", ""))
         if attribute is None or len(attribute.parts) < 2:
             return None
-        labels = ([value.label for value in probe.attributes[part].values] for part in attribute.parts)
+        labels = ([value.label for value in item.probe.attributes[part].values] for part in attribute.parts)
         return Intersection(attribute.parts, tuple(product(*labels)))
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:

@@ -22,7 +22,7 @@ BOOTSTRAPS = 2000
 
 
 def perturbed_snsr(
-    probe: RecommendationProbe, item: AuditItem[SimilaritySettings], answers: Answers, attribute: str
+    item: AuditItem[RecommendationProbe, SimilaritySettings], answers: Answers, attribute: str
 ) -> dict[str, Json] | None:
     """Return the attribute's SNSR for original questions, for perturbed questions, and the difference.
 
@@ -31,15 +31,14 @@ def perturbed_snsr(
     percentile bootstrap over entities.
 
     Args:
-        probe: probe of the item.
         item: item of the audit `robustness`; the label `perturbation` of the item names the perturbation.
         answers: answers of the item.
         attribute: name of the attribute.
     """
-    values = tuple(value.label for value in probe.attributes[attribute].values)
+    values = tuple(value.label for value in item.probe.attributes[attribute].values)
     clean, perturbed = (
         similarity_to_neutral(
-            probe,
+            item.probe,
             item.settings,
             [each for each in answers if _question_kind(each) in ((NEUTRAL, wording), (attribute, wording))],
             attribute,

@@ -54,15 +54,15 @@ class Quality(ValueGapAudit[QualitySettings]):
     quantity: ClassVar[str] = "ndcg"
     harmed: ClassVar[str] = "lowest"
 
-    def table(self, probe: RecommendationProbe, item: AuditItem[QualitySettings], answers: Answers) -> Matrix:
+    def table(self, item: AuditItem[RecommendationProbe, QualitySettings], answers: Answers) -> Matrix:
         """Return the mean NDCG by entity and attribute value."""
-        if probe.relevant is None:
+        if item.probe.relevant is None:
             raise NotMeasurable(
                 "`quality` needs the relevant items: set the probe's key `relevant` to a file that lists them",
                 permanent=True,
             )
         attribute = item.labels["attribute"]
-        values = values_of(probe, attribute)
+        values = values_of(item.probe, attribute)
         groups = (*values, NEUTRAL)
         trials = trials_of(answers, attribute)
         parts: list[Matrix] = []
@@ -70,13 +70,15 @@ class Quality(ValueGapAudit[QualitySettings]):
         unknown: list[str] = []
         from_indirect = Counter(dict.fromkeys(values, 0))
         merged: list[dict[str, str]] = []
-        for lists in Lists.parts(probe, answers):
-            known = relevant_items(probe, lists)
+        for lists in Lists.parts(item.probe, answers):
+            known = relevant_items(item.probe, lists)
             conditioned = [each for each in lists.of_group(attribute) if each.value in values]
-            neutral = neutral_lists_to_compare(probe, lists.of_group(NEUTRAL), trials)
+            neutral = neutral_lists_to_compare(item.probe, lists.of_group(NEUTRAL), trials)
             compared = [each for each in (*conditioned, *neutral) if known[each.entity]]
             usable = [each for each in compared if each.usable]
-            found = ranking.quality([each.items for each in usable], [known[each.entity] for each in usable], probe.k)
+            found = ranking.quality(
+                [each.items for each in usable], [known[each.entity] for each in usable], item.probe.k
+            )
             cells: dict[tuple[str, str], list[float]] = {}
             for each, score in zip(usable, found.ndcg.tolist(), strict=True):
                 cells.setdefault((each.entity, each.group), []).append(score)

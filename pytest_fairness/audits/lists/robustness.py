@@ -69,23 +69,27 @@ class Robustness(EntityAudit[SimilaritySettings]):
     settings_model: ClassVar[type[AuditSettings]] = RobustnessSettings
     quantity: ClassVar[str] = "similarity"
 
-    def items(self, probe: RecommendationProbe, settings: SimilaritySettings) -> list[AuditItem[SimilaritySettings]]:
+    def items(
+        self, probe: RecommendationProbe, settings: SimilaritySettings
+    ) -> list[AuditItem[RecommendationProbe, SimilaritySettings]]:
         """Return one item for each perturbation."""
-        return [AuditItem(self.info.name, name, {"perturbation": name}, settings) for name in probe.perturbations]
+        return [
+            AuditItem(probe, self.info.name, name, {"perturbation": name}, settings) for name in probe.perturbations
+        ]
 
-    def uses(self, probe: RecommendationProbe, item: AuditItem[SimilaritySettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: AuditItem[RecommendationProbe, SimilaritySettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to an unperturbed list, or to a list of the item's perturbation."""
         return labels.get("perturbation", "") in ("", item.labels["perturbation"])
 
-    def table(self, probe: RecommendationProbe, item: AuditItem[SimilaritySettings], answers: Answers) -> Matrix:
+    def table(self, item: AuditItem[RecommendationProbe, SimilaritySettings], answers: Answers) -> Matrix:
         """Return each entity's similarity between lists for perturbed and original questions, in one column."""
         name = item.labels["perturbation"]
-        neutral = getattr(probe.perturbations[name], "where", "text") != "attribute"
-        most_clean = _original_trials(probe, answers, name)
+        neutral = getattr(item.probe.perturbations[name], "where", "text") != "attribute"
+        most_clean = _original_trials(item.probe, answers, name)
         parts: list[Matrix] = []
         floors: dict[str, float] = {}
         merged: list[dict[str, str]] = []
-        for lists in Lists.parts(probe, answers):
+        for lists in Lists.parts(item.probe, answers):
             clean, perturbed = (
                 [
                     each
@@ -95,13 +99,13 @@ class Robustness(EntityAudit[SimilaritySettings]):
                 for which, most in (("", most_clean), (name, math.inf))
             )
             groups = {CLEAN: clean, PERTURBED: perturbed}
-            floor = [each for each in lists.of_group(NEUTRAL) if each.trial < probe.neutral_trials]
-            floors |= neutral_similarities(probe, item.settings, floor)
+            floor = [each for each in lists.of_group(NEUTRAL) if each.trial < item.probe.neutral_trials]
+            floors |= neutral_similarities(item.probe, item.settings, floor)
             merged += lists.merge_details()
             parts.append(
                 Matrix.averaged(
                     (PERTURBED,),
-                    pair_similarities(probe, item.settings, _pairs_of_lists(clean, perturbed)),
+                    pair_similarities(item.probe, item.settings, _pairs_of_lists(clean, perturbed)),
                     entities=(each.entity for each in (*clean, *perturbed)),
                     domains=lists.domains,
                     n={group: sum(each.usable for each in compared) for group, compared in groups.items()},
@@ -136,16 +140,16 @@ class Robustness(EntityAudit[SimilaritySettings]):
             "Ignore typing errors, dialect and the language of a question: answer as if it were written without error.",
         )
 
-    def measure(self, probe: RecommendationProbe, item: AuditItem[SimilaritySettings], answers: Answers) -> Measurement:
+    def measure(self, item: AuditItem[RecommendationProbe, SimilaritySettings], answers: Answers) -> Measurement:
         """Return the similarity; the details hold each attribute's SNSR with and without the perturbation."""
-        measurement = super().measure(probe, item, answers)
+        measurement = super().measure(item, answers)
         attributes = {
             attribute: found
-            for attribute in probe.attributes
-            if (found := perturbed_snsr(probe, item, answers, attribute)) is not None
+            for attribute in item.probe.attributes
+            if (found := perturbed_snsr(item, answers, attribute)) is not None
         }
         # A file of recorded lists does not say how their questions were perturbed.
-        edits = [] if probe.responses is not None else probe.edits(item.labels["perturbation"])
+        edits = [] if item.probe.responses is not None else item.probe.edits(item.labels["perturbation"])
         return replace(measurement, details={**measurement.details, "attributes": attributes, "edits": edits})
 
     def describe(self, measurement: Measurement) -> str:

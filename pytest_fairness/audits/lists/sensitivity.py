@@ -41,10 +41,10 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
     quantity: ClassVar[str] = "similarity"
     harmed: ClassVar[str] = "lowest"
 
-    def table(self, probe: RecommendationProbe, item: AuditItem[SettingsT], answers: Answers) -> Matrix:
+    def table(self, item: AuditItem[RecommendationProbe, SettingsT], answers: Answers) -> Matrix:
         """Return the similarity to the neutral lists by entity and value."""
         attribute = item.labels["attribute"]
-        return similarity_to_neutral(probe, item.settings, answers, attribute, values_of(probe, attribute))
+        return similarity_to_neutral(item.probe, item.settings, answers, attribute, values_of(item.probe, attribute))
 
     def describe(self, measurement: Measurement) -> str:
         """Return the value, and the lowest and highest similarity, as a phrase."""
@@ -137,9 +137,9 @@ class Pafs(_Sensitivity[PafsSettings]):
         """Return the statistic: 1 minus the mean absolute deviation of the means of the attribute values."""
         return Evenness()
 
-    def table(self, probe: RecommendationProbe, item: AuditItem[PafsSettings], answers: Answers) -> Matrix:
+    def table(self, item: AuditItem[RecommendationProbe, PafsSettings], answers: Answers) -> Matrix:
         """Return the similarity to the neutral lists by entity and attribute value; the details have its mean."""
-        matrix = super().table(probe, item, answers)
+        matrix = super().table(item, answers)
         self.check_table(matrix)
         return replace(matrix, details={**matrix.details, "mean_similarity": float(matrix.means().mean())})
 

@@ -67,21 +67,21 @@ class Shortfall(ValueGapAudit[AuditSettings]):
                 unusable=True,
             )
 
-    def table(self, probe: RecommendationProbe, item: AuditItem[AuditSettings], answers: Answers) -> Matrix:
+    def table(self, item: AuditItem[RecommendationProbe, AuditSettings], answers: Answers) -> Matrix:
         """Return the share of missing items by entity and attribute value."""
         attribute = item.labels["attribute"]
-        values = values_of(probe, attribute)
+        values = values_of(item.probe, attribute)
         groups = (*values, NEUTRAL)
         refused, unreadable, came, returned = (Counter(dict.fromkeys(groups, 0)) for _ in range(4))
         parts: list[Matrix] = []
         merged: list[dict[str, str]] = []
-        for lists in Lists.parts(probe, answers, direct_only=True):
+        for lists in Lists.parts(item.probe, answers, direct_only=True):
             compared = [each for each in lists.of_group(attribute) if each.value in values]
             both = [*compared, *lists.of_group(NEUTRAL)]
             cells: dict[tuple[str, str], list[float]] = {}
             for each in compared:
                 if each.status is not Status.FAILED:
-                    cells.setdefault((each.entity, each.value), []).append(1 - each.returned / probe.k)
+                    cells.setdefault((each.entity, each.value), []).append(1 - each.returned / item.probe.k)
             for each in both:
                 returned[each.group] += each.returned
             came.update(count(both, groups, *CAME))
@@ -105,14 +105,14 @@ class Shortfall(ValueGapAudit[AuditSettings]):
             details={
                 "by_value": {
                     group: {
-                        "asked": probe.k * came[group],
+                        "asked": item.probe.k * came[group],
                         "returned": returned[group],
                         "refused": refused[group],
                         "unreadable": unreadable[group],
                     }
                     for group in groups
                 },
-                "indirect": _count_indirect_lists(probe, answers, values),
+                "indirect": _count_indirect_lists(item.probe, answers, values),
                 "refused": {value: refused[value] for value in values},
                 "unreadable": {value: unreadable[value] for value in values},
                 "merged": merged,
@@ -121,11 +121,11 @@ class Shortfall(ValueGapAudit[AuditSettings]):
         return replace(matrix, least_error=proportions.least_difference_error(min(matrix.n.values())))
 
     def concerns(
-        self, probe: RecommendationProbe, item: AuditItem[AuditSettings], answers: Answers, measurement: Measurement
+        self, item: AuditItem[RecommendationProbe, AuditSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns of `UnitAudit.concerns`, and a concern if many answers are missing for every value."""
         return [
-            *super().concerns(probe, item, answers, measurement),
+            *super().concerns(item, answers, measurement),
             *checks.missing_in_every_group(measurement),
         ]
 

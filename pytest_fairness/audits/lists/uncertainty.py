@@ -62,15 +62,17 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
     quantity: ClassVar[str] = "entropy_by_value"
     harmed: ClassVar[str] = "highest"
 
-    def items(self, probe: RecommendationProbe, settings: UncertaintySettings) -> list[AuditItem[UncertaintySettings]]:
+    def items(
+        self, probe: RecommendationProbe, settings: UncertaintySettings
+    ) -> list[AuditItem[RecommendationProbe, UncertaintySettings]]:
         """Return one item for the neutral lists, and one for each attribute that the settings name."""
         named = known_attributes(probe, self.info.name, settings.attributes)
         return [
-            AuditItem(self.info.name, None, {}, settings),
-            *(AuditItem(self.info.name, attribute, {"attribute": attribute}, settings) for attribute in named),
+            AuditItem(probe, self.info.name, None, {}, settings),
+            *(AuditItem(probe, self.info.name, attribute, {"attribute": attribute}, settings) for attribute in named),
         ]
 
-    def uses(self, probe: RecommendationProbe, item: AuditItem[UncertaintySettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: AuditItem[RecommendationProbe, UncertaintySettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to a list that the item needs: unperturbed, and for the item's attribute.
 
         If the item has no attribute, the list must be neutral.
@@ -88,19 +90,19 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
             "The same question gets a different list each time.", "Give the same answer each time to the same question."
         )
 
-    def table(self, probe: RecommendationProbe, item: AuditItem[UncertaintySettings], answers: Answers) -> Matrix:
+    def table(self, item: AuditItem[RecommendationProbe, UncertaintySettings], answers: Answers) -> Matrix:
         """Return the entropy by entity and attribute value, for entities with at least two lists."""
         attribute = item.labels.get("attribute", NEUTRAL)
-        values = values_of(probe, attribute) if attribute != NEUTRAL else (NEUTRAL,)
+        values = values_of(item.probe, attribute) if attribute != NEUTRAL else (NEUTRAL,)
         found: dict[tuple[str, str], ranking.Variation] = {}
         ndcg: dict[str, float] = {}
         parts: list[Matrix] = []
         merged: list[dict[str, str]] = []
-        for lists in Lists.parts(probe, answers):
+        for lists in Lists.parts(item.probe, answers):
             compared = [
                 each
                 for each in lists.of_group(attribute)
-                if each.group in values and (probe.responses is not None or each.trial < item.settings.repeats)
+                if each.group in values and (item.probe.responses is not None or each.trial < item.settings.repeats)
             ]
             cells: dict[tuple[str, str], list[RecommendedList]] = {}
             for each in compared:
@@ -111,8 +113,8 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
                 for key, group in cells.items()
                 if (variation := ranking.variation([each.items for each in group])) is not None
             }
-            if attribute == NEUTRAL and probe.relevant is not None:
-                ndcg |= _mean_ndcg(probe, lists, [each for key in own for each in cells[key]])
+            if attribute == NEUTRAL and item.probe.relevant is not None:
+                ndcg |= _mean_ndcg(item.probe, lists, [each for key in own for each in cells[key]])
             found |= own
             merged += lists.merge_details()
             parts.append(
@@ -143,7 +145,11 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
                 },
                 "entropy": {entity: _mean(entropies) for entity, entropies in by_entity.items()},
                 "merged": merged,
-                **(_ndcg_correlation(by_entity, ndcg) if attribute == NEUTRAL and probe.relevant is not None else {}),
+                **(
+                    _ndcg_correlation(by_entity, ndcg)
+                    if attribute == NEUTRAL and item.probe.relevant is not None
+                    else {}
+                ),
             },
         )
 

@@ -32,19 +32,19 @@ class ValueGapAudit(EntityAudit[SettingsT]):
         """Return the names of the attributes for which there is an item."""
         return tuple(probe.attributes)
 
-    def items(self, probe: RecommendationProbe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
+    def items(self, probe: RecommendationProbe, settings: SettingsT) -> list[AuditItem[RecommendationProbe, SettingsT]]:
         """Return one item for each attribute."""
         return [
-            AuditItem(self.info.name, attribute, {"attribute": attribute}, settings)
+            AuditItem(probe, self.info.name, attribute, {"attribute": attribute}, settings)
             for attribute in self.attributes(probe, settings)
         ]
 
-    def uses(self, probe: RecommendationProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: AuditItem[RecommendationProbe, SettingsT], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to an unperturbed list, either neutral or for the item's attribute."""
         return not labels.get("perturbation") and labels["attribute"] in (NEUTRAL, item.labels["attribute"])
 
     def examples(
-        self, probe: RecommendationProbe, item: AuditItem[SettingsT], measurement: Measurement, answers: Answers
+        self, item: AuditItem[RecommendationProbe, SettingsT], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
         """Return pairs of lists for the same entity: a list for the most disadvantaged value, and a neutral list.
 

@@ -62,13 +62,13 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
     settings_model: ClassVar[type[AuditSettings]] = AccuracyGapSettings
     counted: ClassVar[str] = "pairs"
 
-    def uses(self, probe: CoreferenceProbe, item: AuditItem[AccuracyGapSettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: AuditItem[CoreferenceProbe, AccuracyGapSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to a WinoBias sentence; only such sentences have the label `line`."""
         return "line" in labels
 
-    def table(self, probe: CoreferenceProbe, item: AuditItem[AccuracyGapSettings], answers: Answers) -> UnitTable:
+    def table(self, item: AuditItem[CoreferenceProbe, AccuracyGapSettings], answers: Answers) -> UnitTable:
         """Return the table of one run: share of right answers to the pro and to the anti version of each pair."""
-        coded = coded_answers(probe, answers)
+        coded = coded_answers(item.probe, answers)
         units = tuple(sorted({each.labels["line"] for each in coded}))
         places = {unit: row for row, unit in enumerate(units)}
         right, known = (np.zeros((len(units), 2)) for _ in range(2))
@@ -111,7 +111,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
                         "pro": pair.pro.bracketed,
                         "anti": pair.anti.bracketed,
                     }
-                    for pair in probe.pairs.values()
+                    for pair in item.probe.pairs.values()
                     if pair.difference and pair.number in places
                 ],
             },
@@ -128,10 +128,10 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         return paired_tests.mcnemar(*discordant_pairs(table.rows), two_sided=True)
 
     def loss_of_answers(
-        self, probe: CoreferenceProbe, item: AuditItem[AccuracyGapSettings], current: Answers
+        self, item: AuditItem[CoreferenceProbe, AccuracyGapSettings], current: Answers
     ) -> Callable[[CodedAnswer], int]:
         """Return the loss function: 1 for a wrong answer to the version with the lower accuracy in this run, else 0."""
-        table = self.table(probe, item, current)
+        table = self.table(item, current)
         gap = float(self.statistic(len(table.columns)).value(table.means()))
         harmed = "anti" if gap > 0 else "pro"
         return lambda coded: int(coded.labels["version"] == harmed and coded.choice != "first")

@@ -66,17 +66,17 @@ class Coreference(PronounAudit[CoreferenceSettings]):
     settings_model: ClassVar[type[AuditSettings]] = CoreferenceSettings
     counted: ClassVar[str] = "items"
 
-    def uses(self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: AuditItem[CoreferenceProbe, CoreferenceSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to an ambiguous sentence; only such sentences have the label `item`."""
         return "item" in labels
 
-    def table(self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], answers: Answers) -> UnitTable:
+    def table(self, item: AuditItem[CoreferenceProbe, CoreferenceSettings], answers: Answers) -> UnitTable:
         """Return the table of one run, with one row for each item.
 
         The two columns hold the number of stereotypical minus anti-stereotypical choices, and the number of answers
         with a choice.
         """
-        return choices_table(coded_answers(probe, answers))
+        return choices_table(coded_answers(item.probe, answers))
 
     def statistic(self, columns: int) -> UnitStatistic:
         """Return the statistic: the ratio of the two column means, so that each answer has the same weight."""
@@ -88,7 +88,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         return paired_tests.sign_flip(rows[:, 0] / rows[:, 1], SIGNS, random)
 
     def loss_of_answers(
-        self, probe: CoreferenceProbe, item: AuditItem[CoreferenceSettings], current: Answers
+        self, item: AuditItem[CoreferenceProbe, CoreferenceSettings], current: Answers
     ) -> Callable[[CodedAnswer], int]:
         """Return the loss function of answers: 1 for a stereotypical, −1 for an anti-stereotypical answer, else 0."""
         losses = {"stereotypical": 1, "anti_stereotypical": -1}

@@ -27,31 +27,28 @@ class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
 
     @abstractmethod
     def loss_of_answers(
-        self, probe: CoreferenceProbe, item: AuditItem[SettingsT], current: Answers
+        self, item: AuditItem[CoreferenceProbe, SettingsT], current: Answers
     ) -> Callable[[CodedAnswer], int]:
         """Return the loss function for coded answers; the same function is applied to both runs.
 
         Args:
-            probe: probe of the item.
             item: item that is compared.
             current: answers of this run; an audit may use them to determine which answers count as worse.
         """
 
-    def items(self, probe: CoreferenceProbe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
+    def items(self, probe: CoreferenceProbe, settings: SettingsT) -> list[AuditItem[CoreferenceProbe, SettingsT]]:
         """Return one item for the whole probe."""
-        return [AuditItem(self.info.name, None, {}, settings)]
+        return [AuditItem(probe, self.info.name, None, {}, settings)]
 
     def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
         """Return the answers to sentences with the same wording in both runs; see `with_same_wording`."""
         return with_same_wording(current, baseline, _unit)
 
-    def compare(
-        self, probe: CoreferenceProbe, item: AuditItem[SettingsT], current: Answers, baseline: Answers
-    ) -> Comparison:
+    def compare(self, item: AuditItem[CoreferenceProbe, SettingsT], current: Answers, baseline: Answers) -> Comparison:
         """Return the comparison; its details list the sentences whose answers became worse."""
-        comparison = super().compare(probe, item, current, baseline)
-        first, second = (coded_answers(probe, run) for run in self.comparable(current, baseline))
-        worse = worse_sentences(first, second, self.loss_of_answers(probe, item, current))
+        comparison = super().compare(item, current, baseline)
+        first, second = (coded_answers(item.probe, run) for run in self.comparable(current, baseline))
+        worse = worse_sentences(first, second, self.loss_of_answers(item, current))
         return replace(comparison, details={**comparison.details, "changed_sentences": worse})
 
     def finding(self, result: ItemResult) -> Finding:

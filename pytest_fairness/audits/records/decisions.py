@@ -80,11 +80,11 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
     usable: ClassVar[str] = "have all their answers"
     forms: ClassVar[tuple[str, ...]] = (OWN,)
 
-    def items(self, probe: CounterfactualProbe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
+    def items(self, probe: CounterfactualProbe, settings: SettingsT) -> list[AuditItem[CounterfactualProbe, SettingsT]]:
         """Return one item for each attribute that the probe flips."""
-        return [AuditItem(self.info.name, name, {"attribute": name}, settings) for name in probe.flips]
+        return [AuditItem(probe, self.info.name, name, {"attribute": name}, settings) for name in probe.flips]
 
-    def uses(self, probe: CounterfactualProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: AuditItem[CounterfactualProbe, SettingsT], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to an answer that the item needs.
 
         The answer must have one of the `forms` of the audit, and its record a value of the item's attribute.
@@ -92,13 +92,13 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         attribute = item.labels["attribute"]
         return (
             labels["form"] in self.forms
-            and labels.get(attribute) in probe.flips[attribute].values
+            and labels.get(attribute) in item.probe.flips[attribute].values
             and labels.get("attribute", attribute) == attribute
         )
 
-    def intersection(self, probe: CounterfactualProbe, item: AuditItem[SettingsT]) -> Intersection | None:
+    def intersection(self, item: AuditItem[CounterfactualProbe, SettingsT]) -> Intersection | None:
         """Return the attributes that the item combines; `None` for one attribute. See `UnitAudit.intersection`."""
-        flip = probe.flips[item.labels["attribute"]]
+        flip = item.probe.flips[item.labels["attribute"]]
         return Intersection(tuple(part.attribute for part in flip.parts), flip.cells) if flip.parts else None
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:

@@ -55,7 +55,7 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
         return float(answer.content == probe.positive)
 
     def table_of(
-        self, probe: CounterfactualProbe, item: AuditItem[DecisionSettings], answers: Answers, table: UnitTable
+        self, item: AuditItem[CounterfactualProbe, DecisionSettings], answers: Answers, table: UnitTable
     ) -> UnitTable:
         """Return the table of shares of positive answers; see `ShownValueAudit.table_of`."""
         complete = int(table.complete.sum())
@@ -64,7 +64,7 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
             table,
             step=1 / (complete * trials) if complete else 0.0,
             least_error=proportions.least_difference_error(complete),
-            details={"positive": probe.positive, **table.details},
+            details={"positive": item.probe.positive, **table.details},
         )
 
     def statistic(self, columns: int) -> UnitStatistic:

@@ -72,11 +72,11 @@ class FlipRate(RecordAudit[DecisionSettings]):
     usable: ClassVar[str] = "have answers to all their prompts"
     forms: ClassVar[tuple[str, ...]] = (OWN, AGAIN, FLIPPED)
 
-    def table(self, probe: CounterfactualProbe, item: AuditItem[DecisionSettings], answers: Answers) -> UnitTable:
+    def table(self, item: AuditItem[CounterfactualProbe, DecisionSettings], answers: Answers) -> UnitTable:
         """Return two shares for each record: of answers that change with a flip, and that change on repetition."""
-        flip = probe.flips[item.labels["attribute"]]
+        flip = item.probe.flips[item.labels["attribute"]]
         records = {
-            name: record_change(answered, probe.positive, flip.attribute, flip.values)
+            name: record_change(answered, item.probe.positive, flip.attribute, flip.values)
             for name, answered in by_record(answers).items()
         }
         n, missing = counts(flip.values, ((shown_value(answer, flip.attribute), answer) for answer in answers))
@@ -96,12 +96,12 @@ class FlipRate(RecordAudit[DecisionSettings]):
             least_error=proportions.least_difference_error(len(complete)),
             details={
                 **shares(complete, repeated=repeated),
-                "positive": probe.positive,
+                "positive": item.probe.positive,
                 **directions(complete, flip.attribute, flip.values),
-                **change_with_other_fields(probe, flip, complete),
-                "flips": (flips := changed_answers(probe, flip, complete)),
+                **change_with_other_fields(item.probe, flip, complete),
+                "flips": (flips := changed_answers(item.probe, flip, complete)),
                 "examples": [flip_example(flip) for flip in flips],
-                **judge_details(probe, answers),
+                **judge_details(item.probe, answers),
             },
         )
 
@@ -129,7 +129,7 @@ class FlipRate(RecordAudit[DecisionSettings]):
         return f"flip rate {measurement.value:.3g} ({shares})"
 
     def examples(
-        self, probe: CounterfactualProbe, item: AuditItem[DecisionSettings], measurement: Measurement, answers: Answers
+        self, item: AuditItem[CounterfactualProbe, DecisionSettings], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
         """Return the answers about the unchanged and about a flipped record, for the records that change most."""
         records = [flip["record"] for flip in measurement.details["flips"]]

@@ -61,18 +61,16 @@ class GroupAudit(RecordAudit[SettingsT]):
         """Return the name of the rate for which the answer counts; `None` if the rate needs an unknown true answer."""
         return self.rates[0]
 
-    def intersection(self, probe: CounterfactualProbe, item: AuditItem[SettingsT]) -> Intersection | None:
+    def intersection(self, item: AuditItem[CounterfactualProbe, SettingsT]) -> Intersection | None:
         """Return the attributes that the item flips together, and the rates; see `UnitAudit.intersection`."""
-        found = super().intersection(probe, item)
+        found = super().intersection(item)
         return replace(found, quantities=self.rates) if found and len(self.rates) > 1 else found
 
     def statistic(self, columns: int) -> ShareGap:
         """Return the statistic: the largest gap between two groups in a rate."""
         return ShareGap(len(self.rates), columns // 2 // len(self.rates))
 
-    def shown(
-        self, probe: CounterfactualProbe, item: AuditItem[SettingsT], answered: RecordAnswers
-    ) -> Mapping[str, Trials]:
+    def shown(self, item: AuditItem[CounterfactualProbe, SettingsT], answered: RecordAnswers) -> Mapping[str, Trials]:
         """Return the answers that count, by the record's group in the prompt; by default, only its own group."""
         return {answered.labels[item.labels["attribute"]]: answered.own}
 
@@ -80,7 +78,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         """Return which groups are compared, given the (groups,) numbers of their records; by default, all groups."""
         return np.ones(len(sizes), dtype=np.bool_)
 
-    def table(self, probe: CounterfactualProbe, item: AuditItem[SettingsT], answers: Answers) -> UnitTable:
+    def table(self, item: AuditItem[CounterfactualProbe, SettingsT], answers: Answers) -> UnitTable:
         """Return the table with a row for each record.
 
         Each pair (rate, group) has two columns, hits and size; all columns of hits come first. A record has its share
@@ -88,22 +86,22 @@ class GroupAudit(RecordAudit[SettingsT]):
         mean size.
         """
         attribute = item.labels["attribute"]
-        groups: tuple[str, ...] = probe.flips[attribute].values
+        groups: tuple[str, ...] = item.probe.flips[attribute].values
         cells = [(rate, group) for rate in self.rates for group in groups]
         by_name = by_record(answers)
         rows = np.full((len(by_name), 2 * len(cells)), np.nan)
         for row, answered in enumerate(by_name.values()):
             found = {
                 group: [answer for answer in draws.values() if answer.usable]
-                for group, draws in self.shown(probe, item, answered).items()
+                for group, draws in self.shown(item, answered).items()
             }
-            named = {group: self.rate_of(probe, usable[0]) for group, usable in found.items() if usable}
+            named = {group: self.rate_of(item.probe, usable[0]) for group, usable in found.items() if usable}
             if len(named) < len(found) or None in named.values():
                 continue
             rows[row] = 0.0
             for group, rate in named.items():
                 cell = cells.index((str(rate), group))
-                rows[row, cell] = statistics.fmean(self.hit(probe, answer) for answer in found[group])
+                rows[row, cell] = statistics.fmean(self.hit(item.probe, answer) for answer in found[group])
                 rows[row, len(cells) + cell] = 1.0
         names = [f"{rate} of {group}" for rate, group in cells]
         n, missing = counts(groups, ((shown_value(answer, attribute), answer) for answer in answers))
@@ -121,8 +119,8 @@ class GroupAudit(RecordAudit[SettingsT]):
             details={
                 "rates": _rates(cells, rows, sizes),
                 "undefined": [name for name, size in zip(names, sizes, strict=True) if not size],
-                "positive": probe.positive,
-                **judge_details(probe, answers),
+                "positive": item.probe.positive,
+                **judge_details(item.probe, answers),
             },
         )
 

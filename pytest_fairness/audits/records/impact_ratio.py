@@ -86,25 +86,25 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
     forms: ClassVar[tuple[str, ...]] = (OWN, FLIPPED)
     rates: ClassVar[tuple[str, ...]] = ("positive answers",)
 
-    def fingerprint(self, probe: CounterfactualProbe, item: AuditItem[ImpactSettings]) -> dict[str, str]:
+    def fingerprint(self, item: AuditItem[CounterfactualProbe, ImpactSettings]) -> dict[str, str]:
         """Return which answers count and, if answers are numbers, which side of the median is selected."""
-        side = {} if probe.reading.number is None else {"selected": item.settings.selected}
+        side = {} if item.probe.reading.number is None else {"selected": item.settings.selected}
         return {"wordings": item.settings.wordings, **side}
 
-    def uses(self, probe: CounterfactualProbe, item: AuditItem[ImpactSettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: AuditItem[CounterfactualProbe, ImpactSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the item needs the answers with these labels; see `RecordAudit.uses`."""
-        return (labels["form"] == OWN or item.settings.wordings == "all") and super().uses(probe, item, labels)
+        return (labels["form"] == OWN or item.settings.wordings == "all") and super().uses(item, labels)
 
     def shown(
-        self, probe: CounterfactualProbe, item: AuditItem[ImpactSettings], answered: RecordAnswers
+        self, item: AuditItem[CounterfactualProbe, ImpactSettings], answered: RecordAnswers
     ) -> Mapping[str, Trials]:
         """Return the answers by the group in the prompt: all, or with `wordings: own` those to unflipped prompts."""
-        own = super().shown(probe, item, answered)
+        own = super().shown(item, answered)
         if item.settings.wordings == "own":
             return own
         return {
             group: own.get(group, answered.flipped.get(group, {}))
-            for group in probe.flips[item.labels["attribute"]].values
+            for group in item.probe.flips[item.labels["attribute"]].values
         }
 
     def compared(self, sizes: Floats) -> Bools:
@@ -115,18 +115,18 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         """Return the statistic: the lowest rate divided by the highest."""
         return ImpactRatio(columns // 2)
 
-    def table(self, probe: CounterfactualProbe, item: AuditItem[ImpactSettings], answers: Answers) -> UnitTable:
+    def table(self, item: AuditItem[CounterfactualProbe, ImpactSettings], answers: Answers) -> UnitTable:
         """Return the table with a row for each record; see `GroupAudit.table`.
 
         If answers are numbers, a record is selected if its number is above the median of all numbers, as in Local Law
         144, or below it (setting `selected`).
         """
-        selected = repr(probe.positive)
-        if probe.reading.number is not None:
+        selected = repr(item.probe.positive)
+        if item.probe.reading.number is not None:
             median = float(np.median([answer.content for answer in answers if answer.usable] or [np.nan]))
-            answers = [_with_decision(probe, answer, median, item.settings.selected) for answer in answers]
+            answers = [_with_decision(item.probe, answer, median, item.settings.selected) for answer in answers]
             selected = f"{item.settings.selected} the median of {median:g}"
-        table = super().table(probe, item, answers)
+        table = super().table(item, answers)
         parts = _with_ratios(table)
         highest = max((part["rate"] for part in parts if part["ratio"] is not None), default=1.0)
         return replace(
@@ -172,7 +172,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         return significance.p_value(-drawn, -float(statistic.value(rows.mean(axis=0))), exact=exact)
 
     def concerns(
-        self, probe: CounterfactualProbe, item: AuditItem[ImpactSettings], answers: Answers, measurement: Measurement
+        self, item: AuditItem[CounterfactualProbe, ImpactSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns of `UnitAudit.concerns`, and notes on small groups and on groups with few selected."""
         parts = measurement.details["rates"]
@@ -191,7 +191,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         if few:
             message = f"fewer than {FEW_SELECTED} records selected, so that the ratio is imprecise: {', '.join(few)}"
             notes.append(Concern("few_selected", message, withholds="nothing"))
-        return [*super().concerns(probe, item, answers, measurement), *notes]
+        return [*super().concerns(item, answers, measurement), *notes]
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the rates that changed or, without a worsening, the rates of the least and the most selected group."""

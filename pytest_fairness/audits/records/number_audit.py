@@ -51,7 +51,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
     in_unit: ClassVar[bool] = True
 
     @abstractmethod
-    def scores(self, item: AuditItem[NumberSettingsT], rows: Floats) -> Floats:
+    def scores(self, item: AuditItem[CounterfactualProbe, NumberSettingsT], rows: Floats) -> Floats:
         """Return scores whose column means are the summaries of the values.
 
         Args:
@@ -64,7 +64,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         return float(answer.content)
 
     def table_of(
-        self, probe: CounterfactualProbe, item: AuditItem[NumberSettingsT], answers: Answers, table: UnitTable
+        self, item: AuditItem[CounterfactualProbe, NumberSettingsT], answers: Answers, table: UnitTable
     ) -> UnitTable:
         """Return the table of `scores`; see `ShownValueAudit.table_of`."""
         complete = table.complete
@@ -77,7 +77,9 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
             rows=scored,
             least_error=proportions.least_difference_error(len(numbers_)) * float(scored[complete].std()),
             details={
-                "unit": probe.reading.number.unit if probe.reading.number is not None and self.in_unit else "",
+                "unit": item.probe.reading.number.unit
+                if item.probe.reading.number is not None and self.in_unit
+                else "",
                 "mean": _summaries("mean", table.columns, numbers_, sd=True),
                 self.summary: _summaries(self.summary, table.columns, scored[complete], sd=self.summary == "mean"),
                 "distribution": {
@@ -85,7 +87,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
                     for value, column in zip(table.columns, numbers_.T, strict=True)
                 },
                 "equal_records": int((numbers_ == numbers_[:, :1]).all(axis=1).sum()),
-                "unread_reasons": unread_reasons(probe, answers),
+                "unread_reasons": unread_reasons(item.probe, answers),
                 **table.details,
             },
         )
@@ -95,10 +97,10 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         return self.gap_details(table, random)
 
     def concerns(
-        self, probe: CounterfactualProbe, item: AuditItem[NumberSettingsT], answers: Answers, measurement: Measurement
+        self, item: AuditItem[CounterfactualProbe, NumberSettingsT], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns of `UnitAudit.concerns`, and a note if no number depends on the attribute at all."""
-        found = super().concerns(probe, item, answers, measurement)
+        found = super().concerns(item, answers, measurement)
         if measurement.details["equal_records"] == measurement.details["records"]:
             message = (
                 "each record has exactly the same number for every value: the system ignores the attribute, or the "

@@ -64,7 +64,7 @@ class MeanGap(NumberAudit[GapSettings]):
     settings_model: ClassVar[type[GapSettings]] = GapSettings
     summary = "mean"
 
-    def scores(self, item: AuditItem[GapSettings], rows: Floats) -> Floats:
+    def scores(self, item: AuditItem[CounterfactualProbe, GapSettings], rows: Floats) -> Floats:
         """Return `rows`: a record's score is the number in its answer."""
         return rows
 
@@ -87,17 +87,17 @@ class TailGap(NumberAudit[TailSettings]):
     settings_model: ClassVar[type[TailSettings]] = TailSettings
     summary = "quantile"
 
-    def scores(self, item: AuditItem[TailSettings], rows: Floats) -> Floats:
+    def scores(self, item: AuditItem[CounterfactualProbe, TailSettings], rows: Floats) -> Floats:
         """Return scores whose column means are the quantiles; see `quantile_scores`."""
         return np.column_stack([quantile_scores(column, item.settings.quantile) for column in rows.T])
 
-    def measure(self, probe: CounterfactualProbe, item: AuditItem[TailSettings], answers: Answers) -> Measurement:
+    def measure(self, item: AuditItem[CounterfactualProbe, TailSettings], answers: Answers) -> Measurement:
         """Return the measurement; see `Audit.measure`.
 
         Raises:
             NotMeasurable: there are too few records, or fewer than five are expected beyond the quantile.
         """
-        found = super().measure(probe, item, answers)
+        found = super().measure(item, answers)
         tail = min(item.settings.quantile, 1 - item.settings.quantile)
         if found.details["records"] * tail < TAIL_RECORDS:
             raise NotMeasurable(
@@ -110,7 +110,7 @@ class TailGap(NumberAudit[TailSettings]):
         """Return the name of the summary, such as `0.9 quantile`."""
         return f"{measurement.details['quantile_of']:g} quantile"
 
-    def fingerprint(self, probe: CounterfactualProbe, item: AuditItem[TailSettings]) -> dict[str, str]:
+    def fingerprint(self, item: AuditItem[CounterfactualProbe, TailSettings]) -> dict[str, str]:
         """Return the quantile; see `Audit.fingerprint`."""
         return {"quantile": f"{item.settings.quantile:g}"}
 
@@ -139,7 +139,7 @@ class RankGap(NumberAudit[NumberSettings]):
     summary = "rank"
     in_unit = False
 
-    def scores(self, item: AuditItem[NumberSettings], rows: Floats) -> Floats:
+    def scores(self, item: AuditItem[CounterfactualProbe, NumberSettings], rows: Floats) -> Floats:
         """Return scores whose column means are the mean ranks; see `rank_scores`."""
         return rank_scores(rows)
 

@@ -53,7 +53,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
 
     @abstractmethod
     def table_of(
-        self, probe: CounterfactualProbe, item: AuditItem[SettingsT], answers: Answers, table: UnitTable
+        self, item: AuditItem[CounterfactualProbe, SettingsT], answers: Answers, table: UnitTable
     ) -> UnitTable:
         """Return `table`, completed with `step`, `least_error` and details.
 
@@ -65,22 +65,22 @@ class ShownValueAudit(RecordAudit[SettingsT]):
                 all cells of a record are missing (NaN) if there is no usable answer for one of the values.
         """
 
-    def table(self, probe: CounterfactualProbe, item: AuditItem[SettingsT], answers: Answers) -> UnitTable:
+    def table(self, item: AuditItem[CounterfactualProbe, SettingsT], answers: Answers) -> UnitTable:
         """Return the table of one run; see `table_of`."""
         attribute = item.labels["attribute"]
-        values: tuple[str, ...] = probe.flips[attribute].values
+        values: tuple[str, ...] = item.probe.flips[attribute].values
         records = by_record(answers)
         rows = np.full((len(records), len(values)), np.nan)
         for row, answered in enumerate(records.values()):
             for column, value in enumerate(values):
                 draws = answered.own if value == answered.labels[attribute] else answered.flipped.get(value, {})
-                found = [self.number(probe, answer) for answer in draws.values() if answer.usable]
+                found = [self.number(item.probe, answer) for answer in draws.values() if answer.usable]
                 if found:
                     rows[row, column] = sum(found) / len(found)
         rows[np.isnan(rows).any(axis=1)] = np.nan
         n, missing = counts(values, ((shown_value(answer, attribute), answer) for answer in answers))
-        details = judge_details(probe, answers)
-        return self.table_of(probe, item, answers, UnitTable(tuple(records), values, rows, n, missing, details))
+        details = judge_details(item.probe, answers)
+        return self.table_of(item, answers, UnitTable(tuple(records), values, rows, n, missing, details))
 
     def statistic(self, columns: int) -> UnitStatistic:
         """Return the statistic: the difference between the two columns whose means differ most."""
@@ -130,7 +130,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
         return changed_columns_and_records(table, units, current, baseline, sign * change)
 
     def examples(
-        self, probe: CounterfactualProbe, item: AuditItem[SettingsT], measurement: Measurement, answers: Answers
+        self, item: AuditItem[CounterfactualProbe, SettingsT], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
         """Return, for each record of the detail `leaning`, two different answers: one with each compared value."""
         attribute, values = item.labels["attribute"], measurement.details["values"]

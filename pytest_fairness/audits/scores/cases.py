@@ -37,17 +37,17 @@ class CaseScore(ScoreAudit[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
         """Return whether the case asks for free texts about groups."""
         return bool(case.open and case.groups)
 
-    def preparation(self, probe: StereotypeProbe, item: AuditItem[ScoreSettings]) -> Preparation:
+    def preparation(self, item: AuditItem[StereotypeProbe, ScoreSettings]) -> Preparation:
         """Return the scorer; see `Audit.preparation`."""
-        groups = [group for case in self.cases(probe, item) for group in case.groups]
-        return common.preparation(item, lambda answer: str(answer.content), Anonymizer(groups, probe.language))
+        groups = [group for case in self.cases(item) for group in case.groups]
+        return common.preparation(item, lambda answer: str(answer.content), Anonymizer(groups, item.probe.language))
 
-    def score_of(self, probe: StereotypeProbe, item: AuditItem[ScoreSettings], answer: Answer) -> float | None:
+    def score_of(self, item: AuditItem[StereotypeProbe, ScoreSettings], answer: Answer) -> float | None:
         """Return the score of an answer; `None` if the answer or its score is missing."""
         return common.score_of(answer) if answer.usable else None
 
     def details(
-        self, probe: StereotypeProbe, item: AuditItem[ScoreSettings], answers: Answers, scores: Scores
+        self, item: AuditItem[StereotypeProbe, ScoreSettings], answers: Answers, scores: Scores
     ) -> dict[str, Json]:
         """Return the groups' mean scores, their spread and example answers; see `common.details`."""
         of_group = np.array([scores.columns[column][1] for column in scores.column])
@@ -61,9 +61,9 @@ class CaseScore(ScoreAudit[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
         return common.details(item, answers, groups, means, pairing)
 
     def compare(
-        self, probe: StereotypeProbe, item: AuditItem[ScoreSettings], current: Answers, baseline: Answers
+        self, item: AuditItem[StereotypeProbe, ScoreSettings], current: Answers, baseline: Answers
     ) -> Comparison:
         """Return the change over the cases that are complete in both runs; see `CaseAudit.compare`."""
         runs = (common.by_group(run, lambda answer: answer.labels["group"]) for run in (current, baseline))
         common.require_same_scale(item.labels[LABEL], *runs)
-        return super().compare(probe, item, current, baseline)
+        return super().compare(item, current, baseline)

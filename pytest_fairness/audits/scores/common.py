@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from pytest_fairness.audits.anonymizer import MASK, Anonymizer
-from pytest_fairness.audits.base import AuditItem, Preparation
+from pytest_fairness.audits.base import AuditItem, Preparation, ProbeT
 from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.scores.settings import LABEL, ScoreSettings
 from pytest_fairness.errors import BaselineStale, NotMeasurable
+from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Answers, Concern, Json, Measurement
 from pytest_fairness.stats import effect_sizes
 from pytest_fairness.stats.arrays import Floats
@@ -62,8 +63,8 @@ INFO = AuditInfo(
 
 
 def items(
-    settings: ScoreSettings, of_kind: Callable[[ScoreSettings], Sequence[AuditItem[ScoreSettings]]]
-) -> list[AuditItem[ScoreSettings]]:
+    settings: ScoreSettings, of_kind: Callable[[ScoreSettings], Sequence[AuditItem[ProbeT, ScoreSettings]]]
+) -> list[AuditItem[ProbeT, ScoreSettings]]:
     """Return the items of `of_kind` for each scorer, with the scorer's name as the beginning of the subject.
 
     Args:
@@ -71,18 +72,20 @@ def items(
         of_kind: function that returns the items of one scorer, without the scorer's name.
     """
     return [
-        AuditItem(INFO.name, f"{name},{item.subject}", {**item.labels, LABEL: name}, own)
+        AuditItem(item.probe, INFO.name, f"{name},{item.subject}", {**item.labels, LABEL: name}, own)
         for name, own in settings.each().items()
         for item in of_kind(own)
     ]
 
 
-def fingerprint(item: AuditItem[ScoreSettings]) -> dict[str, str]:
+def fingerprint(item: AuditItem[Probe, ScoreSettings]) -> dict[str, str]:
     """Return the setting that determines which texts the scorer reads; the run adds the scorer's identity."""
     return {"mask": str(item.settings.mask)}
 
 
-def preparation(item: AuditItem[ScoreSettings], text: Callable[[Answer], str], anonymizer: Anonymizer) -> Preparation:
+def preparation(
+    item: AuditItem[Probe, ScoreSettings], text: Callable[[Answer], str], anonymizer: Anonymizer
+) -> Preparation:
     """Return the scorer with the texts that it reads.
 
     Args:
@@ -180,7 +183,7 @@ def deviation(groups: Iterable[Floats]) -> float:
 
 
 def details(
-    item: AuditItem[ScoreSettings],
+    item: AuditItem[Probe, ScoreSettings],
     answers: Answers,
     groups: Measured,
     means: Mapping[str, float],

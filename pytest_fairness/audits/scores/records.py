@@ -33,17 +33,17 @@ class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings
     settings_model: ClassVar[type[AuditSettings]] = RecordScoreSettings
     closed_answers: ClassVar[bool] = False
 
-    def preparation(self, probe: CounterfactualProbe, item: AuditItem[ScoreSettings]) -> Preparation:
+    def preparation(self, item: AuditItem[CounterfactualProbe, ScoreSettings]) -> Preparation:
         """Return the scorer; see `Audit.preparation`."""
-        values = probe.flips[item.labels["attribute"]].values
-        return common.preparation(item, lambda answer: str(answer.content), Anonymizer(values, probe.language))
+        values = item.probe.flips[item.labels["attribute"]].values
+        return common.preparation(item, lambda answer: str(answer.content), Anonymizer(values, item.probe.language))
 
     def number(self, probe: CounterfactualProbe, answer: Answer) -> float:
         """Return the score of the answer."""
         return common.score_of(answer)
 
     def table_of(
-        self, probe: CounterfactualProbe, item: AuditItem[ScoreSettings], answers: Answers, table: UnitTable
+        self, item: AuditItem[CounterfactualProbe, ScoreSettings], answers: Answers, table: UnitTable
     ) -> UnitTable:
         """Return the table with its details; see `ShownValueAudit.table_of`."""
         complete = table.rows[table.complete]
@@ -72,7 +72,7 @@ class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings
         return self.gap_details(table, random)
 
     def compare(
-        self, probe: CounterfactualProbe, item: AuditItem[ScoreSettings], current: Answers, baseline: Answers
+        self, item: AuditItem[CounterfactualProbe, ScoreSettings], current: Answers, baseline: Answers
     ) -> Comparison:
         """Return the change over the records that both runs have; see `UnitAudit.compare`."""
         runs = (
@@ -80,7 +80,7 @@ class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings
             for run in (current, baseline)
         )
         common.require_same_scale(item.labels[LABEL], *runs)
-        return super().compare(probe, item, current, baseline)
+        return super().compare(item, current, baseline)
 
     def describe(self, measurement: Measurement) -> str:
         """Return the difference and the means of the two values that differ most, as a phrase."""

@@ -24,28 +24,28 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
     info = common.INFO
     version: ClassVar[int] = 1
 
-    def items(self, probe: ProbeT, settings: ScoreSettings) -> list[AuditItem[ScoreSettings]]:
+    def items(self, probe: ProbeT, settings: ScoreSettings) -> list[AuditItem[ProbeT, ScoreSettings]]:
         """Return, for each scorer, the items that the base class of the kind's audits returns."""
         # The next class is the kind's base class, whose method is not abstract.
         of_kind = super().items  # type: ignore[safe-super]
         return common.items(settings, lambda own: of_kind(probe, own))
 
-    def fingerprint(self, probe: ProbeT, item: AuditItem[ScoreSettings]) -> dict[str, str]:
+    def fingerprint(self, item: AuditItem[ProbeT, ScoreSettings]) -> dict[str, str]:
         """Return whether identity terms are masked; see `Audit.fingerprint`."""
         return common.fingerprint(item)
 
-    def measure(self, probe: ProbeT, item: AuditItem[ScoreSettings], answers: Answers) -> Measurement:
+    def measure(self, item: AuditItem[ProbeT, ScoreSettings], answers: Answers) -> Measurement:
         """Return the measurement; an error names the answers without a score. See `Audit.measure`."""
         try:
-            return super().measure(probe, item, answers)  # type: ignore[safe-super]  # see `items`
+            return super().measure(item, answers)  # type: ignore[safe-super]  # see `items`
         except NotMeasurable as error:
             raise common.with_unscored(error, answers) from None
 
     def concerns(
-        self, probe: ProbeT, item: AuditItem[ScoreSettings], answers: Answers, measurement: Measurement
+        self, item: AuditItem[ProbeT, ScoreSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns of the kind's audits, and the concerns about scores."""
-        return [*super().concerns(probe, item, answers, measurement), *common.concerns(measurement)]
+        return [*super().concerns(item, answers, measurement), *common.concerns(measurement)]
 
     def describe(self, measurement: Measurement) -> str:
         """Return the value and the mean scores of the two groups that differ most, as a phrase."""
@@ -79,7 +79,7 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
         )
 
     def examples(
-        self, probe: ProbeT, item: AuditItem[ScoreSettings], measurement: Measurement, answers: Answers
+        self, item: AuditItem[ProbeT, ScoreSettings], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
         """Return the pairs of answers whose scores differ most, each with its group and score."""
         by_key = {(json.dumps(dict(answer.labels), sort_keys=True), answer.trial): answer for answer in answers}

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from pytest_fairness.audits.base import AuditItem, Preparation
+from pytest_fairness.audits.base import Preparation
 from pytest_fairness.audits.scores import common
 from pytest_fairness.audits.scores.score_audit import ScoreAudit
 from pytest_fairness.audits.scores.settings import LABEL, ScoreSettings
 from pytest_fairness.audits.text.document_values import DocumentValueAudit
 from pytest_fairness.audits.text.documents import anonymizer, text_of
-from pytest_fairness.audits.text.groups import Groups, comparable, sides_and_strata
+from pytest_fairness.audits.text.groups import Groups, TextItem, comparable, sides_and_strata
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Json
@@ -30,25 +30,29 @@ class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, S
         "in the baseline, the mean score was {before} higher for {less}; now it is {now} higher for {more}"
     )
 
-    def preparation(self, probe: GenerationProbe, item: AuditItem[ScoreSettings]) -> Preparation:
+    def preparation(self, item: TextItem[ScoreSettings]) -> Preparation:
         """Return the scorer; see `Audit.preparation`."""
-        return common.preparation(item, text_of, anonymizer(probe))
+        return common.preparation(item, text_of, anonymizer(item.probe))
 
-    def values(self, item: AuditItem[ScoreSettings], groups: Groups) -> StratifiedValues:
+    def values(self, item: TextItem[ScoreSettings], groups: Groups) -> StratifiedValues:
         """Return the scores; see `DocumentValueAudit.values`."""
         kept = comparable(groups)
         scores = np.array([common.score_of(groups.answers[index]) for index in kept])
         marked, strata, names = sides_and_strata(groups, kept)
         return StratifiedValues(scores, marked, strata, names, _least_error(scores, marked))
 
-    def details(self, item: AuditItem[ScoreSettings], groups: Groups, values: StratifiedValues) -> dict[str, Json]:
+    def details(self, item: TextItem[ScoreSettings], groups: Groups, values: StratifiedValues) -> dict[str, Json]:
         """Return the groups' mean scores, their spread and example answers; see `common.details`."""
         names = (groups.marked_name, groups.unmarked_name)
         means = dict(zip(names, values.means(), strict=True))
         return common.details(item, groups.answers, by_group(values, names), means, pairing(groups))
 
     def change_details(
-        self, item: AuditItem[ScoreSettings], groups: Groups, current: StratifiedValues, baseline: StratifiedValues
+        self,
+        item: TextItem[ScoreSettings],
+        groups: Groups,
+        current: StratifiedValues,
+        baseline: StratifiedValues,
     ) -> dict[str, Json]:
         """Return no details; raise `BaselineStale` if the scales of the two runs differ."""
         names = (groups.marked_name, groups.unmarked_name)

@@ -64,28 +64,26 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         """Return whether the audit can measure a case."""
 
     @abstractmethod
-    def score_of(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answer: Answer) -> float | None:
+    def score_of(self, item: AuditItem[StereotypeProbe, SettingsT], answer: Answer) -> float | None:
         """Return an answer's score; NaN if a usable answer has no score, `None` if the answer is missing."""
 
     @abstractmethod
-    def details(
-        self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers, scores: Scores
-    ) -> dict[str, Json]:
+    def details(self, item: AuditItem[StereotypeProbe, SettingsT], answers: Answers, scores: Scores) -> dict[str, Json]:
         """Return details of the measurement for reports; `answers` are sorted."""
 
-    def compared_groups(self, probe: StereotypeProbe, item: AuditItem[SettingsT]) -> tuple[str, ...]:
+    def compared_groups(self, item: AuditItem[StereotypeProbe, SettingsT]) -> tuple[str, ...]:
         """Return the groups whose scores are compared; empty if all answers about a case are one sample."""
         return ()
 
-    def remedy(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers) -> str:
+    def remedy(self, item: AuditItem[StereotypeProbe, SettingsT], answers: Answers) -> str:
         """Return advice for too few scored answers, as part of a message."""
         return "raise `trials` or add rows"
 
-    def cases(self, probe: StereotypeProbe, item: AuditItem[SettingsT]) -> list[Case]:
+    def cases(self, item: AuditItem[StereotypeProbe, SettingsT]) -> list[Case]:
         """Return the item's cases that the audit can measure."""
-        return [case for case in probe.cases_of(item.labels) if self.can_measure(case)]
+        return [case for case in item.probe.cases_of(item.labels) if self.can_measure(case)]
 
-    def items(self, probe: StereotypeProbe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
+    def items(self, probe: StereotypeProbe, settings: SettingsT) -> list[AuditItem[StereotypeProbe, SettingsT]]:
         """Return one item for each case or pair of opposites, in the probe's order, then one for each category."""
         fitting = {case.name: case for case in probe.cases if self.can_measure(case)}
         subjects: dict[str, dict[str, str]] = {}
@@ -97,26 +95,26 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             subjects[subject] = {"case": subject} | ({} if category is None else {"category": category})
         for name in dict.fromkeys(case.category for case in fitting.values() if case.category is not None):
             subjects[f"category={name}"] = {"category": name}
-        return [AuditItem(self.info.name, subject, labels, settings) for subject, labels in subjects.items()]
+        return [AuditItem(probe, self.info.name, subject, labels, settings) for subject, labels in subjects.items()]
 
-    def uses(self, probe: StereotypeProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: AuditItem[StereotypeProbe, SettingsT], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to one of the item's cases, and to a group of this case."""
-        case = probe.by_name.get(labels.get("case", ""))
+        case = item.probe.by_name.get(labels.get("case", ""))
         if case is None or not self.can_measure(case):
             return False
-        if case.name not in {own.name for own in probe.cases_of(item.labels)}:
+        if case.name not in {own.name for own in item.probe.cases_of(item.labels)}:
             return False
         return labels["group"] in case.groups if case.groups else "group" not in labels
 
-    def _scored_answers(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers) -> ScoredAnswers:
-        groups = self.compared_groups(probe, item)
-        sampled = bool(probe.sampling.temperature)
+    def _scored_answers(self, item: AuditItem[StereotypeProbe, SettingsT], answers: Answers) -> ScoredAnswers:
+        groups = self.compared_groups(item)
+        sampled = bool(item.probe.sampling.temperature)
         scores = []
-        names = groups or [case.name for case in self.cases(probe, item)]
+        names = groups or [case.name for case in self.cases(item)]
         n, missing = Counter(dict.fromkeys(names, 0)), Counter(dict.fromkeys(names, 0))
         for answer in answers:
             case, group = answer.labels["case"], answer.labels.get("group", "")
-            value = self.score_of(probe, item, answer)
+            value = self.score_of(item, answer)
             (missing if value is None else n)[group if groups else case] += 1
             if value is not None and not math.isnan(value):
                 text = answer.text or ""
@@ -128,36 +126,36 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         scored = Counter(score.column for score in scores)
         return ScoredAnswers(Scores.of(scores), scored, dict(n), dict(missing), groups)
 
-    def _measured_cases(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers) -> MeasuredCases:
+    def _measured_cases(self, item: AuditItem[StereotypeProbe, SettingsT], answers: Answers) -> MeasuredCases:
         """Return the item's scored answers, and the scores of its complete cases.
 
         Raises:
             NotMeasurable: too few answers have a score.
         """
-        found = self._scored_answers(probe, item, answers)
-        cases = self.cases(probe, item)
+        found = self._scored_answers(item, answers)
+        cases = self.cases(item)
         complete = found.complete_cases(cases)
         if few := found.with_too_few_answers(item.labels, cases, complete):
             have = ", ".join(f"{count} for {name}" for name, count in few.items())
             raise NotMeasurable(
                 f"too few {self.scored}: {have}; at least {MINIMUM_RESPONSES} are needed"
-                f"{' for each' if len(few) > 1 else ''}; {self.remedy(probe, item, answers)}"
+                f"{' for each' if len(few) > 1 else ''}; {self.remedy(item, answers)}"
             )
         left_out = [case.name for case in cases if case.name not in complete]
         return MeasuredCases(found, found.scores.of_cases(complete), left_out)
 
-    def score(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers) -> float:
+    def score(self, item: AuditItem[StereotypeProbe, SettingsT], answers: Answers) -> float:
         """Return the mean score of the answers, or the gap between groups; see `Audit.score`."""
-        found = self._scored_answers(probe, item, answers)
+        found = self._scored_answers(item, answers)
         scores = found.scores
         if not scores.columns or (found.groups and len(scores.columns) < len(scores.cases) * len(found.groups)):
             raise NotMeasurable(f"no {self.scored}")
         return float(scores.gap(scores.means()) if found.groups else scores.means().mean())
 
-    def measure(self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers) -> Measurement:
+    def measure(self, item: AuditItem[StereotypeProbe, SettingsT], answers: Answers) -> Measurement:
         """Return the mean of the cases' mean scores, or the largest gap between groups; see `Audit.measure`."""
         answers = sorted_answers(answers)
-        found, scores, left_out = self._measured_cases(probe, item, answers)
+        found, scores, left_out = self._measured_cases(item, answers)
         estimate = (
             gap_estimate(scores, self.added, item.alpha, item.beta, item.seed)
             if found.groups or self.added is None
@@ -174,12 +172,12 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
                 **estimate.details,
                 "cases": list(scores.cases),
                 "left_out": left_out,
-                **self.details(probe, item, answers, scores),
+                **self.details(item, answers, scores),
             },
         )
 
     def concerns(
-        self, probe: StereotypeProbe, item: AuditItem[SettingsT], answers: Answers, measurement: Measurement
+        self, item: AuditItem[StereotypeProbe, SettingsT], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return concerns if answers are repeated, or if many cases have too few answers for a group."""
         cells: dict[str, list[str]] = {}
@@ -187,7 +185,9 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             if answer.usable:
                 cells.setdefault(repr(sorted(answer.labels.items())), []).append(answer.text or "")
         found = []
-        if len(cells) < repeats.MINIMUM_OBSERVATIONS and repeats.repeats(cells.values(), probe.sampling.temperature):
+        if len(cells) < repeats.MINIMUM_OBSERVATIONS and repeats.repeats(
+            cells.values(), item.probe.sampling.temperature
+        ):
             found.append(repeats.concern_of(len(cells), sum(map(len, cells.values())), enough=False))
         left_out, cases = measurement.details["left_out"], measurement.details["cases"]
         if "groups" in measurement.details and len(left_out) > INCOMPLETE_SHARE * (len(left_out) + len(cases)):
@@ -198,13 +198,9 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             found.append(Concern("incomplete_units", message))
         return found
 
-    def compare(
-        self, probe: StereotypeProbe, item: AuditItem[SettingsT], current: Answers, baseline: Answers
-    ) -> Comparison:
+    def compare(self, item: AuditItem[StereotypeProbe, SettingsT], current: Answers, baseline: Answers) -> Comparison:
         """Return the change over the cases that are complete in both runs, tested by permutation of run labels."""
-        current_cases, baseline_cases = (
-            self._measured_cases(probe, item, sorted_answers(run)) for run in (current, baseline)
-        )
+        current_cases, baseline_cases = (self._measured_cases(item, sorted_answers(run)) for run in (current, baseline))
         shared = [case for case in current_cases.scores.cases if case in baseline_cases.scores.cases]
         if not shared:
             raise NotMeasurable(
@@ -229,13 +225,13 @@ class ModelScoredAudit(CaseAudit[SettingsT]):
         """Return whether the case asks for free texts."""
         return bool(case.open)
 
-    def compared_groups(self, probe: StereotypeProbe, item: AuditItem[SettingsT]) -> tuple[str, ...]:
+    def compared_groups(self, item: AuditItem[StereotypeProbe, SettingsT]) -> tuple[str, ...]:
         """Return the groups of the item's cases.
 
         Raises:
             NotMeasurable: the cases have different groups.
         """
-        different = {tuple(sorted(case.groups)) for case in self.cases(probe, item)}
+        different = {tuple(sorted(case.groups)) for case in self.cases(item)}
         if len(different) > 1:
             raise NotMeasurable(
                 "the item's cases have different groups, which cannot be compared: give all its cases the same "

@@ -79,11 +79,14 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
     counted: ClassVar[str] = "terms"
     usable: ClassVar[str] = "have sentences with different scores"
 
-    def items(self, probe: StereotypeProbe, settings: LikelihoodSettings) -> list[AuditItem[LikelihoodSettings]]:
+    def items(
+        self, probe: StereotypeProbe, settings: LikelihoodSettings
+    ) -> list[AuditItem[StereotypeProbe, LikelihoodSettings]]:
         """Return one item for each category, and one for the cases without a category."""
         categories = list(dict.fromkeys(case.category for case in probe.likelihood_cases))
         return [
             AuditItem(
+                probe,
                 self.info.name,
                 None if category is None else f"category={category}",
                 {} if category is None else {"category": category},
@@ -92,14 +95,14 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
             for category in categories
         ]
 
-    def uses(self, probe: StereotypeProbe, item: AuditItem[LikelihoodSettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: AuditItem[StereotypeProbe, LikelihoodSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to a sentence of the item's category."""
         return "sentence" in labels and labels.get("category") == item.labels.get("category")
 
-    def table(self, probe: StereotypeProbe, item: AuditItem[LikelihoodSettings], answers: Answers) -> UnitTable:
+    def table(self, item: AuditItem[StereotypeProbe, LikelihoodSettings], answers: Answers) -> UnitTable:
         """Return the table of one run: the stereotype score of each term."""
         scoring = item.settings.score
-        sentences = sentence_scores(probe, answers)
+        sentences = sentence_scores(item.probe, answers)
         preferred = sentences.preferred(scoring)
         known = ~np.isnan(sentences.preferred(scoring, ties="anti"))
         tied = int((known & np.isnan(preferred)).sum())
@@ -118,7 +121,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
             rows=rows,
             n={"pairs": int((~np.isnan(preferred)).sum())},
             missing={"pairs": int(np.isnan(preferred).sum())},
-            details=stereoset_details(probe, scoring, sentences, tied, terms),
+            details=stereoset_details(item.probe, scoring, sentences, tied, terms),
             step=stereoset.WHOLE / (len(names) * of_a_term) if names else 0.0,
             least_error=_error_of_equal_terms(rows[~np.isnan(rows)]),
         )

@@ -63,26 +63,26 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         """Return whether the case has both lists of markers."""
         return all(case.markers)
 
-    def score_of(self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answer: Answer) -> float | None:
+    def score_of(self, item: AuditItem[StereotypeProbe, MarkersSettings], answer: Answer) -> float | None:
         """Return the answer's share of stereotype markers; NaN if it has too few markers, `None` if it is missing."""
         if not answer.usable:
             return None
-        ratio = self._markers_in(probe, answer).ratio(item.settings.min_markers)
+        ratio = self._markers_in(item.probe, answer).ratio(item.settings.min_markers)
         return math.nan if ratio is None else ratio
 
-    def fingerprint(self, probe: StereotypeProbe, item: AuditItem[MarkersSettings]) -> dict[str, str]:
+    def fingerprint(self, item: AuditItem[StereotypeProbe, MarkersSettings]) -> dict[str, str]:
         """Return the marker lists of the item's cases, in any order, and the smallest number of markers."""
         lists = {
             f"list of markers of {case.name}": repr([sorted(markers) for markers in case.markers])
-            for case in self.cases(probe, item)
+            for case in self.cases(item)
         }
         return {**lists, "min_markers": str(item.settings.min_markers)}
 
     def details(
-        self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Answers, scores: Scores
+        self, item: AuditItem[StereotypeProbe, MarkersSettings], answers: Answers, scores: Scores
     ) -> dict[str, Json]:
         """Return details: share, counts and markers by case, examples, and words that the lists may lack."""
-        found = self._markers_by_case(probe, item, answers)
+        found = self._markers_by_case(item, answers)
         least = item.settings.min_markers
         counts = {
             case: {
@@ -104,14 +104,14 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
                 for case, own in found.items()
             },
             "share_without": share,
-            "suggestions": self._suggested_markers(probe, item, answers) if share > marker_suggestions.MOST else [],
+            "suggestions": self._suggested_markers(item, answers) if share > marker_suggestions.MOST else [],
             "examples": marker_examples(
-                [(answer, self._markers_in(probe, answer)) for answer in answers if answer.usable], least
+                [(answer, self._markers_in(item.probe, answer)) for answer in answers if answer.usable], least
             ),
         }
 
     def word_rows(
-        self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Answers, details: Mapping[str, Json]
+        self, item: AuditItem[StereotypeProbe, MarkersSettings], answers: Answers, details: Mapping[str, Json]
     ) -> list[dict[str, Json]]:
         """Return a row for each marker that occurs in answers about a case; see `Audit.word_rows`."""
         nothing = dict.fromkeys(("significant", "unmarked", "uses_marked", "uses_unmarked", "texts_unmarked"))
@@ -132,13 +132,13 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
             for marker, number in markers[side].items()
         ]
 
-    def remedy(self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Answers) -> str:
+    def remedy(self, item: AuditItem[StereotypeProbe, MarkersSettings], answers: Answers) -> str:
         """Return advice for too few scored answers: words to add to the lists, or a smaller `min_markers`."""
         usable = sum(answer.usable for answer in answers)
         cures = ["raise `trials`"]
         if item.settings.min_markers > 1:
             cures.append(f"lower `min_markers` (now {item.settings.min_markers})")
-        words = self._suggested_markers(probe, item, answers)
+        words = self._suggested_markers(item, answers)
         if words:
             cures.append(f"add markers to the lists, such as words that the answers use: {', '.join(words)}")
         return f"there are {usable} usable answers: {', or '.join(cures)}" if usable else "check the answers"
@@ -193,20 +193,18 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return _finder(*probe.by_name[answer.labels["case"]].markers).found(str(answer.content))
 
     def _markers_by_case(
-        self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Answers
+        self, item: AuditItem[StereotypeProbe, MarkersSettings], answers: Answers
     ) -> dict[str, list[Found]]:
         """Return the markers in each usable answer, by case."""
-        found: dict[str, list[Found]] = {case.name: [] for case in self.cases(probe, item)}
+        found: dict[str, list[Found]] = {case.name: [] for case in self.cases(item)}
         for answer in answers:
             if answer.usable:
-                found[answer.labels["case"]].append(self._markers_in(probe, answer))
+                found[answer.labels["case"]].append(self._markers_in(item.probe, answer))
         return found
 
-    def _suggested_markers(
-        self, probe: StereotypeProbe, item: AuditItem[MarkersSettings], answers: Answers
-    ) -> list[str]:
+    def _suggested_markers(self, item: AuditItem[StereotypeProbe, MarkersSettings], answers: Answers) -> list[str]:
         """Return words that could be added to the lists of markers; see `marker_suggestions`."""
-        cases = self.cases(probe, item)
+        cases = self.cases(item)
         texts: dict[str, list[str]] = {case.name: [] for case in cases}
         for answer in answers:
             if answer.usable:
@@ -214,7 +212,9 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         known = [
             text for case in cases for text in (case.prompt or "", *case.groups, *case.markers[0], *case.markers[1])
         ]
-        return marker_suggestions.words_for(texts, {case.name: case.opposite for case in cases}, known, probe.language)
+        return marker_suggestions.words_for(
+            texts, {case.name: case.opposite for case in cases}, known, item.probe.language
+        )
 
 
 @lru_cache(maxsize=1000)

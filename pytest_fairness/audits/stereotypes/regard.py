@@ -77,26 +77,26 @@ class Regard(ModelScoredAudit[RegardSettings]):
     added: ClassVar[float] = 0.5
     scored: ClassVar[str] = f"usable answers of {MINIMUM_CHARACTERS} characters or more"
 
-    def preparation(self, probe: StereotypeProbe, item: AuditItem[RegardSettings]) -> Preparation:
+    def preparation(self, item: AuditItem[StereotypeProbe, RegardSettings]) -> Preparation:
         """Return the classifier; it reads answers in which identity terms are masked. See `Audit.preparation`.
 
         Answers with fewer than `MINIMUM_CHARACTERS` characters are not classified.
         """
 
         def texts(answers: Answers) -> list[str | None]:
-            groups = tuple(group for case in self.cases(probe, item) for group in case.groups)
-            mask = _anonymizer(groups, probe.language).masked
+            groups = tuple(group for case in self.cases(item) for group in case.groups)
+            mask = _anonymizer(groups, item.probe.language).masked
             plain = [str(answer.content).strip() if answer.usable else "" for answer in answers]
             return [mask(text, MASK) if len(text) >= MINIMUM_CHARACTERS else None for text in plain]
 
         return Preparation(item.settings.model, texts, "labels", item.settings.label.casefold())
 
-    def score_of(self, probe: StereotypeProbe, item: AuditItem[RegardSettings], answer: Answer) -> float | None:
+    def score_of(self, item: AuditItem[StereotypeProbe, RegardSettings], answer: Answer) -> float | None:
         """Return the probability of the label; `None` for an answer that was not classified."""
         return None if not _is_classified(answer) else float(answer.content["scores"][item.settings.label.casefold()])
 
     def details(
-        self, probe: StereotypeProbe, item: AuditItem[RegardSettings], answers: Answers, scores: Scores
+        self, item: AuditItem[StereotypeProbe, RegardSettings], answers: Answers, scores: Scores
     ) -> dict[str, Json]:
         """Return details: mean probability of each label by case and group, and the answers with the worst scores."""
         kept = [answer for answer in answers if _is_classified(answer) and answer.labels["case"] in scores.cases]
@@ -154,7 +154,7 @@ class Regard(ModelScoredAudit[RegardSettings]):
         order = sorted(by_case, key=lambda case: (-by_case[case][label], case))
         return [f"{case} {by_case[case][label]:.2f}" for case in order[:3]]
 
-    def _examples(self, item: AuditItem[RegardSettings], answers: Answers) -> list[dict[str, Json]]:
+    def _examples(self, item: AuditItem[StereotypeProbe, RegardSettings], answers: Answers) -> list[dict[str, Json]]:
         label = item.settings.label.casefold()
         order = sorted(range(len(answers)), key=lambda place: (-answers[place].content["scores"][label], place))
         return [

@@ -8,12 +8,11 @@ from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from pytest_fairness.audits.base import AuditItem, SettingsT
+from pytest_fairness.audits.base import SettingsT
 from pytest_fairness.audits.text.gap_change import SWAPS, directed_change, gap_change
-from pytest_fairness.audits.text.groups import Groups
+from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.text_audit import TwoGroupAudit
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.groups.stratified_values import StratifiedValues, TwoRuns
 from pytest_fairness.stats.intervals import normal
@@ -36,7 +35,7 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
     reversed_gap: ClassVar[str]
 
     @abstractmethod
-    def values(self, item: AuditItem[SettingsT], groups: Groups) -> ValuesT:
+    def values(self, item: TextItem[SettingsT], groups: Groups) -> ValuesT:
         """Return the values of both groups' usable answers, without strata that hold only one group.
 
         Raises:
@@ -44,11 +43,11 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
         """
 
     @abstractmethod
-    def details(self, item: AuditItem[SettingsT], groups: Groups, values: ValuesT) -> Mapping[str, Json]:
+    def details(self, item: TextItem[SettingsT], groups: Groups, values: ValuesT) -> Mapping[str, Json]:
         """Return the details of a measurement of these values."""
 
     def change_details(
-        self, item: AuditItem[SettingsT], groups: Groups, current: ValuesT, baseline: ValuesT
+        self, item: TextItem[SettingsT], groups: Groups, current: ValuesT, baseline: ValuesT
     ) -> Mapping[str, Json]:
         """Return the details of a comparison; `groups` holds the answers of the current run.
 
@@ -57,9 +56,9 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
         """
         return {}
 
-    def measure(self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Answers) -> Measurement:
+    def measure(self, item: TextItem[SettingsT], answers: Answers) -> Measurement:
         """Return the gap with Welch's standard error within strata and a permutation test; see `Audit.measure`."""
-        groups = Groups.of(probe, item, answers)
+        groups = Groups.of(item, answers)
         values = self.values(item, groups)
         gap, (error, degrees) = values.gap(), values.error()
         return Measurement(
@@ -73,12 +72,16 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
             degrees_of_freedom=degrees,
         )
 
-    def value(self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Answers) -> float:
+    def value(self, item: TextItem[SettingsT], answers: Answers) -> float:
         """Return the gap without its test; see `Audit.value`."""
-        return self.values(item, Groups.of(probe, item, answers)).gap()
+        return self.values(item, Groups.of(item, answers)).gap()
 
     def change(
-        self, item: AuditItem[SettingsT], current: Groups, baseline: Groups, random: np.random.Generator
+        self,
+        item: TextItem[SettingsT],
+        current: Groups,
+        baseline: Groups,
+        random: np.random.Generator,
     ) -> Comparison:
         """Return the change of the gap between the runs, cut to equal size, with its permutation test.
 

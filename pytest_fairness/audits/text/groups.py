@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from pytest_fairness.audits.answer_checks import repeats
-from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.base import AuditItem, SettingsT
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.generation.swapped_prompts import LEAST_ANSWERS
 from pytest_fairness.records import Answer, Answers, Concern, Status
 from pytest_fairness.stats.arrays import Bools, Ints, numbered
+
+TextItem = AuditItem[GenerationProbe, SettingsT]
+"""An item of an audit of texts about groups."""
 
 SHARED_STRATA = 0.80
 """Smallest share of each run's answers that must be in strata of both runs."""
@@ -23,14 +26,14 @@ MINIMUM_DOCUMENTS = LEAST_ANSWERS
 """Smallest number of usable answers of each group that can be measured."""
 
 
-def compared_labels(probe: GenerationProbe, item: AuditItem[Any]) -> tuple[dict[str, str], dict[str, str]]:
+def compared_labels(item: TextItem[Any]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the labels of an item's marked and of its unmarked group: `{"race": "Black"}`, `{"race": "White"}`.
 
     An intersection has several axes; its unmarked group has the unmarked value of each axis. Labels of the item that
     name no axis are left out.
     """
-    marked = {name: value for name, value in item.labels.items() if name in probe.axes}
-    return marked, {name: probe.axes[name].unmarked for name in marked}
+    marked = {name: value for name, value in item.labels.items() if name in item.probe.axes}
+    return marked, {name: item.probe.axes[name].unmarked for name in marked}
 
 
 def has_values(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
@@ -62,10 +65,10 @@ class Groups:
     repetition: list[Concern] = field(default_factory=list)
 
     @classmethod
-    def of(cls, probe: GenerationProbe, item: AuditItem[Any], answers: Answers) -> Groups:
+    def of(cls, item: TextItem[Any], answers: Answers) -> Groups:
         """Return the answers of an item, split into its two groups."""
-        marked, unmarked = compared_labels(probe, item)
-        return cls.split(probe, answers, marked, " ".join(unmarked.values()))
+        marked, unmarked = compared_labels(item)
+        return cls.split(item.probe, answers, marked, " ".join(unmarked.values()))
 
     @classmethod
     def split(cls, probe: GenerationProbe, answers: Answers, marked: Mapping[str, str], unmarked_name: str) -> Groups:
@@ -150,22 +153,22 @@ class Groups:
         return self.count(Status.REFUSED, Status.UNREADABLE, Status.FAILED)
 
 
-def is_compared(probe: GenerationProbe, item: AuditItem[Any], labels: Mapping[str, str]) -> bool:
+def is_compared(item: TextItem[Any], labels: Mapping[str, str]) -> bool:
     """Return whether the labels belong to the item's marked group, or to the unmarked group of one of its axes."""
-    marked, unmarked = compared_labels(probe, item)
+    marked, unmarked = compared_labels(item)
     return has_values(labels, marked) or any(labels[axis] == value for axis, value in unmarked.items())
 
 
-def groups_by_axis(probe: GenerationProbe, item: AuditItem[Any], answers: Answers) -> dict[str, Groups]:
+def groups_by_axis(item: TextItem[Any], answers: Answers) -> dict[str, Groups]:
     """Return, for each axis, the answers of the marked group and of the unmarked group of that axis.
 
     For example, Black women are compared with White people of all genders, and with men of all races. Strata are formed
     by the prompt and the other axes.
     """
-    marked, unmarked = compared_labels(probe, item)
+    marked, unmarked = compared_labels(item)
     return {
         axis: Groups.split(
-            probe,
+            item.probe,
             [each for each in answers if has_values(each.labels, marked) or each.labels[axis] == value],
             marked,
             value,

@@ -12,11 +12,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import BITS
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.documents import Documents, join_runs
-from pytest_fairness.audits.text.groups import MINIMUM_DOCUMENTS, Groups
+from pytest_fairness.audits.text.groups import MINIMUM_DOCUMENTS, Groups, TextItem
 from pytest_fairness.audits.text.samples.sample import Relabelled
 from pytest_fairness.audits.text.samples.word_counts import WordCounts
 from pytest_fairness.audits.text.two_sample import RunChange, TwoSampleAudit, equal_size
@@ -53,11 +52,11 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
     permutations: ClassVar[int] = 999
     swap_batches: ClassVar[Sequence[int]] = (*(250,) * 7, 249)
 
-    def sample(self, item: AuditItem[AuditSettings], documents: Documents) -> WordCounts:
+    def sample(self, item: TextItem[AuditSettings], documents: Documents) -> WordCounts:
         """Return the documents with their word counts."""
         return WordCounts.of(documents)
 
-    def explain(self, item: AuditItem[AuditSettings], groups: Groups, run: Relabelled[WordCounts]) -> dict[str, Json]:
+    def explain(self, item: TextItem[AuditSettings], groups: Groups, run: Relabelled[WordCounts]) -> dict[str, Json]:
         """Return details: divergence, its null distribution, each stratum's excess, the words that contribute most."""
         sample, plain, excess = run.sample, run.null[:, 0], run.excess
         return {
@@ -76,7 +75,11 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
         }
 
     def run_change(
-        self, item: AuditItem[AuditSettings], current: Documents, baseline: Documents, random: np.random.Generator
+        self,
+        item: TextItem[AuditSettings],
+        current: Documents,
+        baseline: Documents,
+        random: np.random.Generator,
     ) -> RunChange[WordCounts]:
         """Return the change of the excess between the runs, after runs of different sizes are cut to equal size."""
         documents = join_runs(current, baseline)

@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_d_of_error
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.concerns import terms_never_occur
 from pytest_fairness.audits.text.document_values import DocumentValueAudit
-from pytest_fairness.audits.text.groups import Groups
+from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.words import term_details, term_rates
 from pytest_fairness.audits.text.words.lexicons import LexiconSettings
 from pytest_fairness.audits.text.words.rows import word_rows
@@ -59,7 +58,7 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
         "{more}"
     )
 
-    def items(self, probe: GenerationProbe, settings: LexiconSettings) -> list[AuditItem[LexiconSettings]]:
+    def items(self, probe: GenerationProbe, settings: LexiconSettings) -> list[TextItem[LexiconSettings]]:
         """Return one item for each pair of a marked value (of any axis) and a lexicon."""
         return [
             replace(item, subject=f"{item.subject},{LABEL}={name}", labels={**item.labels, LABEL: name})
@@ -67,32 +66,30 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
             for name in settings.lexicons
         ]
 
-    def fingerprint(self, probe: GenerationProbe, item: AuditItem[LexiconSettings]) -> dict[str, str]:
+    def fingerprint(self, item: TextItem[LexiconSettings]) -> dict[str, str]:
         """Return the terms of the item's lexicon; their order does not matter."""
         return {f"lexicon {item.labels[LABEL]}": repr(sorted(map(normalized, terms_of(item))))}
 
-    def values(self, item: AuditItem[LexiconSettings], groups: Groups) -> Rates:
+    def values(self, item: TextItem[LexiconSettings], groups: Groups) -> Rates:
         """Return the rates of the lexicon's terms; see `DocumentValueAudit.values`."""
         return Rates.of(groups, terms_of(item))
 
-    def details(self, item: AuditItem[LexiconSettings], groups: Groups, values: Rates) -> dict[str, Json]:
+    def details(self, item: TextItem[LexiconSettings], groups: Groups, values: Rates) -> dict[str, Json]:
         """Return the details: rates, counts, the odds ratio, and terms in order of their gaps."""
         return term_details.details(groups, values, terms_of(item), randomness.generator(f"{item.seed}/odds"))
 
     def change_details(
-        self, item: AuditItem[LexiconSettings], groups: Groups, current: Rates, baseline: Rates
+        self, item: TextItem[LexiconSettings], groups: Groups, current: Rates, baseline: Rates
     ) -> dict[str, Json]:
         """Return the terms whose gap changed."""
         return {"changed_terms": term_details.changed_terms(current, baseline)}
 
-    def concerns(
-        self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Answers, measurement: Measurement
-    ) -> list[Concern]:
+    def concerns(self, item: TextItem[LexiconSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return the concerns of `TextAudit.concerns`, and a concern if no term occurs in any answer."""
         occurring, listed = measurement.details["occurring_terms"], measurement.details["terms_in_lexicon"]
         return [
             *terms_never_occur(item.labels[LABEL], occurring, listed),
-            *super().concerns(probe, item, answers, measurement),
+            *super().concerns(item, answers, measurement),
         ]
 
     def describe(self, measurement: Measurement) -> str:
@@ -101,10 +98,10 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
         return f"rates differ by {measurement.value:+.3g} per 100 words ({each})"
 
     def word_rows(
-        self, probe: GenerationProbe, item: AuditItem[LexiconSettings], answers: Answers, details: Mapping[str, Json]
+        self, item: TextItem[LexiconSettings], answers: Answers, details: Mapping[str, Json]
     ) -> list[dict[str, Json]]:
         """Return a row for each term that occurs; see `Audit.word_rows`."""
-        groups = Groups.of(probe, item, answers)
+        groups = Groups.of(item, answers)
         found = Rates.of(groups, terms_of(item))
         texts = [Counter(terms).elements() for terms in found.found]
         names = groups.marked_name, groups.unmarked_name
@@ -114,12 +111,10 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
         """Return the gap of each term's rates; see `TextAudit.word_weights`."""
         return {term["term"]: term["gap"] for term in measurement.details["terms"]}
 
-    def typicality(
-        self, probe: GenerationProbe, item: AuditItem[LexiconSettings], measurement: Measurement
-    ) -> Callable[[str], float]:
+    def typicality(self, item: TextItem[LexiconSettings], measurement: Measurement) -> Callable[[str], float]:
         """Return a function that scores how typical a text is of the marked group, by its rate of terms."""
         sign, terms = -1.0 if measurement.value < 0 else 1.0, terms_of(item)
-        return lambda text: sign * term_rates.rate(text, terms, probe.language)
+        return lambda text: sign * term_rates.rate(text, terms, item.probe.language)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the terms that contribute most to the change of the gap or, without a baseline, to the gap itself."""
@@ -130,6 +125,6 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
         return [str(term) for term, gap in found if gap * measurement.value > 0]
 
 
-def terms_of(item: AuditItem[LexiconSettings]) -> tuple[str, ...]:
+def terms_of(item: TextItem[LexiconSettings]) -> tuple[str, ...]:
     """Return the terms of an item's lexicon."""
     return item.settings.terms(item.labels[LABEL])

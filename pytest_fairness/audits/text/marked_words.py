@@ -16,13 +16,12 @@ import math
 from collections.abc import Mapping
 from typing import ClassVar
 
-from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.decision_rules import GrownWords
 from pytest_fairness.audits.effects import LARGEST_H_OF_WORDS
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.concerns import repeated_or_one_sided
 from pytest_fairness.audits.text.documents import Documents
-from pytest_fairness.audits.text.groups import groups_by_axis, is_compared, names_of, require_common_strata
+from pytest_fairness.audits.text.groups import TextItem, groups_by_axis, is_compared, names_of, require_common_strata
 from pytest_fairness.audits.text.named_words import WordsExplanation
 from pytest_fairness.audits.text.words.association import associated_words, associations, z_of_words
 from pytest_fairness.audits.text.words.group_counts import GroupCounts
@@ -31,7 +30,6 @@ from pytest_fairness.audits.text.words.languages import language_details
 from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.audits.text.words.settings import MarkedWordsSettings
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement
 from pytest_fairness.stats.resampling import randomness
 
@@ -63,19 +61,17 @@ class MarkedWords(WordsExplanation[MarkedWordsSettings]):
     grows_with_size: ClassVar[bool] = True
     rule = GrownWords()
 
-    def uses(self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: TextItem[MarkedWordsSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to a compared group or, with a pooled prior, to any group."""
-        return item.settings.prior == "pooled" or is_compared(probe, item, labels)
+        return item.settings.prior == "pooled" or is_compared(item, labels)
 
-    def counted_answers(
-        self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], answers: Answers
-    ) -> Answers:
+    def counted_answers(self, item: TextItem[MarkedWordsSettings], answers: Answers) -> Answers:
         """Return the answers of the compared groups; see `Audit.counted_answers`."""
-        return [answer for answer in answers if is_compared(probe, item, answer.labels)]
+        return [answer for answer in answers if is_compared(item, answer.labels)]
 
-    def measure(self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], answers: Answers) -> Measurement:
+    def measure(self, item: TextItem[MarkedWordsSettings], answers: Answers) -> Measurement:
         """Return the number of words whose |z| exceeds the critical value; see `Audit.measure`."""
-        corpus = GroupCounts.of(probe, item, answers)
+        corpus = GroupCounts.of(item, answers)
         tests = associations(corpus, item.settings, item.alpha, f"{item.seed}/measure")
         words, groups = associated_words(corpus, tests), corpus.groups.values()
         return Measurement(
@@ -90,15 +86,13 @@ class MarkedWords(WordsExplanation[MarkedWordsSettings]):
                 **detection_details([test.documents_needed for test in tests]),
                 "vocabulary": len(corpus.tested_words),
                 "words": words,
-                **language_details(probe),
+                **language_details(item.probe),
             },
         )
 
-    def compare(
-        self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], current: Answers, baseline: Answers
-    ) -> Comparison:
+    def compare(self, item: TextItem[MarkedWordsSettings], current: Answers, baseline: Answers) -> Comparison:
         """Return the number of words that became significantly more typical of a group; see `Audit.compare`."""
-        groups, before = (groups_by_axis(probe, item, run) for run in (current, baseline))
+        groups, before = (groups_by_axis(item, run) for run in (current, baseline))
         for axis in groups:
             require_common_strata(groups[axis], before[axis])
         runs = [[Documents.of(each) for each in run.values()] for run in (groups, before)]
@@ -116,21 +110,20 @@ class MarkedWords(WordsExplanation[MarkedWordsSettings]):
         )
 
     def concerns(
-        self, probe: GenerationProbe, item: AuditItem[MarkedWordsSettings], answers: Answers, measurement: Measurement
+        self, item: TextItem[MarkedWordsSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
         """Return the concerns about the compared groups, for each axis of the item; see `Audit.concerns`."""
-        groups = groups_by_axis(probe, item, answers).values()
+        groups = groups_by_axis(item, answers).values()
         return list(dict.fromkeys(concern for each in groups for concern in repeated_or_one_sided(each)))
 
     def word_rows(
         self,
-        probe: GenerationProbe,
-        item: AuditItem[MarkedWordsSettings],
+        item: TextItem[MarkedWordsSettings],
         answers: Answers,
         details: Mapping[str, Json],
     ) -> list[dict[str, Json]]:
         """Return a row for each tested word; see `Audit.word_rows`."""
-        corpus = GroupCounts.of(probe, item, answers)
+        corpus = GroupCounts.of(item, answers)
         return word_rows(
             "z",
             dict(zip(corpus.tested_words, z_of_words(corpus, item.settings).tolist(), strict=True)),

@@ -14,18 +14,17 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem, Preparation
+from pytest_fairness.audits.base import Preparation
 from pytest_fairness.audits.effects import ETA_SQUARED
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.documents import Documents, join_runs, plain_texts
-from pytest_fairness.audits.text.groups import Groups
+from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.samples.sample import ERROR_PERMUTATIONS, Relabelled
 from pytest_fairness.audits.text.samples.vectors import Vectors
 from pytest_fairness.audits.text.two_sample import RunChange, TwoSampleAudit, equal_size
 from pytest_fairness.audits.text.words.strongest import strongest_words
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.field_types import EMBEDDER
-from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Json
 from pytest_fairness.stats.intervals.estimate import Estimate
 
@@ -65,20 +64,20 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
     settings_model: ClassVar[type[AuditSettings]] = MmdSettings
     swap_batches: ClassVar[Sequence[int]] = (500, 500, 500, 499)
 
-    def preparation(self, probe: GenerationProbe, item: AuditItem[MmdSettings]) -> Preparation | None:
+    def preparation(self, item: TextItem[MmdSettings]) -> Preparation | None:
         """Return the embedding model, if the settings name one; it reads answers without identity terms."""
         model = item.settings.embeddings
-        return None if model is None else Preparation(model, partial(plain_texts, probe))
+        return None if model is None else Preparation(model, partial(plain_texts, item.probe))
 
-    def fingerprint(self, probe: GenerationProbe, item: AuditItem[MmdSettings]) -> dict[str, str]:
+    def fingerprint(self, item: TextItem[MmdSettings]) -> dict[str, str]:
         """Return the name of the embedding model, if the settings name one."""
         return {} if item.settings.embeddings is None else {"embeddings": item.settings.embeddings}
 
-    def sample(self, item: AuditItem[MmdSettings], documents: Documents) -> Vectors:
+    def sample(self, item: TextItem[MmdSettings], documents: Documents) -> Vectors:
         """Return the documents with vectors: embeddings if the settings name a model, otherwise TF-IDF features."""
         return Vectors(documents, embedded=item.settings.embeddings is not None)
 
-    def explain(self, item: AuditItem[MmdSettings], groups: Groups, run: Relabelled[Vectors]) -> dict[str, Json]:
+    def explain(self, item: TextItem[MmdSettings], groups: Groups, run: Relabelled[Vectors]) -> dict[str, Json]:
         """Return details: null standard deviation, each stratum's discrepancy, the words whose weights differ most."""
         return {
             "null_sd": float(run.null.std()),
@@ -88,7 +87,11 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
         }
 
     def run_change(
-        self, item: AuditItem[MmdSettings], current: Documents, baseline: Documents, random: np.random.Generator
+        self,
+        item: TextItem[MmdSettings],
+        current: Documents,
+        baseline: Documents,
+        random: np.random.Generator,
     ) -> RunChange[Vectors]:
         """Return the change of the squared discrepancy from the baseline to this run.
 

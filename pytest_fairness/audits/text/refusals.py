@@ -8,16 +8,14 @@ from typing import ClassVar
 import numpy as np
 
 from pytest_fairness.audits.answer_checks import checks, foreign_answers
-from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_h
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.gap_change import SWAPS, gap_change
-from pytest_fairness.audits.text.groups import Groups
+from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.refused_shares import gap_measurement, share_change
 from pytest_fairness.audits.text.text_audit import TwoGroupAudit
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answers, Comparison, Concern, ItemResult, Measurement
 
 
@@ -42,25 +40,27 @@ class Refusals(TwoGroupAudit[AuditSettings]):
     )
     version: ClassVar[int] = 3
 
-    def measure(self, probe: GenerationProbe, item: AuditItem[AuditSettings], answers: Answers) -> Measurement:
+    def measure(self, item: TextItem[AuditSettings], answers: Answers) -> Measurement:
         """Return the gap with Newcombe's interval and Fisher's exact test; see `Audit.measure`."""
-        return gap_measurement(Groups.of(probe, item, answers))
+        return gap_measurement(Groups.of(item, answers))
 
-    def concerns(
-        self, probe: GenerationProbe, item: AuditItem[AuditSettings], answers: Answers, measurement: Measurement
-    ) -> list[Concern]:
+    def concerns(self, item: TextItem[AuditSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return concerns if answers are repeated, if both groups lack many answers, or if refusals are not recognised.
 
         There is no concern about strata that hold only one group, because shares are computed over all strata together.
         """
         return [
-            *Groups.of(probe, item, answers).repetition,
+            *Groups.of(item, answers).repetition,
             *checks.missing_in_every_group(measurement),
-            *foreign_answers.unrecognised_refusals(probe, item, answers),
+            *foreign_answers.unrecognised_refusals(item, answers),
         ]
 
     def change(
-        self, item: AuditItem[AuditSettings], current: Groups, baseline: Groups, random: np.random.Generator
+        self,
+        item: TextItem[AuditSettings],
+        current: Groups,
+        baseline: Groups,
+        random: np.random.Generator,
     ) -> Comparison:
         """Return the change of the gap between the shares, tested by permuting run labels within prompt and group."""
         now, before = gap_measurement(current), gap_measurement(baseline)

@@ -13,19 +13,17 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import COHENS_U2
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.concerns import few_different_answers
 from pytest_fairness.audits.text.documents import Documents, join_runs
-from pytest_fairness.audits.text.groups import Groups
+from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.samples.linear_classifier import FEWEST_DIFFERENT, Corpus, FeatureName, null_accuracies
 from pytest_fairness.audits.text.samples.published_accuracy import published_accuracy
 from pytest_fairness.audits.text.samples.sample import Relabelled
 from pytest_fairness.audits.text.two_sample import RunChange, TwoSampleAudit, equal_size
 from pytest_fairness.audits.text.words.strongest import strongest_words
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, accuracy_change
@@ -70,11 +68,11 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     settings_model: ClassVar[type[AuditSettings]] = SvmSettings
     grows_with_size: ClassVar[bool] = True
 
-    def sample(self, item: AuditItem[SvmSettings], documents: Documents) -> Corpus:
+    def sample(self, item: TextItem[SvmSettings], documents: Documents) -> Corpus:
         """Return the documents as a corpus to train on."""
         return Corpus.of(documents, item.settings.features)
 
-    def explain(self, item: AuditItem[SvmSettings], groups: Groups, run: Relabelled[Corpus]) -> dict[str, Json]:
+    def explain(self, item: TextItem[SvmSettings], groups: Groups, run: Relabelled[Corpus]) -> dict[str, Json]:
         """Return details: published accuracy, null distribution, number of different answers, strongest words."""
         null = null_accuracies(run)
         published, fold_sd = published_accuracy(run.sample, int(run.random.integers(2**31)))
@@ -89,7 +87,11 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         }
 
     def run_change(
-        self, item: AuditItem[SvmSettings], current: Documents, baseline: Documents, random: np.random.Generator
+        self,
+        item: TextItem[SvmSettings],
+        current: Documents,
+        baseline: Documents,
+        random: np.random.Generator,
     ) -> RunChange[Corpus]:
         """Return the change of the accuracy after the runs are cut to equal size, on the scale that `Svm` explains."""
         both = self.sample(item, join_runs(current, baseline))
@@ -110,13 +112,11 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         p_value = normal.upper_tail(change.value / change.standard_error)
         return Comparison(change.value, change.interval, change.standard_error, p_value, from_answers=from_answers)
 
-    def concerns(
-        self, probe: GenerationProbe, item: AuditItem[SvmSettings], answers: Answers, measurement: Measurement
-    ) -> list[Concern]:
+    def concerns(self, item: TextItem[SvmSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return the concerns of `TextAudit.concerns`, and a concern if too few answers differ for training."""
         different = measurement.details["different_answers"]
         return [
-            *super().concerns(probe, item, answers, measurement),
+            *super().concerns(item, answers, measurement),
             *few_different_answers(different, FEWEST_DIFFERENT),
         ]
 

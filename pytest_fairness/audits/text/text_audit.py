@@ -14,7 +14,7 @@ from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.findings import Finding, axis_of, listed, plain_words, shortened, strongest
 from pytest_fairness.audits.text.concerns import repeated_or_one_sided
 from pytest_fairness.audits.text.documents import anonymizer, text_of
-from pytest_fairness.audits.text.groups import Groups, compared_labels, has_values, require_common_strata
+from pytest_fairness.audits.text.groups import Groups, TextItem, compared_labels, has_values, require_common_strata
 from pytest_fairness.audits.text.words.languages import language_of
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
@@ -34,11 +34,12 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
     kind: ClassVar[str] = "generation"
     rule: ClassVar[DecisionRule] = SignificantChange()
 
-    def items(self, probe: GenerationProbe, settings: SettingsT) -> list[AuditItem[SettingsT]]:
+    def items(self, probe: GenerationProbe, settings: SettingsT) -> list[TextItem[SettingsT]]:
         """Return one item for each marked value of each axis, and for each marked combination of each intersection."""
         sets = [*((axis,) for axis in probe.axes), *probe.intersections]
         return [
             AuditItem(
+                probe=probe,
                 audit_name=self.info.name,
                 subject=",".join(f"{axis}={value}" for axis, value in labels.items()),
                 labels=labels,
@@ -49,16 +50,14 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
             for labels in [dict(zip(axes, values, strict=True))]
         ]
 
-    def uses(self, probe: GenerationProbe, item: AuditItem[SettingsT], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: TextItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Return whether answers with these labels belong to the marked or to the unmarked group."""
-        marked, unmarked = compared_labels(probe, item)
+        marked, unmarked = compared_labels(item)
         return has_values(labels, marked) or has_values(labels, unmarked)
 
-    def concerns(
-        self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Answers, measurement: Measurement
-    ) -> list[Concern]:
+    def concerns(self, item: TextItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return concerns if answers are repeated, or if strata hold only one group; see `Audit.concerns`."""
-        return repeated_or_one_sided(Groups.of(probe, item, answers))
+        return repeated_or_one_sided(Groups.of(item, answers))
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return how typical each word is of the marked group; below 0 for words typical of the unmarked group.
@@ -88,14 +87,12 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
             return {}
         return self.word_weights(measurement)
 
-    def typicality(
-        self, probe: GenerationProbe, item: AuditItem[SettingsT], measurement: Measurement
-    ) -> Callable[[str], float]:
+    def typicality(self, item: TextItem[SettingsT], measurement: Measurement) -> Callable[[str], float]:
         """Return a function that scores how typical a text is of the marked group.
 
         The score is below 0 for a text that is typical of the unmarked group.
         """
-        weights, anonymize = self.word_weights(measurement), anonymizer(probe)
+        weights, anonymize = self.word_weights(measurement), anonymizer(item.probe)
         # Sorted, as a sum of floating-point numbers depends on their order.
         return lambda text: sum(weights.get(word, 0.0) for word in sorted({*anonymize.words(text)}))
 
@@ -134,17 +131,15 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
             trainable=True,
         )
 
-    def examples(
-        self, probe: GenerationProbe, item: AuditItem[SettingsT], measurement: Measurement, answers: Answers
-    ) -> list[list[Example]]:
+    def examples(self, item: TextItem[SettingsT], measurement: Measurement, answers: Answers) -> list[list[Example]]:
         """Return pairs of answers, one of each group, to the same prompt.
 
         If the measurement lists words, the pair whose answers are most typical of their groups comes first; otherwise,
         pairs with only one usable answer come first.
         """
-        groups = Groups.of(probe, item, answers)
+        groups = Groups.of(item, answers)
         names_words = bool(self.word_weights(measurement))
-        typicality = self.typicality(probe, item, measurement)
+        typicality = self.typicality(item, measurement)
         cells: dict[tuple[str, int], dict[bool, Answer]] = {}
         for answer, marked, stratum in zip(groups.answers, groups.marked, groups.strata, strict=True):
             cells.setdefault((stratum, answer.trial), {})[marked] = answer
@@ -163,19 +158,21 @@ class TwoGroupAudit(TextAudit[SettingsT]):
 
     @abstractmethod
     def change(
-        self, item: AuditItem[SettingsT], current: Groups, baseline: Groups, random: np.random.Generator
+        self,
+        item: TextItem[SettingsT],
+        current: Groups,
+        baseline: Groups,
+        random: np.random.Generator,
     ) -> Comparison:
         """Return the change from the baseline to the current run; see `Audit.compare`."""
 
-    def compare(
-        self, probe: GenerationProbe, item: AuditItem[SettingsT], current: Answers, baseline: Answers
-    ) -> Comparison:
+    def compare(self, item: TextItem[SettingsT], current: Answers, baseline: Answers) -> Comparison:
         """Return the change from the baseline to the current run, tested by permutation of run labels.
 
         Raises:
             BaselineStale: the current run and the baseline have different strata.
         """
-        runs = [Groups.of(probe, item, run) for run in (current, baseline)]
+        runs = [Groups.of(item, run) for run in (current, baseline)]
         require_common_strata(runs[0], runs[1])
         return self.change(item, runs[0], runs[1], randomness.generator(f"{item.seed}/compare"))
 

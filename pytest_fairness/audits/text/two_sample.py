@@ -14,14 +14,13 @@ from typing import ClassVar, Generic
 
 import numpy as np
 
-from pytest_fairness.audits.base import AuditItem, SettingsT
+from pytest_fairness.audits.base import SettingsT
 from pytest_fairness.audits.text.documents import Documents, require_comparable
-from pytest_fairness.audits.text.groups import Groups
+from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.samples.sample import Relabelled, SampleT
 from pytest_fairness.audits.text.text_audit import TwoGroupAudit
 from pytest_fairness.audits.text.words.languages import language_details
 from pytest_fairness.audits.text.words.rows import word_rows
-from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.intervals.estimate import Estimate
@@ -61,26 +60,30 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
     word_statistic: ClassVar[str]
 
     @abstractmethod
-    def sample(self, item: AuditItem[SettingsT], documents: Documents) -> SampleT:
+    def sample(self, item: TextItem[SettingsT], documents: Documents) -> SampleT:
         """Return the documents (of one run or of two runs) as a sample, with the audit's statistic."""
 
     @abstractmethod
-    def explain(self, item: AuditItem[SettingsT], groups: Groups, run: Relabelled[SampleT]) -> Mapping[str, Json]:
+    def explain(self, item: TextItem[SettingsT], groups: Groups, run: Relabelled[SampleT]) -> Mapping[str, Json]:
         """Return the details of a measurement of these groups."""
 
     @abstractmethod
     def run_change(
-        self, item: AuditItem[SettingsT], current: Documents, baseline: Documents, random: np.random.Generator
+        self,
+        item: TextItem[SettingsT],
+        current: Documents,
+        baseline: Documents,
+        random: np.random.Generator,
     ) -> RunChange[SampleT]:
         """Return the change from the baseline with its standard error."""
 
-    def relabelled(self, item: AuditItem[SettingsT], documents: Documents) -> Relabelled[SampleT]:
+    def relabelled(self, item: TextItem[SettingsT], documents: Documents) -> Relabelled[SampleT]:
         """Return the statistic of one run with the observed and with permuted labels, the same in each call."""
         return Relabelled(self.sample(item, documents), self.permutations, randomness.generator(f"{item.seed}/measure"))
 
-    def measure(self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Answers) -> Measurement:
+    def measure(self, item: TextItem[SettingsT], answers: Answers) -> Measurement:
         """Return the value with its standard error and permutation test; see `Audit.measure`."""
-        groups = Groups.of(probe, item, answers)
+        groups = Groups.of(item, answers)
         run = self.relabelled(item, Documents.of(groups))
         estimate = run.sample.estimate(run, randomness.generator(f"{item.seed}/error"))
         return Measurement(
@@ -90,15 +93,19 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
             p_value=run.p_value,
             n=groups.usable,
             missing=groups.missing,
-            details={**self.explain(item, groups, run), **language_details(probe)},
+            details={**self.explain(item, groups, run), **language_details(item.probe)},
         )
 
-    def value(self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Answers) -> float:
+    def value(self, item: TextItem[SettingsT], answers: Answers) -> float:
         """Return the value without its standard error and test; see `Audit.value`."""
-        return self.relabelled(item, Documents.of(Groups.of(probe, item, answers))).value
+        return self.relabelled(item, Documents.of(Groups.of(item, answers))).value
 
     def change(
-        self, item: AuditItem[SettingsT], current: Groups, baseline: Groups, random: np.random.Generator
+        self,
+        item: TextItem[SettingsT],
+        current: Groups,
+        baseline: Groups,
+        random: np.random.Generator,
     ) -> Comparison:
         """Return the change with its standard error, tested by permutation of run labels; see `Audit.compare`."""
         documents = Documents.of(current), Documents.of(baseline)
@@ -121,10 +128,10 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         )
 
     def word_rows(
-        self, probe: GenerationProbe, item: AuditItem[SettingsT], answers: Answers, details: Mapping[str, Json]
+        self, item: TextItem[SettingsT], answers: Answers, details: Mapping[str, Json]
     ) -> list[dict[str, Json]]:
         """Return a row for each word of both groups' texts, with its weight; see `Audit.word_rows`."""
-        groups = Groups.of(probe, item, answers)
+        groups = Groups.of(item, answers)
         documents = Documents.of(groups)
         words, weights = self.sample(item, documents).word_weights()
         values = dict(zip(words, weights.tolist(), strict=True))

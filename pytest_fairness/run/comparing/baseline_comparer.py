@@ -143,7 +143,7 @@ class BaselineComparer:
             return entry, None
 
         def value() -> float:
-            return float(item.audit.value(item.probe, item, self._measurer.answers.prepared(item, answers)))
+            return float(item.audit.value(item, self._measurer.answers.prepared(item, answers)))
 
         try:
             own = self._measurer.stored("value", item, [answers], float, value)
@@ -169,7 +169,7 @@ class BaselineComparer:
         def comparison() -> Comparison:
             require_same_judge(measured.answers, answers)
             runs = (self._measurer.answers.prepared(item, each) for each in (measured.answers, answers))
-            found = item.audit.compare(item.probe, item, *runs)
+            found = item.audit.compare(item, *runs)
             return _without_change(found) if digest(answers) == digest(measured.answers) else found
 
         try:

@@ -83,7 +83,7 @@ def _with_comparison(change: ItemChange, item: ProbeItem, old: Snapshot, new: Sn
         return change
     try:
         require_same_judge(*runs)
-        comparison = item.audit.compare(item.probe, item, *runs)
+        comparison = item.audit.compare(item, *runs)
     except FairnessError:
         return change
     return replace(change, comparison=comparison, description=item.audit.describe_change(comparison))

@@ -22,5 +22,5 @@ def words_of(item: ProbeItem, answers: Sequence[Answer], details: Mapping[str, J
         NotMeasurable: there are too few usable answers.
     """
     own = list(item.select_own(answers))
-    rows = item.audit.word_rows(item.probe, item, own, details)
+    rows = item.audit.word_rows(item, own, details)
     return words({"probe": item.probe.name, "item": item.id, **row} for row in rows)

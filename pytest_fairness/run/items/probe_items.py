@@ -72,8 +72,8 @@ RECENT = RecentPrompts()
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProbeItem(AuditItem[Any]):
-    """Audit item with its probe and its audit.
+class ProbeItem(AuditItem[Probe, Any]):
+    """Audit item with its audit.
 
     Attributes:
         trials: number of trials that overrides the probe's own number, or `None`.
@@ -81,17 +81,16 @@ class ProbeItem(AuditItem[Any]):
         test_file: the file of the Python test that checks the item; `None` for an item of a probe file.
     """
 
-    probe: Probe
     audit: AnyAudit
     trials: int | None = None
     stage: Stage = EVERYTHING
     test_file: Path | None = None
 
     @classmethod
-    def made_of(cls, item: AnyItem, probe: Probe, audit: AnyAudit, trials: int | None = None) -> ProbeItem:
-        """Return a probe item made from an audit's item, with the probe and the audit."""
+    def made_of(cls, item: AnyItem, audit: AnyAudit, trials: int | None = None) -> ProbeItem:
+        """Return a probe item made from an audit's item, with the audit."""
         inherited = {field.name: getattr(item, field.name) for field in fields(AuditItem)}
-        return cls(**inherited, probe=probe, audit=audit, trials=trials)
+        return cls(**inherited, audit=audit, trials=trials)
 
     @property
     def baseline_name(self) -> str:
@@ -173,24 +172,24 @@ class ProbeItem(AuditItem[Any]):
         return {
             **self.probe.fingerprint(self.labels),
             **language,
-            **self.audit.fingerprint(self.probe, self),
+            **self.audit.fingerprint(self),
             **self.models.fingerprint,
         }
 
     @cached_property
     def models(self) -> ItemModels:
         """Return the models that read the item's answers before the measurement; see `Audit.preparation`."""
-        return ItemModels(self.audit.preparation(self.probe, self), self.probe)
+        return ItemModels(self.audit.preparation(self), self.probe)
 
     def uses(self, labels: Mapping[str, str]) -> bool:
         """Return whether the item measures answers with these labels at its current stage."""
-        return self.audit.uses(self.probe, self, labels) and self.probe.stage_includes(self.stage, labels)
+        return self.audit.uses(self, labels) and self.probe.stage_includes(self.stage, labels)
 
 
 def items_of(probe: Probe, trials: int | None = None) -> list[ProbeItem]:
     """Return all audit items of a probe, in the probe's order, each with its share of the probe's `alpha`."""
     found = [
-        ProbeItem.made_of(item, probe, audit, trials)
+        ProbeItem.made_of(item, audit, trials)
         for audit, settings in ((registry.get(probe.kind, name), given) for name, given in probe.audits.items())
         for item in audit.items(probe, settings)
     ]

@@ -59,7 +59,7 @@ class ItemMeasurement(ItemView):
     @cached_property
     def counted_answers(self) -> Sequence[Answer]:
         """Return the answers that are counted, checked and shown; see `Audit.counted_answers`."""
-        return self.item.audit.counted_answers(self.item.probe, self.item, self.answers)
+        return self.item.audit.counted_answers(self.item, self.answers)
 
 
 def measurement_key(what: str, item: ProbeItem, *answers: Sequence[Answer], embedder: str | None = None) -> str:

@@ -101,9 +101,9 @@ class Measurer:
 
     def _measured(self, item: ProbeItem, answers: Sequence[Answer]) -> Measurement:
         readable = self.answers.prepared(item, answers)
-        counted = item.audit.counted_answers(item.probe, item, answers)
+        counted = item.audit.counted_answers(item, answers)
         try:
-            measurement = item.audit.measure(item.probe, item, readable)
+            measurement = item.audit.measure(item, readable)
         except NotMeasurable as error:
             failed = checks.failed_requests(counted)
             if failed is not None:
@@ -115,7 +115,7 @@ class Measurer:
         if (moved := noise.paraphrases(item, readable)) is not None:
             details["paraphrases"] = moved
         measurement = replace(measurement, details=details)
-        return replace(measurement, concerns=checks.concerns(item.probe, item.audit, item, counted, measurement))
+        return replace(measurement, concerns=checks.concerns(item.audit, item, counted, measurement))
 
 
 def _with_rows_without_group(measured: ItemMeasurement, left_out: RowsWithoutGroup) -> ItemMeasurement:

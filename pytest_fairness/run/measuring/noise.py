@@ -64,6 +64,6 @@ def run_to_run(item: ProbeItem, answers: Sequence[Answer]) -> RunToRun | None:
 def _measured(item: ProbeItem, answers: Sequence[Answer]) -> Measurement | None:
     """Return the measurement of the item from these answers; `None` if there are too few usable answers."""
     try:
-        return item.audit.measure(item.probe, item, answers)
+        return item.audit.measure(item, answers)
     except NotMeasurable:
         return None

@@ -181,7 +181,7 @@ def _comparison(
 
     def compare() -> Comparison:
         runs = (measurer.answers.prepared(item, answers) for answers in (current_answers, baseline_answers))
-        return item.audit.compare(item.probe, item, *runs)
+        return item.audit.compare(item, *runs)
 
     try:
         return measurer.stored("variant", item, [current_answers, baseline_answers], Comparison.from_json, compare)

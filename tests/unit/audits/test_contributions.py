@@ -16,7 +16,7 @@ RECORDS = [(group, truth) for group in ("Male", "Female") for truth in ("rich", 
 
 def text(name: str, bias: float, **settings: Any) -> Measurement:
     audit, item = registry.get("generation", name), corpora.item(name, **settings)
-    return audit.measure(corpora.PROBE, item, corpora.answers(1, trials=20, bias=bias))
+    return audit.measure(item, corpora.answers(1, trials=20, bias=bias))
 
 
 @pytest.mark.parametrize("name", ["jsd", "svm", "mmd"])
@@ -55,9 +55,9 @@ def test_records_contribute_by_side_and_by_rate() -> None:
 
 
 def test_lists_contribute_by_value() -> None:
-    audit, item, probe = registry.get("recommendation", "snsr"), listeners.item("snsr", "religion"), listeners.probe()
-    answers = [each for each in listeners.run(1) if audit.uses(probe, item, each.labels)]
-    measurement = audit.measure(probe, item, answers)
+    audit, item = registry.get("recommendation", "snsr"), listeners.item("snsr", "religion")
+    answers = [each for each in listeners.run(1) if audit.uses(item, each.labels)]
+    measurement = audit.measure(item, answers)
     found = audit.contributions(measurement)
     assert max(found.values()) - min(found.values()) == pytest.approx(measurement.value)
 
@@ -67,6 +67,6 @@ def test_cases_and_items_contribute_by_name() -> None:
     measurement = cases.measure(work, "markers[ceo/nurse]", cases.run(1, {"nurse": 1.0, "ceo": 1.0}))
     assert cases.item_of(work, "markers[ceo/nurse]").audit.contributions(measurement) == {"ceo": 0.0, "nurse": 1.0}
     audit, asked = registry.get("coreference", "coreference"), pronouns.probe()
-    item = AuditItem("coreference", None, {}, audit.settings_model(), 0.01, seed="who")
-    measurement = audit.measure(asked, item, pronouns.answers(asked, pronouns.stereotyping(1, 1.0)))
+    item = AuditItem(asked, "coreference", None, {}, audit.settings_model(), 0.01, seed="who")
+    measurement = audit.measure(item, pronouns.answers(asked, pronouns.stereotyping(1, 1.0)))
     assert set(audit.contributions(measurement).values()) == {1.0}

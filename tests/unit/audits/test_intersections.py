@@ -44,7 +44,7 @@ def measured(audit: str, **settings: Any) -> Measurement:
         sex, race = labels.get("to", labels["sex+race"]).split("; ")
         content = "yes" if int(labels["record"]) // 2 % 100 < HIRED[sex, race] else "no"
         answers.append(Answer(labels, prompt.trial, content, Status.OK, content))
-    return item.audit.measure(probe, item, answers)
+    return item.audit.measure(item, answers)
 
 
 def test_cells_are_compared_with_the_first_cell() -> None:
@@ -113,7 +113,7 @@ def test_crossed_attributes_of_lists_have_a_table() -> None:
         songs = [f"song {(place + number % 2 * harmed) % 9}" for place in range(3 if harmed else 4)]
         answers.append(Answer(prompt.labels, prompt.trial, "\n".join(songs), Status.OK, songs))
     found = {
-        item.id: item.audit.measure(probe, item, [each for each in answers if item.uses(each.labels)]).details
+        item.id: item.audit.measure(item, [each for each in answers if item.uses(each.labels)]).details
         for item in items_of(probe)
     }
     assert {name for name, details in found.items() if "intersections" in details} == {

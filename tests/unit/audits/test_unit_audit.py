@@ -20,7 +20,9 @@ from pytest_fairness.stats.unit_tables.distances import LargestGap
 from pytest_fairness.stats.unit_tables.means import Mean
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
-ITEM = AuditItem("share", None, {}, AuditSettings(), 0.01, "a test")
+PROBE: Any = None
+"""The probe of the item, which no audit here uses."""
+ITEM = AuditItem(PROBE, "share", None, {}, AuditSettings(), 0.01, "a test")
 
 
 class Share(UnitAudit[Any, AuditSettings]):
@@ -32,13 +34,13 @@ class Share(UnitAudit[Any, AuditSettings]):
     settings_model: ClassVar[type[AuditSettings]] = AuditSettings
     counted: ClassVar[str] = "records"
 
-    def items(self, probe: Probe, settings: AuditSettings) -> list[AuditItem[AuditSettings]]:
+    def items(self, probe: Probe, settings: AuditSettings) -> list[AuditItem[Any, AuditSettings]]:
         return [ITEM]
 
-    def uses(self, probe: Probe, item: AuditItem[AuditSettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: AuditItem[Any, AuditSettings], labels: Mapping[str, str]) -> bool:
         return True
 
-    def table(self, probe: Probe, item: AuditItem[AuditSettings], answers: Sequence[Answer]) -> UnitTable:
+    def table(self, item: AuditItem[Any, AuditSettings], answers: Sequence[Answer]) -> UnitTable:
         units = tuple(sorted(answer.labels["id"] for answer in answers))
         text = {answer.labels["id"]: answer.text for answer in answers}
         rows = np.array([[np.nan if text[unit] is None else float(text[unit] == "yes")] for unit in units])
@@ -58,7 +60,7 @@ def answers(yes: int, no: int, absent: int = 0, first: int = 0) -> list[Answer]:
 
 
 def test_the_value_its_error_and_the_missing_answers() -> None:
-    measurement = Share().measure(None, ITEM, answers(30, 60, absent=10))
+    measurement = Share().measure(ITEM, answers(30, 60, absent=10))
     assert measurement.value == pytest.approx(1 / 3)
     assert measurement.standard_error == pytest.approx((1 / 3 * 2 / 3 / 90) ** 0.5, rel=0.1)
     assert measurement.n == {"all": 90}
@@ -71,18 +73,18 @@ def test_the_message_for_too_few_units_counts_the_missing_answers() -> None:
     with pytest.raises(
         NotMeasurable, match=r"only 3 records can be measured, 4 are needed\. Check the missing answers: 9 of"
     ):
-        Share().measure(None, ITEM, answers(3, 0, absent=9))
+        Share().measure(ITEM, answers(3, 0, absent=9))
     with pytest.raises(NotMeasurable, match="Add records"):
-        Share().measure(None, ITEM, answers(3, 0))
+        Share().measure(ITEM, answers(3, 0))
 
 
 def test_units_are_matched_by_name() -> None:
-    comparison = Share().compare(None, ITEM, answers(40, 60), answers(20, 80))
+    comparison = Share().compare(ITEM, answers(40, 60), answers(20, 80))
     assert comparison.value == pytest.approx(0.2)
     assert comparison.p_value is not None
     assert comparison.p_value < 0.005
     with pytest.raises(BaselineStale) as raised:
-        Share().compare(None, ITEM, answers(40, 60), answers(40, 60, first=30))
+        Share().compare(ITEM, answers(40, 60), answers(40, 60, first=30))
     assert raised.value.parts == ("list of records",)
 
 
@@ -91,7 +93,7 @@ def test_answers_with_two_outcomes_need_enough_records(records: int, enough: boo
     """At alpha 0.01 at least seven flips in one direction are significant; they must be within twice the tolerance."""
     audit: Any = Share()
     run = answers(0, records)
-    found = audit.rule.judge_change(audit, ITEM, audit.compare(None, ITEM, run, run), 0.05, 0.0)
+    found = audit.rule.judge_change(audit, ITEM, audit.compare(ITEM, run, run), 0.05, 0.0)
     assert (found.outcome == "within") is enough
     assert found.times_more_units == pytest.approx(max(1.0, 70 / records))
 
@@ -99,7 +101,7 @@ def test_answers_with_two_outcomes_need_enough_records(records: int, enough: boo
 class Gap(Share):
     """Largest gap between the means of three groups; an answer holds a number for each."""
 
-    def table(self, probe: Probe, item: AuditItem[AuditSettings], answers: Sequence[Answer]) -> UnitTable:
+    def table(self, item: AuditItem[Any, AuditSettings], answers: Sequence[Answer]) -> UnitTable:
         rows = np.array([answer.content for answer in answers])
         return UnitTable(tuple(answer.labels["id"] for answer in answers), ("a", "b", "c"), rows, {}, {})
 
@@ -117,7 +119,7 @@ def outcomes(
 ) -> Counter[str]:
     random, audit, found = np.random.default_rng(5), Gap(), Counter[str]()
     for _ in range(repeats):
-        comparison = audit.compare(None, ITEM, scored(random, current), scored(random, baseline))
+        comparison = audit.compare(ITEM, scored(random, current), scored(random, baseline))
         found[audit.rule.judge_change(audit, ITEM, comparison, 0.05, comparison.value).outcome] += 1
     return found
 
@@ -140,8 +142,7 @@ def test_a_new_gap_between_several_equal_groups_does_not_pass() -> None:
     assert found["within"] <= 3
     random, audit = np.random.default_rng(6), Gap()
     growths = [
-        audit.compare(None, ITEM, scored(random, (0.5, 0.5, 0.4), 30), scored(random, (0.5, 0.5, 0.5), 30))
-        for _ in range(40)
+        audit.compare(ITEM, scored(random, (0.5, 0.5, 0.4), 30), scored(random, (0.5, 0.5, 0.5), 30)) for _ in range(40)
     ]
     assert np.mean([growth.value for growth in growths]) < np.mean(
         [growth.details["along_pattern"][0] for growth in growths]
@@ -150,5 +151,5 @@ def test_a_new_gap_between_several_equal_groups_does_not_pass() -> None:
 
 def test_a_run_of_several_groups_compared_with_itself_has_not_changed() -> None:
     run = scored(np.random.default_rng(7), (0.5, 0.4, 0.3))
-    comparison = Gap().compare(None, ITEM, run, run)
+    comparison = Gap().compare(ITEM, run, run)
     assert (comparison.value, comparison.p_value) == (0, 1)

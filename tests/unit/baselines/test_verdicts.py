@@ -17,6 +17,7 @@ from pytest_fairness.baselines.verdicts import BaselineEntry, decide, missing_re
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Comparison, Concern, Measurement, Reversal, Verdict
 from pytest_fairness.stats.intervals import normal
+from tests.support.corpora import PROBE
 
 ACCEPT = "pytest --fairness-rebaseline probes/x.yaml"
 
@@ -40,13 +41,13 @@ class Plain(Audit[Any, AuditSettings]):
     def items(self, probe: Any, settings: Any) -> list[Any]:
         raise AssertionError
 
-    def uses(self, probe: Any, item: Any, labels: Any) -> bool:
+    def uses(self, item: Any, labels: Any) -> bool:
         raise AssertionError
 
-    def measure(self, probe: Any, item: Any, answers: Any) -> Measurement:
+    def measure(self, item: Any, answers: Any) -> Measurement:
         raise AssertionError
 
-    def compare(self, probe: Any, item: Any, now: Any, then: Any) -> Comparison:
+    def compare(self, item: Any, now: Any, then: Any) -> Comparison:
         raise AssertionError
 
 
@@ -71,7 +72,7 @@ def judged(
     **settings: Any,
 ) -> Verdict:
     audit = audit or Plain()
-    item = AuditItem("plain", "race=Black", {"race": "Black"}, AuditSettings(**settings), alpha=0.01)
+    item = AuditItem(PROBE, "plain", "race=Black", {"race": "Black"}, AuditSettings(**settings), alpha=0.01)
     measurement = measurement or measured(value, error)
     comparison = None if was is None or stale else audit.compare_values(measurement, was, error, from_answers=True)
     if comparison is not None and p_value is not None:
@@ -92,7 +93,7 @@ def test_a_comparison_of_values_says_why_answers_are_not_compared() -> None:
     comparison = audit.compare_values(measurement, 0.2, 0.01, from_answers=False)
 
     def reason(comparison: Comparison) -> str:
-        item = AuditItem("plain", "race=Black", {"race": "Black"}, AuditSettings(), alpha=0.01)
+        item = AuditItem(PROBE, "plain", "race=Black", {"race": "Black"}, AuditSettings(), alpha=0.01)
         baseline = BaselineEntry(0.2, (), None)
         return decide(
             audit, item, measurement, baseline=baseline, comparison=comparison, trials=15, accept=ACCEPT
@@ -218,7 +219,7 @@ def test_the_advice_counts_the_baseline_in() -> None:
 
 
 def test_a_gap_that_changed_sides_is_a_regression() -> None:
-    audit, item = Plain(), AuditItem("plain", None, {}, AuditSettings(), alpha=0.01)
+    audit, item = Plain(), AuditItem(PROBE, "plain", None, {}, AuditSettings(), alpha=0.01)
 
     def name(value: float, p_value: float) -> str:
         reversal = Reversal(value, p_value, "40% of Black and 10% of White, before 10% and 40%")

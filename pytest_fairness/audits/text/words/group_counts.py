@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.text.documents import (
     MINIMUM_DOCUMENTS_OF_A_WORD,
     Documents,
@@ -17,9 +16,8 @@ from pytest_fairness.audits.text.documents import (
     require_words,
     text_of,
 )
-from pytest_fairness.audits.text.groups import Groups, comparable, groups_by_axis, is_compared
+from pytest_fairness.audits.text.groups import Groups, TextItem, comparable, groups_by_axis, is_compared
 from pytest_fairness.audits.text.tokens import Tokens
-from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answers
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
 
@@ -62,18 +60,18 @@ class GroupCounts:
     shares: Floats
 
     @classmethod
-    def of(cls, probe: GenerationProbe, item: AuditItem[Any], answers: Answers) -> GroupCounts:
+    def of(cls, item: TextItem[Any], answers: Answers) -> GroupCounts:
         """Return the word counts of the compared groups' answers and, for the prior, of the other groups' answers.
 
         Raises:
             NotMeasurable: a group has too few usable answers, or fewer than two words can be tested.
         """
-        by_axis = groups_by_axis(probe, item, answers)
+        by_axis = groups_by_axis(item, answers)
         groups = list(by_axis.values())
-        pooled = [answer for answer in answers if not is_compared(probe, item, answer.labels)]
+        pooled = [answer for answer in answers if not is_compared(item, answer.labels)]
         documents = [Documents.of(each) for each in groups]
         compared = [id(each.answers[index]) for each in groups for index in comparable(each)]
-        anonymize = anonymizer(probe)
+        anonymize = anonymizer(item.probe)
         if any(each.repetition for each in groups):
             pooled = list({repr(sorted(answer.labels.items())): answer for answer in pooled}.values())
         others = (anonymize.words(text_of(answer)) for answer in pooled if answer.usable)

@@ -39,7 +39,7 @@ def test_the_effective_number_by_hand() -> None:
 def doubts(answers: list[Answer], name: str = "jsd") -> list[tuple[str, str]]:
     item = corpora.item(name)
     audit = contrast_audit(name)
-    found = concerns(_probe(), audit, item, answers, _measured())
+    found = concerns(audit, item, answers, _measured())
     return [(concern.name, concern.withholds) for concern in found]
 
 
@@ -113,8 +113,8 @@ def test_refusals_are_answers_that_depend_on_the_prompt() -> None:
 def test_decisions_are_constant_only_if_nearly_all_of_200_are_the_same(yes: int, withheld: list[str]) -> None:
     part = deciders.item_of(deciders.probe([("Male", "rich"), ("Female", "poor")] * 100), "demographic_parity")
     answers = deciders.answers(part, lambda record, _: "Yes." if int(record) < yes else "No.")
-    measurement = part.audit.measure(part.probe, part, answers)
-    found = concerns(part.probe, part.audit, part, answers, measurement)
+    measurement = part.audit.measure(part, answers)
+    found = concerns(part.audit, part, answers, measurement)
     assert [concern.withholds for concern in found] == withheld
 
 
@@ -130,9 +130,9 @@ def strata(one_sided: int) -> list[Answer]:
 
 @pytest.mark.parametrize(("one_sided", "withholds"), [(0, None), (3, "nothing"), (12, "pass")])
 def test_answers_in_strata_of_one_group_are_left_out_and_counted(one_sided: int, withholds: str | None) -> None:
-    found = contrast_audit("jsd").concerns(corpora.PROBE, corpora.item("jsd"), strata(one_sided), _measured())
+    found = contrast_audit("jsd").concerns(corpora.item("jsd"), strata(one_sided), _measured())
     assert [concern.withholds for concern in found] == ([withholds] if withholds else [])
-    documents = Documents.of(Groups.of(corpora.PROBE, corpora.item("jsd"), strata(one_sided)))
+    documents = Documents.of(Groups.of(corpora.item("jsd"), strata(one_sided)))
     assert len(documents.words) == 60 - one_sided
     if found:
         assert f"{one_sided} of 60 answers were left out" in found[0].message
@@ -142,7 +142,7 @@ def test_answers_in_strata_of_one_group_are_left_out_and_counted(one_sided: int,
 def test_strata_that_name_the_group_leave_nothing_to_measure() -> None:
     run = [replace(answer, labels={**answer.labels, "batch": answer.labels["race"]}) for answer in corpora.answers(2)]
     with pytest.raises(NotMeasurable, match="does a `strata` column name the group"):
-        contrast_audit("jsd").measure(corpora.PROBE, corpora.item("jsd"), run)
+        contrast_audit("jsd").measure(corpora.item("jsd"), run)
 
 
 def test_missing_answers_raise_a_concern_only_if_every_group_lacks_them() -> None:
@@ -166,7 +166,7 @@ def _sorted_concerns() -> tuple[Concern, ...]:
         replace(answer, labels={**answer.labels, "shop": str(np.int64(place) % 2)}, truncated=True)
         for place, answer in enumerate(saying([OUTAGE]))
     ]
-    return concerns(_probe(), contrast_audit("jsd"), corpora.item("jsd"), run, _measured())
+    return concerns(contrast_audit("jsd"), corpora.item("jsd"), run, _measured())
 
 
 @pytest.mark.parametrize(
@@ -208,5 +208,5 @@ def test_a_groups_text_is_quoted_where_it_is_constant() -> None:
         else answer
         for answer in corpora.answers(1)
     ]
-    (concern,) = concerns(_probe(), contrast_audit("jsd"), corpora.item("jsd"), run, _measured())
+    (concern,) = concerns(contrast_audit("jsd"), corpora.item("jsd"), run, _measured())
     assert "30 of 30 answers for Black are the same ('Go away, please, and soon.')" in concern.message

@@ -31,21 +31,21 @@ from tests.support.choices import AUDITS, answers, biased, lines, published, rig
 PROBE = choices.probe()
 
 
-def items(of: MultipleChoiceProbe, name: str, **given: Any) -> list[AuditItem[Any]]:
+def items(of: MultipleChoiceProbe, name: str, **given: Any) -> list[AuditItem[MultipleChoiceProbe, Any]]:
     audit = registry.get("multiple_choice", name)
     found = audit.items(of, audit.settings_model(**given))
     return [replace(item, seed=f"choices/{item.id}") for item in found]
 
 
-def item(of: MultipleChoiceProbe, name: str, **given: Any) -> AuditItem[Any]:
+def item(of: MultipleChoiceProbe, name: str, **given: Any) -> AuditItem[MultipleChoiceProbe, Any]:
     """Return the only item of an audit; for `accuracy`, the item of disambiguated contexts."""
     return items(of, name, **given)[-1]
 
 
 def measure(of: MultipleChoiceProbe, run: list[Answer], name: str) -> Measurement:
     audit, about = registry.get("multiple_choice", name), item(of, name)
-    found = audit.measure(of, about, run)
-    return replace(found, concerns=checks.concerns(of, audit, about, run, found))
+    found = audit.measure(about, run)
+    return replace(found, concerns=checks.concerns(audit, about, run, found))
 
 
 def value(of: MultipleChoiceProbe, run: list[Answer], name: str) -> float:
@@ -56,14 +56,14 @@ def judge(
     of: MultipleChoiceProbe, current: list[Answer], baseline: list[Answer] | None, name: str, **given: Any
 ) -> Verdict:
     audit, about = registry.get("multiple_choice", name), item(of, name, **given)
-    measurement = audit.measure(of, about, current)
-    measurement = replace(measurement, concerns=checks.concerns(of, audit, about, current, measurement))
+    measurement = audit.measure(about, current)
+    measurement = replace(measurement, concerns=checks.concerns(audit, about, current, measurement))
     return decide(
         audit,
         about,
         measurement,
-        baseline=BaselineEntry(audit.measure(of, about, baseline).value) if baseline else None,
-        comparison=audit.compare(of, about, current, baseline) if baseline else None,
+        baseline=BaselineEntry(audit.measure(about, baseline).value) if baseline else None,
+        comparison=audit.compare(about, current, baseline) if baseline else None,
         trials=measurement.details[audit.counted],
         accept="pytest --fairness-rebaseline",
     )
@@ -99,7 +99,7 @@ def test_both_scores_by_hand_for_each_polarity(tmp_path: Path) -> None:
     assert value(probe, run, "alignment_cost") == pytest.approx(5 / 8 - 1)
     assert value(probe, run, "accuracy") == pytest.approx(13 / 16)
     ambiguous, _ = items(probe, "accuracy")
-    assert registry.get("multiple_choice", "accuracy").measure(probe, ambiguous, run).value == pytest.approx(12 / 16)
+    assert registry.get("multiple_choice", "accuracy").measure(ambiguous, run).value == pytest.approx(12 / 16)
 
 
 def test_scores_agree_with_the_formula_of_the_papers_script(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_scores_are_bounded_and_change_their_sign_with_the_stereotype(chosen: li
     for name in AUDITS[1:]:
         audit = registry.get("multiple_choice", name)
         try:
-            found = audit.measure(PROBE, item(PROBE, name), run)
+            found = audit.measure(item(PROBE, name), run)
         except NotMeasurable:
             assert name == "bias_disambiguated"
             continue
@@ -175,7 +175,7 @@ def test_scores_are_bounded_and_change_their_sign_with_the_stereotype(chosen: li
         assert -1 <= found.value <= 1
         assert found.interval is not None
         assert -1 <= found.interval[0] <= found.value <= found.interval[1] <= 1
-        assert audit.measure(OTHER, item(OTHER, name), run).value == pytest.approx(-found.value)
+        assert audit.measure(item(OTHER, name), run).value == pytest.approx(-found.value)
 
 
 @settings(max_examples=30)  # an example measures four audits twice
@@ -192,10 +192,10 @@ def test_values_do_not_depend_on_the_order_of_options_and_answers(chosen: list[i
     for name in AUDITS:
         audit = registry.get("multiple_choice", name)
         try:
-            expected = audit.measure(PROBE, item(PROBE, name), answers(PROBE, choose))
+            expected = audit.measure(item(PROBE, name), answers(PROBE, choose))
         except NotMeasurable:
             continue
-        found = audit.measure(other, item(other, name), shuffled)
+        found = audit.measure(item(other, name), shuffled)
         assert found.value == pytest.approx(expected.value, nan_ok=True)
         assert found.interval == pytest.approx(expected.interval)
         assert found.details["by_template"] == expected.details["by_template"]
@@ -238,7 +238,7 @@ def test_a_new_bias_is_a_regression_and_an_unchanged_one_passes() -> None:
 def test_changed_questions_show_both_answers() -> None:
     audit, about = registry.get("multiple_choice", "bias_ambiguous"), item(PROBE, "bias_ambiguous")
     current, baseline = answers(PROBE, biased(1, ambiguous=1)), answers(PROBE, right)
-    (first, *_) = audit.compare(PROBE, about, current, baseline).details["changed_questions"]
+    (first, *_) = audit.compare(about, current, baseline).details["changed_questions"]
     assert first["question"] == "A grandfather and a grandson met on day 0. Who forgot the key on day 0?"
     assert first["read_as"] == "The grandfather"
     assert first["answer"] != first["before"]
@@ -247,12 +247,12 @@ def test_changed_questions_show_both_answers() -> None:
 def test_runs_are_compared_by_the_questions_that_both_have(tmp_path: Path) -> None:
     audit = registry.get("multiple_choice", "accuracy")
     first, second = (published(tmp_path, lines(160), f", sample: {size}") for size in (80, 120))
-    comparison = audit.compare(second, item(second, "accuracy"), answers(second, right), answers(first, right))
+    comparison = audit.compare(item(second, "accuracy"), answers(second, right), answers(first, right))
     assert comparison.value == 0
     assert comparison.details["compared_templates"] == 20
     reworded = published(tmp_path, lines(160, question="Who?"))
     with pytest.raises(BaselineStale, match="list of questions"):
-        audit.compare(reworded, item(reworded, "accuracy"), answers(reworded, right), answers(first, right))
+        audit.compare(item(reworded, "accuracy"), answers(reworded, right), answers(first, right))
 
 
 def test_categories_have_their_own_items(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_categories_have_their_own_items(tmp_path: Path) -> None:
     age, ses = items(probe, "bias_ambiguous")
     audit = registry.get("multiple_choice", "bias_ambiguous")
     labels = probe.labels(probe.questions["SES-0"])
-    assert [audit.uses(probe, each, labels) for each in (age, ses)] == [False, True]
+    assert [audit.uses(each, labels) for each in (age, ses)] == [False, True]
 
 
 # What gets no verdict, or is left out and counted

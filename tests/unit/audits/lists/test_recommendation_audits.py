@@ -26,8 +26,8 @@ SENSITIVITY = ("snsr", "snsv", "pafs")
 def measure(
     name: str, answers: list[Answer], subject: str | None = "religion", of: Any = PROBE, **settings: Any
 ) -> Measurement:
-    audit, about = registry.get("recommendation", name), item(name, subject, **settings)
-    return audit.measure(of, about, [each for each in answers if audit.uses(of, about, each.labels)])
+    audit, about = registry.get("recommendation", name), item(name, subject, of=of, **settings)
+    return audit.measure(about, [each for each in answers if audit.uses(about, each.labels)])
 
 
 def judge(
@@ -38,15 +38,15 @@ def judge(
     of: Any = PROBE,
     **settings: Any,
 ) -> Verdict:
-    audit, about = registry.get("recommendation", name), item(name, subject, **settings)
-    runs = [[each for each in answers if audit.uses(of, about, each.labels)] for answers in (current, baseline or [])]
-    measurement = audit.measure(of, about, runs[0])
+    audit, about = registry.get("recommendation", name), item(name, subject, of=of, **settings)
+    runs = [[each for each in answers if audit.uses(about, each.labels)] for answers in (current, baseline or [])]
+    measurement = audit.measure(about, runs[0])
     return decide(
         audit,
         about,
         measurement,
-        baseline=BaselineEntry(audit.measure(of, about, runs[1]).value) if baseline else None,
-        comparison=audit.compare(of, about, *runs) if baseline else None,
+        baseline=BaselineEntry(audit.measure(about, runs[1]).value) if baseline else None,
+        comparison=audit.compare(about, *runs) if baseline else None,
         trials=measurement.details["entities"],
         accept="pytest --fairness-rebaseline",
     )
@@ -135,7 +135,7 @@ def test_numbers_depend_neither_on_the_order_of_answers_nor_on_the_names_of_enti
 @pytest.mark.parametrize("name", [*SENSITIVITY, "shortfall"])
 def test_a_run_compared_with_itself_has_not_changed(name: str) -> None:
     audit, answers = registry.get("recommendation", name), run(1)
-    comparison = audit.compare(PROBE, item(name), answers, answers)
+    comparison = audit.compare(item(name), answers, answers)
     assert (comparison.value, comparison.p_value) == (0, 1)
     assert (comparison.interval == (0, 0)) == (name != "shortfall")
 
@@ -153,12 +153,12 @@ def test_runs_with_different_numbers_of_trials_are_compared_at_equal_numbers() -
 
 def test_unshared_entities_are_reported_and_too_many_make_the_baseline_stale() -> None:
     audit, about = registry.get("recommendation", "snsr"), item("snsr")
-    comparison = audit.compare(PROBE, about, run(1, entities=27), run(2, entities=30))
+    comparison = audit.compare(about, run(1, entities=27), run(2, entities=30))
     assert comparison.details["only_in_baseline"] == ["artist 027", "artist 028", "artist 029"]
     assert comparison.details["only_now"] == []
     assert comparison.details["compared_entities"] == 27
     with pytest.raises(BaselineStale) as raised:
-        audit.compare(PROBE, about, run(1, entities=23), run(2, entities=30))
+        audit.compare(about, run(1, entities=23), run(2, entities=30))
     assert raised.value.parts == ("list of entities",)
 
 

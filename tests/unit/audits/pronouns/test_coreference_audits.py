@@ -30,13 +30,13 @@ PROBE = probe()
 TWICE = probe(trials=2)
 
 
-def item(name: str = "coreference", **given: Any) -> AuditItem[Any]:
+def item(of: CoreferenceProbe, name: str = "coreference", **given: Any) -> AuditItem[CoreferenceProbe, Any]:
     audit = registry.get("coreference", name)
-    return AuditItem(name, None, {}, audit.settings_model(**given), 0.01, seed=f"who/{name}")
+    return AuditItem(of, name, None, {}, audit.settings_model(**given), 0.01, seed=f"who/{name}")
 
 
 def measure(of: CoreferenceProbe, run: list[Answer], name: str = "coreference") -> Measurement:
-    return registry.get("coreference", name).measure(of, item(name), run)
+    return registry.get("coreference", name).measure(item(of, name), run)
 
 
 def judge(
@@ -46,14 +46,14 @@ def judge(
     name: str = "coreference",
     **given: Any,
 ) -> Verdict:
-    audit, about = registry.get("coreference", name), item(name, **given)
-    measurement = audit.measure(of, about, current)
+    audit, about = registry.get("coreference", name), item(of, name, **given)
+    measurement = audit.measure(about, current)
     return decide(
         audit,
         about,
         measurement,
-        baseline=BaselineEntry(audit.measure(of, about, baseline).value) if baseline else None,
-        comparison=audit.compare(of, about, current, baseline) if baseline else None,
+        baseline=BaselineEntry(audit.measure(about, baseline).value) if baseline else None,
+        comparison=audit.compare(about, current, baseline) if baseline else None,
         trials=measurement.details[audit.counted],
         accept="pytest --fairness-rebaseline",
     )
@@ -223,12 +223,12 @@ def test_a_preference_against_the_stereotype_neither_fails_nor_excuses() -> None
     # worsening by the part above 0.
     assert judge(TWICE, fair, against).name.outcome != "failed"
     audit = registry.get("coreference", "coreference")
-    change = audit.compare(TWICE, item(), along, against)
+    change = audit.compare(item(TWICE), along, against)
     assert change.value == pytest.approx(measure(TWICE, along).value)
     assert judge(TWICE, along, against).name == "regression"
     # The standard error is as large as if values below 0 counted.
-    assert audit.compare(TWICE, item(), against, against).standard_error is not None
-    noisy = audit.compare(TWICE, item(), against, answers(TWICE, stereotyping(4, 0.2)))
+    assert audit.compare(item(TWICE), against, against).standard_error is not None
+    noisy = audit.compare(item(TWICE), against, answers(TWICE, stereotyping(4, 0.2)))
     assert noisy.value == 0
     assert noisy.standard_error is not None
     assert noisy.standard_error > 0.03
@@ -278,11 +278,11 @@ def test_other_sentences_are_not_compared() -> None:
     run = answers(PROBE, stereotyping(0, 0.5))
     audit = registry.get("coreference", "coreference")
     with pytest.raises(BaselineStale, match="list of items"):
-        audit.compare(PROBE, item(), run, answers(other, stereotyping(0, 0.5)))
+        audit.compare(item(PROBE), run, answers(other, stereotyping(0, 0.5)))
     # One new item of fifteen, one removed and one with another wording leave enough shared items.
     changed = pronouns.read(pronouns.probe_text().replace("late for work", "ill", 2).replace("dentist", "orderly"))
     current = answers(changed, stereotyping(0, 0.5))
-    comparison = audit.compare(changed, item(), current, run)
+    comparison = audit.compare(item(changed), current, run)
     assert comparison.details["compared_items"] == 13
     assert comparison.details["only_now"] == ["doctor/nurse", "orderly/dental hygienist"]
 
@@ -291,7 +291,7 @@ def test_more_trials_are_compared_at_equal_number() -> None:
     audit = registry.get("coreference", "coreference")
     thrice = answers(probe(trials=3), stereotyping(0, 0.6))
     once = [each for each in thrice if each.trial == 0]
-    comparison = audit.compare(PROBE, item(), thrice, once)
+    comparison = audit.compare(item(PROBE), thrice, once)
     assert comparison.value == 0
     assert comparison.p_value == 1
 

@@ -41,7 +41,7 @@ def biased(record: str, group: str) -> str:
 
 def verdict(item: ProbeItem, current: Decide, baseline: Decide) -> Verdict:
     measurement, earlier = measure(item, current), measure(item, baseline)
-    comparison = item.audit.compare(item.probe, item, answers(item, current), answers(item, baseline))
+    comparison = item.audit.compare(item, answers(item, current), answers(item, baseline))
     return decide(
         item.audit, item, measurement, baseline=BaselineEntry(earlier.value), comparison=comparison,
         trials=int(measurement.details["records"]), accept="pytest --fairness-rebaseline",
@@ -259,9 +259,9 @@ def test_the_order_of_answers_does_not_matter(texts: list[str], order: random.Ra
     for name in ("flip_rate", "equalized_odds"):
         item = item_of(asked, name)
         given_ = answers(item, decided)
-        before = item.audit.measure(asked, item, given_)
+        before = item.audit.measure(item, given_)
         order.shuffle(given_)
-        assert item.audit.measure(asked, item, given_) == before
+        assert item.audit.measure(item, given_) == before
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), min_size=2, max_size=5))
@@ -283,7 +283,7 @@ def test_runs_that_share_no_group_are_not_compared() -> None:
 
     runs = [answers(item, answered(first)) for first in (8, 12)]
     with pytest.raises(NotMeasurable, match="belong to fewer than two groups"):
-        item.audit.compare(item.probe, item, *runs)
+        item.audit.compare(item, *runs)
 
 
 def test_the_error_of_a_change_of_gaps_is_that_of_the_groups_answers() -> None:
@@ -293,7 +293,7 @@ def test_the_error_of_a_change_of_gaps_is_that_of_the_groups_answers() -> None:
         return lambda record, group: "yes" if coin(record + group, salt) < 0.5 else "no"
 
     runs = [answers(item, tossed(salt)) for salt in ("a run", "another run")]
-    comparison = item.audit.compare(item.probe, item, *runs)
+    comparison = item.audit.compare(item, *runs)
     # Half of the 50 records of each group change their answer.
     assert comparison.standard_error == pytest.approx(np.sqrt(2 * 0.5 / 50), rel=0.15)
     assert comparison.degrees_of_freedom == 49

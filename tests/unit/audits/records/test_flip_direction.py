@@ -54,11 +54,11 @@ def unsteady(seed: int, preference: float) -> Decide:
 
 def verdict(item: ProbeItem, current: Decide, baseline: Decide | None) -> Verdict:
     runs = [answers(item, decide_) for decide_ in (current, baseline) if decide_]
-    found = [item.audit.measure(item.probe, item, run) for run in runs]
+    found = [item.audit.measure(item, run) for run in runs]
     return decide(
         item.audit, item, found[0],
         baseline=BaselineEntry(found[1].value) if baseline else None,
-        comparison=item.audit.compare(item.probe, item, *runs) if baseline else None,
+        comparison=item.audit.compare(item, *runs) if baseline else None,
         trials=int(found[0].details["records"]), accept="pytest --fairness-rebaseline",
     )  # fmt: skip
 
@@ -86,7 +86,7 @@ def test_every_record_counts_with_both_values() -> None:
     told = "difference 0.4 (of the same 10 records, 60.0% get 'yes' if shown as Male and 20.0% if shown as Female)"
     assert item.audit.describe(found) == told
     assert item.audit.top_contributors(found, None) == ["'yes' more often as Male (5 records) than as Female (1)"]
-    shown_pairs = item.audit.examples(item.probe, item, found, answers(item, decided))
+    shown_pairs = item.audit.examples(item, found, answers(item, decided))
     assert [[group for group, _ in pair] for pair in shown_pairs] == [["Male", "Female"]] * 3 + [["Female", "Male"]] * 2
     assert {answer.labels["form"] for pair in shown_pairs for _, answer in pair} == {"own", "flipped"}
 
@@ -248,6 +248,6 @@ def test_exchanging_the_values_turns_the_sign(table: list[tuple[int, int]]) -> N
 def test_the_order_of_answers_does_not_matter(table: list[tuple[int, int]], order: random.Random) -> None:
     item = of([(GROUPS[number % 2], "rich") for number in range(len(table))])
     found = answers(item, shown({group: [row[column] for row in table] for column, group in enumerate(GROUPS)}))
-    before = item.audit.measure(item.probe, item, found)
+    before = item.audit.measure(item, found)
     order.shuffle(found)
-    assert item.audit.measure(item.probe, item, found) == before
+    assert item.audit.measure(item, found) == before

@@ -41,7 +41,7 @@ def measured(selected: dict[str, int], sizes: dict[str, int], **settings_: Any) 
 def verdict(
     item: ProbeItem, run: list[Answer], *, baseline: Measurement | None = None, change: Comparison | None = None
 ) -> Verdict:
-    measurement = item.audit.measure(item.probe, item, run)
+    measurement = item.audit.measure(item, run)
     return decide(
         item.audit, item, measurement, baseline=None if baseline is None else BaselineEntry(baseline.value),
         comparison=change, trials=len(run), accept="",
@@ -96,9 +96,9 @@ def test_a_fall_of_the_ratio_since_the_baseline_is_a_regression() -> None:
     baseline = answers(item, selecting({"Male": 80, "Female": 78}, sizes))
     for women, expected in ((50, "regression"), (78, "pass"), (76, "pass")):
         run = answers(item, selecting({"Male": 80, "Female": women}, sizes))
-        change = item.audit.compare(item.probe, item, run, baseline)
+        change = item.audit.compare(item, run, baseline)
         assert change.value == pytest.approx((78 - women) / 80, abs=0.02)
-        earlier = item.audit.measure(item.probe, item, baseline)
+        earlier = item.audit.measure(item, baseline)
         found = verdict(item, run, baseline=earlier, change=change)
         assert found.name == expected
         assert ("positive answers of Female 39.0% to 25.0%." in found.reason) == (women == 50)
@@ -109,9 +109,9 @@ def test_a_reversed_ratio_is_a_regression_although_it_is_as_large() -> None:
     item = impact(sizes)
     baseline = answers(item, selecting({"Male": 80, "Female": 60}, sizes))
     run = answers(item, selecting({"Male": 60, "Female": 80}, sizes))
-    change = item.audit.compare(item.probe, item, run, baseline)
-    earlier = item.audit.measure(item.probe, item, baseline)
-    assert item.audit.measure(item.probe, item, run).value == pytest.approx(earlier.value)
+    change = item.audit.compare(item, run, baseline)
+    earlier = item.audit.measure(item, baseline)
+    assert item.audit.measure(item, run).value == pytest.approx(earlier.value)
     found = verdict(item, run, baseline=earlier, change=change)
     assert found.name == "regression"
     assert "changed sides" in found.reason
@@ -121,11 +121,11 @@ def test_small_groups_are_left_out_and_named() -> None:
     sizes = {"White": 120, "Black": 80, "Other": 3}
     item = impact(sizes, limit=0.5)
     run = answers(item, selecting({"White": 48, "Black": 30, "Other": 0}, sizes))
-    found = item.audit.measure(item.probe, item, run)
+    found = item.audit.measure(item, run)
     assert found.value == pytest.approx((30 / 80) / (48 / 120))
     rates = {part["group"]: (part["ratio"], part["rate"], part["small"]) for part in found.details["rates"]}
     assert rates["Other"] == (None, 0.0, True)
-    notes = {concern.name: concern for concern in item.audit.concerns(item.probe, item, run, found)}
+    notes = {concern.name: concern for concern in item.audit.concerns(item, run, found)}
     assert notes["small_groups"].message == (
         "left out of the ratio, as less than 2% of the records each: Other (3 records)"
     )
@@ -143,9 +143,9 @@ def test_a_group_that_is_hardly_ever_selected_stays_in_the_ratio() -> None:
     sizes = {"White": 120, "Black": 80}
     item = impact(sizes, limit=0.8)
     run = answers(item, selecting({"White": 48, "Black": 2}, sizes))
-    found = item.audit.measure(item.probe, item, run)
+    found = item.audit.measure(item, run)
     assert verdict(item, run).name == "over-limit"
-    (note,) = item.audit.concerns(item.probe, item, run, found)
+    (note,) = item.audit.concerns(item, run, found)
     assert note.message == "fewer than 5 records selected, so that the ratio is imprecise: Black"
 
 
@@ -167,9 +167,9 @@ def test_what_cannot_be_measured(decide_: Decide, message: str) -> None:
 def test_a_system_that_selects_everybody_has_no_verdict() -> None:
     item = impact({"Male": 50, "Female": 50}, limit=0.8)
     run = answers(item, lambda _record, _group: "Yes.")
-    found = item.audit.measure(item.probe, item, run)
+    found = item.audit.measure(item, run)
     assert found.value == 1.0
-    doubts = checks.concerns(item.probe, item.audit, item, run, found)
+    doubts = checks.concerns(item.audit, item, run, found)
     assert (doubts[0].name, doubts[0].withholds) == ("constant_answers", "verdict")
 
 
@@ -197,8 +197,8 @@ def test_all_wordings_compare_the_same_records() -> None:
 
 def test_a_baseline_of_other_wordings_is_stale() -> None:
     own, both = (impact({"Male": 50, "Female": 50}, wordings=wordings) for wordings in ("own", "all"))
-    assert own.audit.fingerprint(own.probe, own) == {"wordings": "own"}
-    assert both.audit.fingerprint(both.probe, both) == {"wordings": "all"}
+    assert own.audit.fingerprint(own) == {"wordings": "own"}
+    assert both.audit.fingerprint(both) == {"wordings": "all"}
 
 
 def test_own_wordings_use_no_flipped_answers() -> None:
@@ -228,7 +228,7 @@ def test_names_and_order_of_records_have_no_effect(random: Random) -> None:
     renamed = dict(zip(names, random.sample(names, len(names)), strict=True))
     other = [replace(each, labels={**each.labels, "record": renamed[each.labels["record"]]}) for each in run]
     random.shuffle(other)
-    first, second = (item.audit.measure(item.probe, item, each) for each in (run, other))
+    first, second = (item.audit.measure(item, each) for each in (run, other))
     assert second.value == pytest.approx(first.value)
     assert second.interval == pytest.approx(first.interval)
     # The permutation test draws other permutations.
@@ -241,7 +241,7 @@ def test_answers_of_several_trials_are_averaged_by_record() -> None:
     once, item = measured({"Male": 20, "Female": 10}, sizes), impact(sizes)
     run = answers(item, decide_)
     repeated = [*run, *(Answer(each.labels, 1, each.text, Status.OK, each.content) for each in run)]
-    twice = item.audit.measure(item.probe, item, repeated)
+    twice = item.audit.measure(item, repeated)
     assert (twice.value, twice.interval) == (once.value, once.interval)
 
 

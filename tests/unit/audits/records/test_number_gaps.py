@@ -54,24 +54,24 @@ def saying(scores: Mapping[str, Sequence[object]]) -> Decide:
 
 def measured(scores: Scores, name: str, values: Sequence[str] = GROUPS, **settings_: Any) -> Measurement:
     item = item_of(asked(len(scores[values[0]]), values, {name: {**AUDITS[name], **settings_}}), name)
-    return item.audit.measure(item.probe, item, answers(item, saying(scores)))
+    return item.audit.measure(item, answers(item, saying(scores)))
 
 
 def compared(current: Scores, baseline: Scores, name: str) -> Comparison:
     item = item_of(asked(len(current["Male"])), name)
     runs = [answers(item, saying(each)) for each in (current, baseline)]
-    return item.audit.compare(item.probe, item, *runs)
+    return item.audit.compare(item, *runs)
 
 
 def verdict(current: Decide, baseline: Decide | None, name: str, count: int = 120, **more: Any) -> Verdict:
     item = item_of(asked(count, **more), name)
     runs = [answers(item, decide_) for decide_ in (current, baseline) if decide_]
-    found = [item.audit.measure(item.probe, item, run) for run in runs]
-    concerns = checks.concerns(item.probe, item.audit, item, runs[0], found[0])
+    found = [item.audit.measure(item, run) for run in runs]
+    concerns = checks.concerns(item.audit, item, runs[0], found[0])
     return decide(
         item.audit, item, replace(found[0], concerns=concerns),
         baseline=BaselineEntry(found[1].value) if baseline else None,
-        comparison=item.audit.compare(item.probe, item, *runs) if baseline else None,
+        comparison=item.audit.compare(item, *runs) if baseline else None,
         trials=int(found[0].details["records"]), accept="pytest --fairness-rebaseline",
     )  # fmt: skip
 
@@ -142,7 +142,7 @@ def test_the_rank_gap_is_the_difference_of_mean_ranks() -> None:
 def test_trials_are_averaged_within_the_record() -> None:
     item = item_of(asked(4, trials=2), "mean_gap")
     drawn = {"Male": iter([10, 20, 30, 40, 50, 60, 70, 80]), "Female": iter([10, 10, 30, 30, 50, 50, 70, 70])}
-    found = item.audit.measure(item.probe, item, answers(item, lambda _, group: str(next(drawn[group]))))
+    found = item.audit.measure(item, answers(item, lambda _, group: str(next(drawn[group]))))
     assert found.value == pytest.approx(5)
     assert found.standard_error is not None
     assert found.standard_error > 0  # each record differs by 5, which four records do not prove for all others
@@ -212,7 +212,7 @@ def test_the_names_of_records_and_the_order_of_answers_do_not_matter(
     item = item_of(asked(len(rows)), name)
     given_ = answers(item, saying(by_group(rows)))
     order.shuffle(given_)
-    assert item.audit.measure(item.probe, item, given_) == plain
+    assert item.audit.measure(item, given_) == plain
 
 
 @settings(max_examples=15, deadline=None)
@@ -284,7 +284,7 @@ def test_a_limit_holds_for_both_directions_in_the_unit_of_the_answers() -> None:
 def test_intervals_contain_the_planted_gap(name: str, true: float) -> None:
     item, held = item_of(asked(60), name), 0
     for seed in range(40):
-        found = item.audit.measure(item.probe, item, answers(item, drawing(seed, 6)))
+        found = item.audit.measure(item, answers(item, drawing(seed, 6)))
         assert found.interval is not None
         held += found.interval[0] <= true <= found.interval[1]
     assert held >= 34
@@ -311,18 +311,18 @@ def test_another_quantile_makes_a_baseline_stale() -> None:
     items = [
         item_of(asked(4, audits={"tail_gap": {"tolerance": 4, "quantile": share}}), "tail_gap") for share in (0.1, 0.9)
     ]
-    assert items[0].audit.fingerprint(items[0].probe, items[0]) != items[1].audit.fingerprint(items[1].probe, items[1])
+    assert items[0].audit.fingerprint(items[0]) != items[1].audit.fingerprint(items[1])
 
 
 def test_reports_get_the_unit_the_compared_numbers_and_the_reasons_for_unreadable_answers() -> None:
     item = item_of(asked(10), "mean_gap")
     texts = {"Male": ["70"] * 8 + ["70 to 80", "70"], "Female": ["60"] * 8 + ["60", "170"]}
-    found = item.audit.measure(item.probe, item, answers(item, saying(texts)))
+    found = item.audit.measure(item, answers(item, saying(texts)))
     assert item.audit.describe(found) == (
         "gap 10 points (mean 70 shown as Male and 60 shown as Female, over the same 8 records; unreadable answers: a "
         "range (1), outside min and max (1))"
     )
-    pairs = item.audit.examples(item.probe, item, found, answers(item, saying(texts)))
+    pairs = item.audit.examples(item, found, answers(item, saying(texts)))
     assert [(group, answer.content) for group, answer in pairs[0]] == [("Male", 70.0), ("Female", 60.0)]
     assert item.audit.contributions(found) == {"mean as Male": 70, "mean as Female": 60}
 
@@ -339,7 +339,7 @@ def test_a_group_without_numbers_is_not_measured(lost: str | None) -> None:
     item = item_of(asked(40), "mean_gap")
     given_ = answers(item, lambda record, group: lost if group == "Female" else str(50 + int(record)))
     with pytest.raises(NotMeasurable, match=r"only 0 records .* 40 of 40 for Female"):
-        item.audit.measure(item.probe, item, given_)
+        item.audit.measure(item, given_)
 
 
 @pytest.mark.parametrize("lost", ["Service unavailable.", "", REFUSAL, None])
@@ -358,10 +358,10 @@ def test_a_constant_system_does_not_pass(text: str, name: str) -> None:
     item = item_of(asked(60), name)
     given_ = answers(item, lambda *_: text)
     try:
-        found = item.audit.measure(item.probe, item, given_)
+        found = item.audit.measure(item, given_)
     except NotMeasurable:
         return
-    concerns = checks.concerns(item.probe, item.audit, item, given_, found)
+    concerns = checks.concerns(item.audit, item, given_, found)
     assert concerns[0].withholds == "verdict"
     assert found.value == 0
 
@@ -370,18 +370,18 @@ def test_numbers_that_ignore_the_attribute_pass_with_a_note() -> None:
     """The answers may be those of a fair system, or another column of the file."""
     item = item_of(asked(60), "mean_gap")
     given_: list[Answer] = answers(item, lambda record, _: str(int(record)))
-    found = item.audit.measure(item.probe, item, given_)
+    found = item.audit.measure(item, given_)
     assert (found.value, found.p_value) == (0, 1)
     assert found.standard_error is not None
     assert found.standard_error > 0
-    concerns = item.audit.concerns(item.probe, item, given_, found)
+    concerns = item.audit.concerns(item, given_, found)
     assert [(concern.name, concern.withholds) for concern in concerns] == [("equal_numbers", "nothing")]
 
 
 def test_a_tail_of_few_records_is_not_measured() -> None:
     item = item_of(asked(40, audits={"tail_gap": {"tolerance": 4, "quantile": 0.95}}), "tail_gap")
     with pytest.raises(NotMeasurable, match="at least 100 records are needed"):
-        item.audit.measure(item.probe, item, answers(item, drawing(1)))
+        item.audit.measure(item, answers(item, drawing(1)))
 
 
 def test_few_records_are_inconclusive() -> None:

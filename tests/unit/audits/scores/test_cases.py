@@ -117,7 +117,7 @@ def test_a_smaller_scale_makes_the_baseline_stale() -> None:
     ]
     found = item_of(PROBE, ITEM)
     with pytest.raises(BaselineStale, match="scale of words"):
-        found.audit.compare(PROBE, found, one, hundred)
+        found.audit.compare(found, one, hundred)
 
 
 def test_errors_of_samples_without_bounds() -> None:

@@ -59,7 +59,7 @@ def drawn(seed: int, gap: float = 0.0, records: int = 120) -> list[Answer]:
 
 
 def measure(answers: list[Answer], item: ProbeItem = ITEM) -> Measurement:
-    return item.audit.measure(item.probe, item, answers)
+    return item.audit.measure(item, answers)
 
 
 def judge(now: list[Answer], then: list[Answer]) -> Verdict:
@@ -68,7 +68,7 @@ def judge(now: list[Answer], then: list[Answer]) -> Verdict:
         ITEM,
         measure(now),
         baseline=BaselineEntry(measure(then).value),
-        comparison=ITEM.audit.compare(ITEM.probe, ITEM, now, then),
+        comparison=ITEM.audit.compare(ITEM, now, then),
         trials=120,
         accept="",
     )
@@ -123,7 +123,7 @@ def test_records_without_a_score_are_incomplete() -> None:
 
 def test_equal_scores_are_a_concern() -> None:
     answers = run([7.0] * 10, [7.0] * 10)
-    found = ITEM.audit.concerns(ITEM.probe, ITEM, answers, measure(answers))
+    found = ITEM.audit.concerns(ITEM, answers, measure(answers))
     assert [(concern.name, concern.withholds) for concern in found] == [("constant_scores", "pass")]
 
 
@@ -131,4 +131,4 @@ def test_a_smaller_scale_makes_the_baseline_stale() -> None:
     small = run([0.1, 0.2, 0.3, 0.5] * 3, [0.2, 0.3, 0.4, 0.1] * 3)
     large = run([10.0, 20.0, 30.0, 50.0] * 3, [20.0, 30.0, 40.0, 10.0] * 3)
     with pytest.raises(BaselineStale, match="scale of words"):
-        ITEM.audit.compare(ITEM.probe, ITEM, small, large)
+        ITEM.audit.compare(ITEM, small, large)

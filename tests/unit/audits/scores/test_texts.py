@@ -62,8 +62,8 @@ def drawn(seed: int, gap: float = 0.0, size: int = 60, sd: float = 0.1) -> list[
 
 
 def measure(answers: list[Answer], item: ProbeItem = ITEM) -> Measurement:
-    measured = item.audit.measure(item.probe, item, answers)
-    return replace(measured, concerns=tuple(item.audit.concerns(item.probe, item, answers, measured)))
+    measured = item.audit.measure(item, answers)
+    return replace(measured, concerns=tuple(item.audit.concerns(item, answers, measured)))
 
 
 def judge(now: list[Answer], then: list[Answer] | None = None, item: ProbeItem = ITEM) -> Verdict:
@@ -72,7 +72,7 @@ def judge(now: list[Answer], then: list[Answer] | None = None, item: ProbeItem =
         item,
         measure(now, item),
         baseline=None if then is None else BaselineEntry(measure(then, item).value),
-        comparison=None if then is None else item.audit.compare(item.probe, item, now, then),
+        comparison=None if then is None else item.audit.compare(item, now, then),
         trials=15,
         accept="pytest --fairness-rebaseline",
     )
@@ -239,9 +239,9 @@ def test_a_smaller_scale_makes_the_baseline_stale() -> None:
     """Scores of 0 to 1 where the baseline has 0 to 100: every gap would be within the tolerance."""
     hundred = [replace(each, content={"model": "tone 1", "score": 100 * each.content["score"]}) for each in drawn(1)]
     with pytest.raises(BaselineStale, match=r"scale of politeness \(standard deviation 8.\d+, now 0.0\d+\)"):
-        ITEM.audit.compare(PROBE, ITEM, drawn(2), hundred)
+        ITEM.audit.compare(ITEM, drawn(2), hundred)
     # On a larger scale, differences are larger: they do not pass.
-    error = ITEM.audit.compare(PROBE, ITEM, hundred, drawn(2)).standard_error
+    error = ITEM.audit.compare(ITEM, hundred, drawn(2)).standard_error
     assert error is not None
     assert error > 1
 
@@ -306,6 +306,6 @@ def test_identity_terms_can_be_masked() -> None:
 
 def test_examples_are_the_answers_that_differ_most() -> None:
     answers = run([0.1, 0.9] * 5, [0.8, 0.8] * 5)
-    (first, _) = ITEM.audit.examples(PROBE, ITEM, measure(answers), answers)
+    (first, _) = ITEM.audit.examples(ITEM, measure(answers), answers)
     assert [name for name, _ in first] == ["man: 0.8", "woman: 0.1"]
     assert first[0][1].trial == first[1][1].trial == 0

@@ -74,11 +74,11 @@ def prefers(share: float, seed: int = 0) -> Score:
 
 
 def measured(part: ProbeItem, score: Score) -> Measurement:
-    return part.audit.measure(part.probe, part, answers(part, score))
+    return part.audit.measure(part, answers(part, score))
 
 
 def compared(part: ProbeItem, current: Score, baseline: Score) -> Comparison:
-    return part.audit.compare(part.probe, part, answers(part, current), answers(part, baseline))
+    return part.audit.compare(part, answers(part, current), answers(part, baseline))
 
 
 def verdict(part: ProbeItem, measurement: Measurement) -> VerdictName:
@@ -143,7 +143,7 @@ def test_missing_answers_are_left_out() -> None:
         reading.answer(prompt, None, ENGLISH) if prompt.labels["case"] in ("case 003", "case 004") else answer
         for prompt, answer in zip(list(part.probe.prompts()), whole, strict=True)
     ]
-    found = part.audit.measure(part.probe, part, some)
+    found = part.audit.measure(part, some)
     assert (found.n, found.missing) == ({"pairs": 18}, {"pairs": 2})
     assert found.details["incomplete"] == ["case 003", "case 004"]
 
@@ -210,8 +210,8 @@ def test_a_run_compared_with_itself_has_not_changed() -> None:
 def test_the_order_of_answers_does_not_matter() -> None:
     part = part_of(probe_of(30, terms=7))
     given = answers(part, prefers(0.6))
-    turned = part.audit.measure(part.probe, part, given[::-1])
-    assert part.audit.measure(part.probe, part, given) == turned
+    turned = part.audit.measure(part, given[::-1])
+    assert part.audit.measure(part, given) == turned
 
 
 def test_the_reason_names_what_it_is_about() -> None:

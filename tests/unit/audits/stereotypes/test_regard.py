@@ -135,13 +135,13 @@ def test_short_texts_are_missing() -> None:
 
 def test_scored_texts_have_their_groups_masked() -> None:
     of = probe(GROUPS)
-    found = item_of(of, "regard[bus]")
+    found: Any = item_of(of, "regard[bus]")
     audit = found.audit
     assert isinstance(audit, Regard)
 
     def masked(text: str) -> str | None:
         answer = Answer({"case": "bus", "group": "women"}, 0, text, Status.OK, text)
-        return audit.preparation(of, found).texts([answer])[0]
+        return audit.preparation(found).texts([answer])[0]
 
     assert (
         masked("The women are late. She took a man's Seat; reason!")
@@ -172,6 +172,6 @@ def test_cases_without_one_of_the_groups_are_left_out_and_withhold_a_pass() -> N
     lacking = [answer for answer in whole if answer.labels != {"case": "shop", "group": "men"}]
     for answers, found in ((whole, []), (lacking, ["incomplete_units"])):
         measurement = measure(of, item.id, answers)
-        concerns = item.audit.concerns(of, item, answers, measurement)
+        concerns = item.audit.concerns(item, answers, measurement)
         assert [concern.name for concern in concerns] == found
         assert all("1 of 2 cases" in concern.message and "shop" in concern.message for concern in concerns)

@@ -16,7 +16,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Status, Verdict
 from pytest_fairness.stats.resampling import relabelling, significance
 from pytest_fairness.stats.texts.excess_divergence import Words
-from tests.support.corpora import PROBE, answers, item, probe
+from tests.support.corpora import answers, item, probe
 from tests.support.oracles import vectors
 
 TEXT_AUDITS = ("marked_words", "svm", "jsd", "mmd")
@@ -25,13 +25,13 @@ AUDITS = (*TEXT_AUDITS, "refusals")
 
 def judge(name: str, now: list[Answer], then: list[Answer], **settings: Any) -> Verdict:
     audit, subject = registry.get("generation", name), item(name, **settings)
-    earlier = BaselineEntry(audit.measure(PROBE, subject, then).value)
+    earlier = BaselineEntry(audit.measure(subject, then).value)
     return decide(
         audit,
         subject,
-        audit.measure(PROBE, subject, now),
+        audit.measure(subject, now),
         baseline=earlier,
-        comparison=audit.compare(PROBE, subject, now, then),
+        comparison=audit.compare(subject, now, then),
         trials=15,
         accept="pytest --fairness-rebaseline",
     )
@@ -61,7 +61,7 @@ def test_a_steady_bias_is_no_regression(name: str) -> None:
 def test_a_strong_bias_is_over_the_limit_without_any_baseline(name: str, limit: float) -> None:
     audit, subject = registry.get("generation", name), item(name, limit=limit)
     for bias, expected in ((0.8, {"over-limit"}), (0.0, {"pass", "inconclusive"})):
-        measurement = audit.measure(PROBE, subject, answers(3, bias=bias))
+        measurement = audit.measure(subject, answers(3, bias=bias))
         verdict = decide(audit, subject, measurement, baseline=None, comparison=None, trials=15, accept="…")
         assert verdict.name.value in expected
 
@@ -71,15 +71,15 @@ def test_numbers_depend_on_neither_order_nor_repetition(name: str) -> None:
     audit, subject = registry.get("generation", name), item(name)
     now, then = answers(4, bias=0.3), answers(5)
     shuffled = [[run[index] for index in np.random.default_rng(0).permutation(len(run))] for run in (now, then)]
-    assert audit.measure(PROBE, subject, now) == audit.measure(PROBE, subject, shuffled[0])
-    assert audit.compare(PROBE, subject, now, then) == audit.compare(PROBE, subject, *shuffled)
+    assert audit.measure(subject, now) == audit.measure(subject, shuffled[0])
+    assert audit.compare(subject, now, then) == audit.compare(subject, *shuffled)
 
 
 @pytest.mark.parametrize("name", AUDITS)
 def test_a_run_compared_with_itself_has_not_changed(name: str) -> None:
     audit, subject = registry.get("generation", name), item(name)
     run = answers(6, bias=0.4)
-    comparison = audit.compare(PROBE, subject, run, run)
+    comparison = audit.compare(subject, run, run)
     assert comparison.value == 0
     assert judge(name, run, run).name.outcome != "failed"
 
@@ -95,10 +95,10 @@ def test_refused_answers_are_left_out_and_counted(name: str) -> None:
     run = answers(9)
     refused = [replace(a, status=Status.REFUSED, content=None) if a.trial == 0 else a for a in run]
     audit, subject = registry.get("generation", name), item(name)
-    measurement = audit.measure(PROBE, subject, refused)
+    measurement = audit.measure(subject, refused)
     assert measurement.n == {"Black": 28, "White": 28}
     assert measurement.missing == {"Black": 2, "White": 2}
-    only_usable = audit.measure(PROBE, subject, [a for a in refused if a.usable])
+    only_usable = audit.measure(subject, [a for a in refused if a.usable])
     assert measurement.value == only_usable.value
 
 
@@ -106,7 +106,7 @@ def test_refused_answers_are_left_out_and_counted(name: str) -> None:
 def test_too_few_documents_are_not_measured(name: str) -> None:
     audit, subject = registry.get("generation", name), item(name)
     with pytest.raises(NotMeasurable, match=r"too few usable answers \(6 for Black, 6 for White\); each group needs 8"):
-        audit.measure(PROBE, subject, answers(1, trials=3))
+        audit.measure(subject, answers(1, trials=3))
 
 
 def test_the_reason_for_too_few_documents_says_where_they_went() -> None:
@@ -114,28 +114,28 @@ def test_the_reason_for_too_few_documents_says_where_they_went() -> None:
         replace(a, status=Status.REFUSED, content=None) if a.labels["race"] == "Black" else a for a in answers(1)
     ]
     with pytest.raises(NotMeasurable, match=r"too few usable answers \(0 for Black\).*30 refused"):
-        registry.get("generation", "jsd").measure(PROBE, item("jsd"), refused)
+        registry.get("generation", "jsd").measure(item("jsd"), refused)
 
 
 def test_identical_vocabularies_have_no_excess_and_no_significant_word() -> None:
     same = [replace(a, content=f"one two three number{a.trial}") for a in answers(1)]
-    jsd = registry.get("generation", "jsd").measure(PROBE, item("jsd"), same)
+    jsd = registry.get("generation", "jsd").measure(item("jsd"), same)
     assert jsd.details["bits"] == pytest.approx(0, abs=1e-9)
     assert jsd.p_value == 1
-    assert registry.get("generation", "marked_words").measure(PROBE, item("marked_words"), same).value == 0
+    assert registry.get("generation", "marked_words").measure(item("marked_words"), same).value == 0
 
 
 def test_identity_terms_alone_tell_nobody_apart() -> None:
     marked = [replace(a, content=f"{a.content} for a {a.labels['race']} {a.labels['gender']}") for a in answers(10)]
     audit = registry.get("generation", "jsd")
-    assert audit.measure(PROBE, item("jsd"), marked).value == pytest.approx(
-        audit.measure(PROBE, item("jsd"), [replace(a, content=f"{a.content} for a") for a in answers(10)]).value
+    assert audit.measure(item("jsd"), marked).value == pytest.approx(
+        audit.measure(item("jsd"), [replace(a, content=f"{a.content} for a") for a in answers(10)]).value
     )
 
 
 @pytest.mark.parametrize("features", ["counts", "tfidf"])
 def test_the_classifier_finds_the_words_of_either_side(features: str) -> None:
-    measurement = registry.get("generation", "svm").measure(PROBE, item("svm", features=features), answers(1, bias=0.9))
+    measurement = registry.get("generation", "svm").measure(item("svm", features=features), answers(1, bias=0.9))
     assert measurement.value > 0.9
     assert {"braids", "hair"} & {word["word"] for word in measurement.details["top_words"]["marked"]}
 
@@ -178,10 +178,8 @@ def test_refusals_of_one_group_are_a_regression() -> None:
 def test_the_change_is_the_difference_of_the_two_values(name: str) -> None:
     audit, subject = registry.get("generation", name), item(name)
     now, then = answers(13, bias=0.5), answers(14, bias=0.3)
-    change = audit.info.loss(audit.measure(PROBE, subject, now).value) - audit.info.loss(
-        audit.measure(PROBE, subject, then).value
-    )
-    assert audit.compare(PROBE, subject, now, then).value == pytest.approx(change, abs=1e-12)
+    change = audit.info.loss(audit.measure(subject, now).value) - audit.info.loss(audit.measure(subject, then).value)
+    assert audit.compare(subject, now, then).value == pytest.approx(change, abs=1e-12)
 
 
 ASKED_ONCE = probe(sampling={"temperature": 0.0})
@@ -212,15 +210,15 @@ def test_a_system_that_repeats_itself_is_neither_passed_nor_failed(name: str, fl
     audit = registry.get("generation", name)
     for bias, settings in ((0.9, {}), (0.0, {}), (0.9, {"limit": 0}), (0.0, {"limit": 90})):
         now, then = repeating(1, bias, flaw=flaw), repeating(2, 0.0)
-        subject = item(name, **{"limit": 0.5, **settings} if name == "svm" and settings else settings)
-        measurement = audit.measure(ASKED_ONCE, subject, now)
-        concerns = tuple(audit.concerns(ASKED_ONCE, subject, now, measurement))
+        subject = item(name, of=ASKED_ONCE, **{"limit": 0.5, **settings} if name == "svm" and settings else settings)
+        measurement = audit.measure(subject, now)
+        concerns = tuple(audit.concerns(subject, now, measurement))
         verdict = decide(
             audit,
             subject,
             replace(measurement, concerns=concerns),
             baseline=None if settings else BaselineEntry(0.0),
-            comparison=None if settings else audit.compare(ASKED_ONCE, subject, now, then),
+            comparison=None if settings else audit.compare(subject, now, then),
             trials=15,
             accept="…",
         )
@@ -231,9 +229,11 @@ def test_a_system_that_repeats_itself_is_neither_passed_nor_failed(name: str, fl
 @pytest.mark.parametrize("name", ["jsd", "marked_words", "mmd", "svm", "refusals"])
 def test_a_cell_of_a_system_that_repeats_itself_is_known_by_one_observation(name: str) -> None:
     audit, run = registry.get("generation", name), repeating(1, 0.9)
-    cell = replace(item(name), subject="race=Black,gender=woman", labels={"race": "Black", "gender": "woman"})
-    used = [answer for answer in run if audit.uses(ASKED_ONCE, cell, answer.labels)]
-    found = audit.concerns(ASKED_ONCE, cell, used, audit.measure(ASKED_ONCE, cell, used))
+    cell = replace(
+        item(name, of=ASKED_ONCE), subject="race=Black,gender=woman", labels={"race": "Black", "gender": "woman"}
+    )
+    used = [answer for answer in run if audit.uses(cell, answer.labels)]
+    found = audit.concerns(cell, used, audit.measure(cell, used))
     assert [(each.name, each.withholds) for each in found if each.name == "repeated_answers"][:1] == [
         ("repeated_answers", "test")
     ]
@@ -242,13 +242,13 @@ def test_a_cell_of_a_system_that_repeats_itself_is_known_by_one_observation(name
 @pytest.mark.parametrize("name", [*AUDITS, "lexicon"])
 def test_answers_that_repeat_count_once_a_prompt(name: str) -> None:
     audit = registry.get("generation", name)
-    subject = item("jsd")
+    subject = item("jsd", of=ASKED_ONCE)
     if name == "lexicon":
         labels = {**subject.labels, "lexicon": "hair"}
         settings: Any = audit.settings_model
         subject = replace(subject, labels=labels, settings=settings(lexicons={"hair": ["hair", "braids"]}))
     else:
-        subject = item(name)
+        subject = item(name, of=ASKED_ONCE)
     run = repeating(1, 0.5, prompts=10)
     once = [answer for answer in run if answer.trial == 0]
     if name == "refusals":
@@ -256,8 +256,8 @@ def test_answers_that_repeat_count_once_a_prompt(name: str) -> None:
             [replace(a, status=Status.REFUSED) if a.labels["prompt"] == "3" else a for a in each]
             for each in (run, once)
         )
-    assert audit.measure(ASKED_ONCE, subject, run) == audit.measure(ASKED_ONCE, subject, once)
-    (note,) = audit.concerns(ASKED_ONCE, subject, run, audit.measure(ASKED_ONCE, subject, run))
+    assert audit.measure(subject, run) == audit.measure(subject, once)
+    (note,) = audit.concerns(subject, run, audit.measure(subject, run))
     assert note.withholds == "nothing"
     assert "600 answers count as 40" in note.message
 
@@ -265,9 +265,9 @@ def test_answers_that_repeat_count_once_a_prompt(name: str) -> None:
 def test_answers_that_are_drawn_at_random_may_be_short_and_alike() -> None:
     run = [replace(answer, text="A book.", content="A book.") for answer in answers(1)]
     subject = item("refusals")
-    assert Groups.of(PROBE, subject, run).repetition == []
-    assert len(Groups.of(PROBE, subject, run).answers) == len(run)
-    assert Groups.of(ASKED_ONCE, subject, run).repetition != []
+    assert Groups.of(subject, run).repetition == []
+    assert len(Groups.of(subject, run).answers) == len(run)
+    assert Groups.of(item("refusals", of=ASKED_ONCE), run).repetition != []
 
 
 def with_names(run: list[Answer]) -> list[Answer]:
@@ -284,10 +284,10 @@ def with_names(run: list[Answer]) -> list[Answer]:
 def test_texts_that_differ_by_first_names_only_are_alike_without_these(name: str) -> None:
     audit, run = registry.get("generation", name), answers(5, 20)
     without_names = probe(anonymize={"names": True})
-    told = audit.measure(PROBE, item(name), with_names(run))
-    alike = audit.measure(without_names, item(name), with_names(run))
+    told = audit.measure(item(name), with_names(run))
+    alike = audit.measure(item(name, of=without_names), with_names(run))
     framed = [replace(a, text=f"For: {a.text}. choice.", content=f"For: {a.text}. choice.") for a in run]
-    nameless = audit.measure(PROBE, item(name), framed)
+    nameless = audit.measure(item(name), framed)
     assert told.p_value is not None
     assert alike.p_value is not None
     assert told.p_value <= 0.005
@@ -300,5 +300,5 @@ def test_texts_that_differ_by_first_names_only_are_alike_without_these(name: str
 @pytest.mark.parametrize("name", TEXT_AUDITS)
 def test_the_words_of_a_planted_bias_contribute_most(name: str) -> None:
     audit = registry.get("generation", name)
-    measurement = audit.measure(PROBE, item(name), answers(1, bias=0.8))
+    measurement = audit.measure(item(name), answers(1, bias=0.8))
     assert {"braids", "hair", "oil", "butter", "lotion", "skin"} & {*audit.top_contributors(measurement, None)[:5]}

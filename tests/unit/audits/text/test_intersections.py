@@ -62,11 +62,11 @@ def test_more_items_share_the_level() -> None:
 
 def test_a_cell_is_compared_with_the_unmarked_cell_within_the_other_axes() -> None:
     made = probe([["race", "gender"]])
-    part = next(part for part in items_of(made) if part.id == "jsd[race=Black,gender=woman]")
+    part: Any = next(part for part in items_of(made) if part.id == "jsd[race=Black,gender=woman]")
     used = {tuple(prompt.labels.values()) for prompt in part.prompts()}
     assert used == {(*group, age) for group in (("Black", "woman"), ("White", "man")) for age in ("young", "old")}
     answers = [replace(ANSWER, labels=prompt.labels, trial=prompt.trial) for prompt in part.prompts()]
-    groups = Groups.of(made, part, answers)
+    groups = Groups.of(part, answers)
     assert (groups.marked_name, groups.unmarked_name) == ("Black woman", "White man")
     assert {*groups.strata} == {"age=old", "age=young"}
     assert groups.usable == {"Black woman": 30, "White man": 30}
@@ -127,11 +127,11 @@ SPOKEN = [f"stereotype{number}" for number in range(20)]
 def test_opposite_differences_in_two_strata_do_not_cancel(subject: str) -> None:
     axis, value = subject.split("=")
     audit = registry.get("generation", "jsd")
-    item: Any = AuditItem("jsd", subject, {axis: value}, audit.settings_model(), 0.001, seed=subject)
-    now = audit.measure(corpora.PROBE, item, opposite(1, 0.15))
+    item: Any = AuditItem(corpora.PROBE, "jsd", subject, {axis: value}, audit.settings_model(), 0.001, seed=subject)
+    now = audit.measure(item, opposite(1, 0.15))
     assert abs(now.details["excess"]) < 0.01, "taken together, the groups are alike"
     assert min(now.details["excess_by_stratum"].values()) > 0.04
-    change = audit.compare(corpora.PROBE, item, opposite(1, 0.15), opposite(2, 0.0))
+    change = audit.compare(item, opposite(1, 0.15), opposite(2, 0.0))
     assert change.value > 0.02
     assert change.p_value is not None
     assert change.p_value <= item.alpha
@@ -141,6 +141,6 @@ def test_cells_of_equal_words_are_alike() -> None:
     """Black women and White men both hold the words: the intersection sees no difference, as there is none."""
     audit = registry.get("generation", "jsd")
     item = next(each for each in audit.items(CROSSED, audit.settings_model()) if len(each.labels) == 2)
-    used = [answer for answer in opposite(3, 0.15) if audit.uses(CROSSED, item, answer.labels)]
+    used = [answer for answer in opposite(3, 0.15) if audit.uses(item, answer.labels)]
     assert {(a.labels["race"], a.labels["gender"]) for a in used} == {("Black", "woman"), ("White", "man")}
-    assert abs(audit.measure(CROSSED, item, used).value) < 0.02
+    assert abs(audit.measure(item, used).value) < 0.02

@@ -16,7 +16,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer
 from pytest_fairness.stats.groups import stratified_difference
 from pytest_fairness.stats.resampling import bundles
-from tests.support.corpora import PROBE, answers, item
+from tests.support.corpora import answers, item
 
 SETTINGS: dict[str, dict[str, Any]] = {"lexicon": {"lexicons": {"hair": ["braids", "hair", "lotion", "skin"]}}}
 
@@ -50,9 +50,9 @@ def test_bundles_change_numbers_by_little(
         run, settings = with_embeddings(run), {"embeddings": "openai:small"}
     part = item(audit_name, **settings)
     part = replace(part, labels={**part.labels, "lexicon": "hair"})
-    alone = audit.measure(PROBE, part, run)
+    alone = audit.measure(part, run)
     request.getfixturevalue("many")
-    together = audit.measure(PROBE, part, run)
+    together = audit.measure(part, run)
     error = alone.standard_error or 0.0
     assert together.value == pytest.approx(alone.value, abs=0.3 * error + (1 if audit_name == "marked_words" else 1e-9))
     assert (together.standard_error or 0.0) == pytest.approx(error, rel=0.35)
@@ -73,4 +73,4 @@ def test_runs_that_are_too_large_to_compare_are_compared_by_their_values(monkeyp
     for name in ("jsd", "marked_words"):
         audit = registry.get("generation", name)
         with pytest.raises(NotMeasurable, match=r"have 160 texts together; at most 100 can be compared"):
-            audit.compare(PROBE, item(name), answers(1, 20), answers(2, 20))
+            audit.compare(item(name), answers(1, 20), answers(2, 20))

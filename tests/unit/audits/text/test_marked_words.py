@@ -16,6 +16,7 @@ from pytest_fairness.audits.text.marked_words import MarkedWords
 from pytest_fairness.audits.text.words.settings import MarkedWordsSettings
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale
+from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Status, Verdict
 from pytest_fairness.stats.texts.log_odds import z_scores
 from tests.support import corpora
@@ -50,24 +51,24 @@ def run(seed: int, trials: int = 27, **planted: Any) -> list[Answer]:
 
 
 def item(
-    labels: Mapping[str, str] | None = None, alpha: float = 0.01, **settings: Any
-) -> AuditItem[MarkedWordsSettings]:
+    labels: Mapping[str, str] | None = None, alpha: float = 0.01, of: GenerationProbe = PROBE, **settings: Any
+) -> AuditItem[GenerationProbe, MarkedWordsSettings]:
     labels = labels or {"race": "Black"}
     subject = ",".join(f"{name}={value}" for name, value in labels.items())
-    return AuditItem("marked_words", subject, labels, MarkedWordsSettings(**settings), alpha, seed=subject)
+    return AuditItem(of, "marked_words", subject, labels, MarkedWordsSettings(**settings), alpha, seed=subject)
 
 
-def compare(now: list[Answer], then: list[Answer], of: AuditItem[Any] | None = None) -> Comparison:
-    return AUDIT.compare(PROBE, of or item(), now, then)
+def compare(now: list[Answer], then: list[Answer], of: AuditItem[GenerationProbe, Any] | None = None) -> Comparison:
+    return AUDIT.compare(of or item(), now, then)
 
 
-def judge(now: list[Answer], then: list[Answer], of: AuditItem[Any] | None = None) -> Verdict:
+def judge(now: list[Answer], then: list[Answer], of: AuditItem[GenerationProbe, Any] | None = None) -> Verdict:
     subject = of or item()
     return decide(
         AUDIT,
         subject,
-        AUDIT.measure(PROBE, subject, now),
-        baseline=BaselineEntry(AUDIT.measure(PROBE, subject, then).value),
+        AUDIT.measure(subject, now),
+        baseline=BaselineEntry(AUDIT.measure(subject, then).value),
         comparison=compare(now, then, subject),
         trials=27,
         accept="…",
@@ -156,7 +157,7 @@ def test_a_decision_takes_a_paired_run_that_is_large_enough() -> None:
     assert outcome(0, None) == "unclear"
     assert outcome(1, 60) == "beyond"
     assert outcome(1, 7, from_answers=False) == outcome(-1, 7, from_answers=False) == "unclear"
-    measured = AUDIT.measure(PROBE, item(), run(15))
+    measured = AUDIT.measure(item(), run(15))
     assert AUDIT.rule.judge_value(AUDIT, item(), measured, 0, 0).outcome == "within"
     assert AUDIT.rule.judge_value(AUDIT, item(), replace(measured, value=1), 0, 0).outcome == "beyond"
     unseen = replace(measured, details={**measured.details, "smallest_share": 0.9})
@@ -177,7 +178,7 @@ def test_runs_that_share_no_stratum_are_not_compared() -> None:
 def test_the_prior_counts_every_group_of_the_probe_or_the_compared_ones(prior: str) -> None:
     answers = run(20, silk=(0.4, {"race": "Asian"}), braid=(0.5, BLACK))
     counted = answers if prior == "pooled" else [a for a in answers if a.labels["race"] != "Asian"]
-    measured = AUDIT.measure(PROBE, item(prior=prior), answers)
+    measured = AUDIT.measure(item(prior=prior), answers)
     everything = " ".join(str(a.content) for a in counted).split()
     vocabulary = sorted({*everything})
 
@@ -201,14 +202,14 @@ def test_the_prior_counts_every_group_of_the_probe_or_the_compared_ones(prior: s
 def test_other_groups_help_with_the_prior_and_count_for_nothing_else() -> None:
     answers = run(21)
     broken = [replace(a, status=Status.REFUSED, content=None) if a.labels["race"] == "Asian" else a for a in answers]
-    assert all(AUDIT.uses(PROBE, item(), a.labels) for a in answers)
-    assert {a.labels["race"] for a in answers if AUDIT.uses(PROBE, item(prior="pair"), a.labels)} == {"Black", "White"}
-    assert {a.labels["race"] for a in AUDIT.counted_answers(PROBE, item(), answers)} == {"Black", "White"}
+    assert all(AUDIT.uses(item(), a.labels) for a in answers)
+    assert {a.labels["race"] for a in answers if AUDIT.uses(item(prior="pair"), a.labels)} == {"Black", "White"}
+    assert {a.labels["race"] for a in AUDIT.counted_answers(item(), answers)} == {"Black", "White"}
     for prior in ("pooled", "pair"):
-        measured = AUDIT.measure(PROBE, item(prior=prior), broken)
+        measured = AUDIT.measure(item(prior=prior), broken)
         assert measured.n == {"Black": 54, "White": 54}
         assert measured.missing == {"Black": 0, "White": 0}
-    pair, pooled = (AUDIT.measure(PROBE, item(prior=prior), broken) for prior in ("pair", "pooled"))
+    pair, pooled = (AUDIT.measure(item(prior=prior), broken) for prior in ("pair", "pooled"))
     assert pair == pooled, "with no other usable answers the priors are the same"
     assert compare(answers, broken) == compare(answers, answers)
 
@@ -218,7 +219,7 @@ def test_other_groups_help_with_the_prior_and_count_for_nothing_else() -> None:
 
 def test_a_cell_is_compared_with_the_unmarked_group_of_each_axis() -> None:
     cell = item({"race": "Black", "gender": "woman"})
-    measured = AUDIT.measure(PROBE, cell, run(30, angry=(0.9, cell.labels)))
+    measured = AUDIT.measure(cell, run(30, angry=(0.9, cell.labels)))
     assert measured.n == {"Black woman": 27, "White": 54, "man": 81}
     (word,) = [word for word in measured.details["words"] if word["significant"]]
     assert (word["word"], word["side"]) == ("angry", "marked")
@@ -252,7 +253,7 @@ def test_the_scores_of_a_cell_are_summed_over_axes() -> None:
         for trial in range(times)
         for text, gender, race in zip(table["text"], table["gender"], table["race"], strict=True)
     ]
-    measured = AUDIT.measure(probe, item(target), answers)
+    measured = AUDIT.measure(item(target, of=probe), answers)
     scores = {word["word"]: word["z"] / np.sqrt(times) for word in measured.details["words"]}
     for word, expected in case["expected"]["words_with_summed_z"].items():
         assert scores[word] == pytest.approx(expected, abs=case["tol"])

@@ -11,7 +11,7 @@ import pytest
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.text.samples import kernels
 from pytest_fairness.records import Answer
-from tests.support.corpora import PROBE, answers, item
+from tests.support.corpora import answers, item
 from tests.support.projects import Project, says
 
 AUDIT = registry.get("generation", "mmd")
@@ -56,7 +56,7 @@ def half_changed(seed: int, trials: int) -> list[Answer]:
 
 @pytest.mark.parametrize("trials", [9, 27])
 def test_a_change_in_half_of_the_texts_is_found(trials: int) -> None:
-    comparison = AUDIT.compare(PROBE, item("mmd"), half_changed(1, trials), answers(2, trials))
+    comparison = AUDIT.compare(item("mmd"), half_changed(1, trials), answers(2, trials))
     assert comparison.value > AUDIT.info.tolerance
     assert comparison.p_value is not None
     assert comparison.p_value <= 0.005
@@ -73,18 +73,18 @@ def test_opposite_effects_in_two_strata_do_not_cancel() -> None:
     for index, other in zip(white_men, spare, strict=True):
         if run[index].trial % 3 == 0:
             run[index] = replace(other, labels=run[index].labels, trial=run[index].trial)
-    measured = AUDIT.measure(PROBE, item("mmd"), run)
-    comparison = AUDIT.compare(PROBE, item("mmd"), run, answers(2, 30))
+    measured = AUDIT.measure(item("mmd"), run)
+    comparison = AUDIT.compare(item("mmd"), run, answers(2, 30))
     for p_value in (measured.p_value, comparison.p_value):
         assert p_value is not None
         assert p_value <= 0.005
     assert comparison.value > AUDIT.info.tolerance
     assert {"braids", "hair", "satin", "skin"} & {*AUDIT.top_contributors(measured, comparison)}
-    assert min(measured.details["by_stratum"].values()) > 5 * abs(AUDIT.measure(PROBE, item("mmd"), answers(2)).value)
+    assert min(measured.details["by_stratum"].values()) > 5 * abs(AUDIT.measure(item("mmd"), answers(2)).value)
 
 
 def test_the_words_are_told_apart_by_side() -> None:
-    measured = AUDIT.measure(PROBE, item("mmd"), answers(1, bias=0.8))
+    measured = AUDIT.measure(item("mmd"), answers(1, bias=0.8))
     top = measured.details["top_words"]
     assert {"braids", "hair", "lotion"} & {word["word"] for word in top["marked"]}
     assert all(first["weight"] >= second["weight"] > 0 for side in top.values() for first, second in pairwise(side))
@@ -93,14 +93,14 @@ def test_the_words_are_told_apart_by_side() -> None:
 
 def test_the_value_alone_is_that_of_the_measurement() -> None:
     run = answers(4, bias=0.3)
-    assert AUDIT.value(PROBE, item("mmd"), run) == AUDIT.measure(PROBE, item("mmd"), run).value
+    assert AUDIT.value(item("mmd"), run) == AUDIT.measure(item("mmd"), run).value
 
 
 def test_very_many_texts_are_sketched_to_nearly_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     now, then = answers(1, 30, bias=0.5), answers(2, 30)
-    exact = AUDIT.compare(PROBE, item("mmd"), now, then)
+    exact = AUDIT.compare(item("mmd"), now, then)
     monkeypatch.setattr(kernels, "EXACT", 10)
-    sketched = AUDIT.compare(PROBE, item("mmd"), now, then)
+    sketched = AUDIT.compare(item("mmd"), now, then)
     assert exact.value == pytest.approx(sketched.value, rel=0.1)
     assert exact.standard_error == pytest.approx(sketched.standard_error, rel=0.2)
     assert max(exact.p_value or 1, sketched.p_value or 1) <= 0.0005

@@ -54,8 +54,8 @@ def touchy(more: float) -> Chance:
 
 
 def compared(of: ProbeItem, now: list[Answer], then: list[Answer]) -> tuple[Comparison, Verdict]:
-    present, earlier = (of.audit.measure(of.probe, of, answers) for answers in (now, then))
-    comparison = of.audit.compare(of.probe, of, now, then)
+    present, earlier = (of.audit.measure(of, answers) for answers in (now, then))
+    comparison = of.audit.compare(of, now, then)
     verdict = decide(
         of.audit, of, present,
         baseline=BaselineEntry(earlier.value), comparison=comparison, trials=10, accept="",
@@ -71,7 +71,7 @@ def test_the_error_of_the_change_is_its_standard_deviation(prompts: int, trials:
     changes, errors = [], []
     for _ in range(80):
         now, then = (run(random, prompts, trials, touchy(0.0), touchy(0.15 + plus)) for plus in (more, 0.0))
-        found = of.audit.compare(of.probe, of, now, then)
+        found = of.audit.compare(of, now, then)
         assert found.standard_error is not None
         changes.append(found.value)
         errors.append(found.standard_error)

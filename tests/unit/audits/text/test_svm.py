@@ -13,17 +13,17 @@ import pytest
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.records import Answer, Comparison, Measurement
-from tests.support.corpora import PROBE, PRODUCTS, STEREOTYPED, answers, item
+from tests.support.corpora import PRODUCTS, STEREOTYPED, answers, item
 
 AUDIT = registry.get("generation", "svm")
 
 
 def measured(run: Sequence[Answer], **settings: Any) -> Measurement:
-    return AUDIT.measure(PROBE, item("svm", **settings), run)
+    return AUDIT.measure(item("svm", **settings), run)
 
 
 def compared(now: Sequence[Answer], then: Sequence[Answer], **settings: Any) -> Comparison:
-    return AUDIT.compare(PROBE, item("svm", **settings), now, then)
+    return AUDIT.compare(item("svm", **settings), now, then)
 
 
 def texts_of(run: Sequence[Answer], text: Any) -> list[Answer]:
@@ -36,7 +36,7 @@ def test_answers_that_are_all_alike_are_at_chance_and_no_pass() -> None:
     assert (measurement.value, measurement.p_value) == (0.5, 1)
     assert measurement.interval is not None
     assert measurement.interval[1] - measurement.interval[0] > 0.5
-    concerns = AUDIT.concerns(PROBE, item("svm"), same, measurement)
+    concerns = AUDIT.concerns(item("svm"), same, measurement)
     assert [(concern.name, concern.withholds) for concern in concerns] == [("few_different_answers", "pass")]
     comparison = compared(same, same)
     assert (comparison.value, comparison.p_value) == (0, 1)
@@ -156,10 +156,10 @@ def test_runs_without_a_common_stratum_are_not_compared() -> None:
 
 def test_errors_are_those_of_repeated_runs_and_alarms_as_rare_as_promised() -> None:
     """60 pairs of fair runs: errors are the spread of values and changes, and p is as of no change."""
-    subject: AuditItem[Any] = item("svm")
+    subject: AuditItem[Any, Any] = item("svm")
     pairs = [(answers(1000 + seed, trials=10), answers(2000 + seed, trials=10)) for seed in range(60)]
-    found = [AUDIT.measure(PROBE, subject, now) for now, _ in pairs]
-    changes = [AUDIT.compare(PROBE, subject, *pair) for pair in pairs]
+    found = [AUDIT.measure(subject, now) for now, _ in pairs]
+    changes = [AUDIT.compare(subject, *pair) for pair in pairs]
     for kind in (found, changes):
         errors = [float(each.standard_error or 0) for each in kind]
         ratio = math.sqrt(np.mean(np.square(errors))) / np.std([each.value for each in kind], ddof=1)

@@ -12,7 +12,7 @@ from pytest_fairness.languages.language import ENGLISH
 from pytest_fairness.records import Answer, Measurement, Status
 from pytest_fairness.reports.charts import detail_charts
 from pytest_fairness.reports.items.top_contributors import top_contributors
-from tests.support.corpora import PROBE, answers, item
+from tests.support.corpora import answers, item
 from tests.support.results import result
 
 
@@ -32,7 +32,7 @@ def worded(black: str, white: str) -> list[Answer]:
 
 
 def measured(audit: str, run: Sequence[Answer]) -> Measurement:
-    return registry.get("generation", audit).measure(PROBE, item(audit), run)
+    return registry.get("generation", audit).measure(item(audit), run)
 
 
 def named(measurement: Measurement, detail: str) -> set[str]:
@@ -100,10 +100,10 @@ def test_examples_show_the_words_and_no_refusals() -> None:
         for a in worded("braids", "tie")
     ]
     audit = registry.get("generation", "marked_words")
-    measurement = audit.measure(PROBE, item("marked_words"), run)
-    pairs = audit.examples(PROBE, item("marked_words"), measurement, run)
+    measurement = audit.measure(item("marked_words"), run)
+    pairs = audit.examples(item("marked_words"), measurement, run)
     assert [answer.status for _, answer in pairs[0]] == [Status.OK, Status.OK]
     assert Status.REFUSED in {answer.status for _, answer in pairs[-1]}
     refusals = registry.get("generation", "refusals")
-    found = refusals.measure(PROBE, item("refusals"), run)
-    assert refusals.examples(PROBE, item("refusals"), found, run)[0][0][1].status is Status.REFUSED
+    found = refusals.measure(item("refusals"), run)
+    assert refusals.examples(item("refusals"), found, run)[0][0][1].status is Status.REFUSED

@@ -14,8 +14,8 @@ ANSWERS = corpora.answers(1, bias=0.5)
 
 def rows_and_details(name: str, **settings: Any) -> tuple[list[dict[str, Any]], Any]:
     audit, item = registry.get("generation", name), corpora.item(name, **settings)
-    details = audit.measure(corpora.PROBE, item, ANSWERS).details
-    return audit.word_rows(corpora.PROBE, item, ANSWERS, details), details
+    details = audit.measure(item, ANSWERS).details
+    return audit.word_rows(item, ANSWERS, details), details
 
 
 def test_a_row_counts_the_uses_and_the_texts_of_both_groups() -> None:
@@ -62,8 +62,8 @@ def test_a_lexicon_has_a_row_for_each_term_that_occurs() -> None:
     audit = registry.get("generation", "lexicon")
     settings = audit.settings_model.model_validate({"lexicons": {"hair": ["braid*", "curls", "wig"]}})
     item = next(item for item in audit.items(corpora.PROBE, settings) if "race" in item.labels)
-    details = audit.measure(corpora.PROBE, item, ANSWERS).details
-    rows = audit.word_rows(corpora.PROBE, item, ANSWERS, details)
+    details = audit.measure(item, ANSWERS).details
+    rows = audit.word_rows(item, ANSWERS, details)
     assert {row["word"]: row["value"] for row in rows} == {
         term["term"]: pytest.approx(term["gap"]) for term in details["terms"]
     }
@@ -77,8 +77,8 @@ def test_an_intersection_is_compared_with_the_unmarked_group_of_each_axis() -> N
     )
     audit = registry.get("generation", "marked_words")
     item = next(item for item in audit.items(probe, corpora.item("marked_words").settings) if len(item.labels) == 2)
-    details = audit.measure(probe, item, ANSWERS).details
-    rows = audit.word_rows(probe, item, ANSWERS, details)
+    details = audit.measure(item, ANSWERS).details
+    rows = audit.word_rows(item, ANSWERS, details)
     assert {(row["marked"], row["unmarked"]) for row in rows} == {("Black woman", "White, man")}
     for word in details["words"]:
         row = next(row for row in rows if row["word"] == word["word"])
@@ -88,4 +88,4 @@ def test_an_intersection_is_compared_with_the_unmarked_group_of_each_axis() -> N
 
 def test_an_audit_without_a_statistic_of_words_has_no_rows() -> None:
     audit, item = registry.get("generation", "refusals"), corpora.item("refusals")
-    assert audit.word_rows(corpora.PROBE, item, ANSWERS, {}) == []
+    assert audit.word_rows(item, ANSWERS, {}) == []
