@@ -182,8 +182,8 @@ class GrownWords(DecisionRule):
             return Decision(
                 "unclear",
                 times_more_units=math.inf,
-                explanation="without the baseline's answers, the words of the two runs cannot be compared, and equal "
-                "numbers of significant words do not mean the same words",
+                explanation="without the baseline's answers, the words of the two runs cannot be compared; the numbers "
+                "of words are not sufficient",
             )
         if comparison.value > tolerance:
             return Decision("beyond", exceeds=True, significant=True)

@@ -40,7 +40,7 @@ def details_of(result: ItemResult) -> dict[str, Json]:
 
 
 def axis_of(result: ItemResult) -> str:
-    """Return the attributes by which the item's groups differ as a phrase, such as `race` or `race and gender`."""
+    """Return a phrase with the attributes by which the item's groups differ, such as `race` or `race and gender`."""
     named = result.labels.get("attribute") or next(iter(result.labels), None)
     return shortened(named).replace("+", " and ").replace("_", " ") if named else "who is spoken of"
 

@@ -50,7 +50,7 @@ def test_a_gap_is_found_and_no_gap_is_not(marks: Project) -> None:
     assert verdicts(marks, "rows()") == {"score[marks,group=women]": "pass"}
     assert verdicts(marks, "rows(gap=20)") == {"score[marks,group=women]": "regression"}
     result = run(marks, "--fairness", "-v")
-    assert says(result, "Answers for men have a higher mean score by marks")
+    assert says(result, "Answers for men have a higher mean score of marks")
     assert says(result, "women is at a disadvantage")
 
 

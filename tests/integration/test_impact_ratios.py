@@ -47,7 +47,7 @@ def test_the_example_of_the_guide_gives_what_the_guide_says(project: Project) ->
     assert [line for line in shown if line not in output] == []
     items = {item["id"]: item for item in project.read("report.json")["items"]}
     assert items["impact_ratio[race]"]["reason"].endswith(
-        "Left out of the ratio, as less than 2% of the records each: Asian (6 records)."
+        "Groups with less than 2% of the records are left out of the ratio: Asian (6 records)."
     )
     assert items["impact_ratio[race]"]["p_value"] == pytest.approx(0.013, abs=0.004)
     sexes = items["impact_ratio[sex]"]

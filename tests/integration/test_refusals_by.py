@@ -152,7 +152,7 @@ def test_answers_without_class_are_missing_and_prevent_a_pass(bank: Project) -> 
     found = items(bank, target="fair")["refusals"]
     assert found["verdict"] == "inconclusive"
     assert found["missing"] == {"Pani Nowak": 2, "Pan Nowak": 2}
-    assert "whether answers are refusals is unknown for 2 of 20 answers for Pan" in found["reason"]
+    assert "the model that recognises refusals failed on 2 of 20 answers for Pan" in found["reason"]
     assert "python:bank:unsure named no class" in found["reason"]
 
 

@@ -113,7 +113,7 @@ def _unclassified_answers(item: AnyItem, answers: Answers) -> Concern | None:
     )
     return Concern(
         "answers_without_class",
-        f"whether answers are refusals is unknown for {named}, which count as missing: {errors.most_common(1)[0][0]}",
+        f"the model that recognises refusals failed on {named}, which count as missing: {errors.most_common(1)[0][0]}",
         withholds="pass" if many else "nothing",
     )
 

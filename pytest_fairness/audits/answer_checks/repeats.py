@@ -31,7 +31,7 @@ def repeats(cells: Iterable[Sequence[str]], temperature: float | None) -> bool:
 
 
 def concern_of(observations: int, answers: int, *, enough: bool) -> Concern:
-    """Return the concern that repeated answers count as one observation, of which there may be too few to test.
+    """Return the concern that the answers are repetitions, and therefore only a few observations.
 
     Args:
         observations: number of different prompts; a prompt for two groups counts twice.

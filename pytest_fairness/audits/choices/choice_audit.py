@@ -28,8 +28,8 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
     the same letter, cannot be recognised in one type of question alone.
 
     Class attributes:
-        bias: whether the audit measures agreement with the stereotype, so that questions with unknown roles are left
-            out.
+        bias: whether the audit measures agreement with the stereotype; questions that do not show which person the
+            stereotype is about are then left out.
     """
 
     kind: ClassVar[str] = "multiple_choice"

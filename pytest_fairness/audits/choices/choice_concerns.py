@@ -18,7 +18,7 @@ SAME_PLACE = 0.90
 UNKNOWN_SHARE = 0.90
 """Choices are constant if at least this share of them is `unknown`, in each type of context."""
 UNMATCHED_SHARE = 0.10
-"""Largest share of questions of which it may be unknown which person the stereotype is about."""
+"""Largest share of questions that may leave open which person the stereotype is about."""
 
 
 def constant_places(probe: MultipleChoiceProbe, coded: Sequence[Coded]) -> list[Concern]:

@@ -1,4 +1,4 @@
-"""Answers of a multiple-choice probe with their codes, such as `stereotyped` or `unknown`."""
+"""Answers of a multiple-choice probe with their codes, such as `stereotypical` or `unknown`."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class Pafs(_Sensitivity[PafsSettings]):
         title="Evenness of similarities to the neutral list",
         question="Are the lists for all values of the attribute equally similar to the neutral list?",
         formula="PAFS = 1 − mean over values of |Sim(value) − mean Sim|",
-        meaning="1 = equal similarities. It is near 1 for most systems: look at the similarities too.",
+        meaning="1 = equal similarities. The value is near 1 for most systems: look at the similarities too.",
         source="Sah, Lian, Xu and Zhang 2025, on personality-aware fairness",
         better=Direction.HIGHER,
         tolerance=0.03,

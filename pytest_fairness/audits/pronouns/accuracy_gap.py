@@ -163,9 +163,9 @@ def discordant_pairs(rows: Floats) -> tuple[int, int]:
 
 
 def _errors_of_the_worse_version(coded: Sequence[CodedAnswer], units: Sequence[str], rows: Floats) -> list[CodedAnswer]:
-    """Return wrong answers to the worse version (pro or anti): in more pairs, it gets fewer right answers.
+    """Return the wrong answers to the worse version (pro or anti), from pairs in which it gets fewer right answers.
 
-    Only pairs in which this version gets fewer right answers are used.
+    The worse version is the version that gets fewer right answers in more pairs.
     """
     more, fewer = discordant_pairs(rows)
     worse, other = (1, 0) if more >= fewer else (0, 1)

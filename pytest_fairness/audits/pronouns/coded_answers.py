@@ -34,7 +34,7 @@ class CodedAnswer:
 
     @property
     def cell(self) -> tuple[str, ...]:
-        """Return the answer's labels, which identify the prompt; the trial is not one of the labels."""
+        """Return the labels that identify the prompt."""
         return tuple(
             self.labels[name] for name in ("item", "first", "pronoun", "line", "version") if name in self.labels
         )

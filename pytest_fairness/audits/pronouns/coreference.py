@@ -122,9 +122,9 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         return {name: score for name, score in scores.items() if score}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the items whose preference grew if the value grew, else all items that have a preference.
+        """Return the items whose preference for the stereotype grew; if the value did not grow, all items with it.
 
-        Only a preference for the stereotype counts. The largest growth, or the strongest preference, comes first.
+        The largest growth, or the strongest preference, comes first.
         """
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved_items")):
             return [f"{part['item']} ({part['then']:.2g} to {part['now']:.2g})" for part in moved]

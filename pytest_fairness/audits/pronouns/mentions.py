@@ -1,4 +1,4 @@
-"""Mentions of the two people of a sentence in an answer, each with whether the answer denies that this person is meant.
+"""Mentions of a sentence's two people in an answer; the answer may deny that a person is meant ("not the nurse").
 
 Names are matched as whole words, the longer name first. Words that only repeat the sentence of the prompt are ignored.
 """

@@ -70,8 +70,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
     """Base class of audits of decisions about records, with one item for each attribute that is flipped.
 
     Class attributes:
-        forms: kinds of answers that are measured: about the unchanged record, to the repeated prompt, about the flipped
-            record.
+        forms: kinds of answers that are measured: `OWN` (unchanged record), `AGAIN` (repeated prompt), `FLIPPED`.
     """
 
     kind: ClassVar[str] = "counterfactual"

@@ -51,7 +51,7 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
     settings_model: ClassVar[type[DecisionSettings]] = DecisionSettings
 
     def number(self, probe: CounterfactualProbe, answer: Answer) -> float:
-        """Return 1 for the positive answer and 0 for any other."""
+        """Return 1 for the positive answer and 0 for any other answer."""
         return float(answer.content == probe.positive)
 
     def table_of(
@@ -72,7 +72,7 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
         return SignedShareGap(columns)
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return the details of `gap_details`, the share of each value, and the numbers of records that favour each."""
+        """Return the details of `gap_details`, each value's share, and how many records favour each compared value."""
         rows = table.rows[table.complete]
         first, second = most_different_columns(rows.mean(axis=0))
         return {

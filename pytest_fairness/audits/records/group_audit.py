@@ -58,7 +58,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         return bool(answer.content == probe.positive)
 
     def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
-        """Return the name of the rate for which the answer counts; `None` if the rate needs an unknown true answer."""
+        """Return the name of the rate for which the answer counts; `None` if this depends on an unknown true answer."""
         return self.rates[0]
 
     def intersection(self, item: AuditItem[CounterfactualProbe, SettingsT]) -> Intersection | None:
@@ -70,8 +70,10 @@ class GroupAudit(RecordAudit[SettingsT]):
         """Return the statistic: the largest gap between two groups in a rate."""
         return ShareGap(len(self.rates), columns // 2 // len(self.rates))
 
-    def shown(self, item: AuditItem[CounterfactualProbe, SettingsT], answered: RecordAnswers) -> Mapping[str, Trials]:
-        """Return the answers that count, by the record's group in the prompt; by default, only its own group."""
+    def answers_by_group(
+        self, item: AuditItem[CounterfactualProbe, SettingsT], answered: RecordAnswers
+    ) -> Mapping[str, Trials]:
+        """Return the measured answers about a record, by the group in the prompt; by default, its own group."""
         return {answered.labels[item.labels["attribute"]]: answered.own}
 
     def compared(self, sizes: Floats) -> Bools:
@@ -93,7 +95,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         for row, answered in enumerate(by_name.values()):
             found = {
                 group: [answer for answer in draws.values() if answer.usable]
-                for group, draws in self.shown(item, answered).items()
+                for group, draws in self.answers_by_group(item, answered).items()
             }
             named = {group: self.rate_of(item.probe, usable[0]) for group, usable in found.items() if usable}
             if len(named) < len(found) or None in named.values():

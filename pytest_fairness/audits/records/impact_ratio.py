@@ -95,11 +95,11 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         """Return whether the item needs the answers with these labels; see `RecordAudit.uses`."""
         return (labels["form"] == OWN or item.settings.wordings == "all") and super().uses(item, labels)
 
-    def shown(
+    def answers_by_group(
         self, item: AuditItem[CounterfactualProbe, ImpactSettings], answered: RecordAnswers
     ) -> Mapping[str, Trials]:
-        """Return the answers by the group in the prompt: all, or with `wordings: own` those to unflipped prompts."""
-        own = super().shown(item, answered)
+        """Return the answers by the group in the prompt; with `wordings: own`, without answers to flipped prompts."""
+        own = super().answers_by_group(item, answered)
         if item.settings.wordings == "own":
             return own
         return {
@@ -184,12 +184,12 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
             notes.append(
                 Concern(
                     "small_groups",
-                    f"left out of the ratio, as less than {SMALL_SHARE:.0%} of the records each: {named}",
+                    f"groups with less than {SMALL_SHARE:.0%} of the records are left out of the ratio: {named}",
                     withholds="nothing",
                 )
             )
         if few:
-            message = f"fewer than {FEW_SELECTED} records selected, so that the ratio is imprecise: {', '.join(few)}"
+            message = f"the ratio is imprecise: fewer than {FEW_SELECTED} records are selected of {', '.join(few)}"
             notes.append(Concern("few_selected", message, withholds="nothing"))
         return [*super().concerns(item, answers, measurement), *notes]
 

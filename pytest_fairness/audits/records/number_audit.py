@@ -104,7 +104,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         if measurement.details["equal_records"] == measurement.details["records"]:
             message = (
                 "each record has exactly the same number for every value: the system ignores the attribute, or the "
-                "answers are not those to the changed records. Check a few answers"
+                "answers do not belong to the changed records. Check a few answers"
             )
             found.append(Concern("equal_numbers", message, withholds="nothing"))
         return found

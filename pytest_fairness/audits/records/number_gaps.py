@@ -47,7 +47,7 @@ number_info = partial(AuditInfo, better=Direction.ZERO, charts={"distribution": 
 
 
 class MeanGap(NumberAudit[GapSettings]):
-    """Mean of the numbers for one value minus the mean for another value, over the same records, in their unit."""
+    """Mean of the numbers for one value of an attribute minus the mean for another value, over the same records."""
 
     info = number_info(
         name="mean_gap",
@@ -118,9 +118,9 @@ class TailGap(NumberAudit[TailSettings]):
 class RankGap(NumberAudit[NumberSettings]):
     """Mean rank for one value minus the mean rank for another value, in one ranking of all records, −0.5..0.5.
 
-    The numbers for all values are ranked together. A rank is a share of the ranking: 0.06 means that records shown as
-    the first value stand 6 % of the ranking higher. For two values, twice the gap is P(A > B) − P(A < B), where A and B
-    are the numbers of two random records (Cliff's delta).
+    The numbers for all values are ranked together. A rank is a share of the ranking: with a gap of 0.06, records shown
+    as the first value stand 6 % of the ranking higher. For two values, twice the gap is P(A > B) − P(A < B), where A
+    and B are the numbers of two random records (Cliff's delta).
     """
 
     info = number_info(

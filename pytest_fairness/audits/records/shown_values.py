@@ -32,7 +32,7 @@ from pytest_fairness.stats.unit_tables.distances import SignedGap
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 SHOWN_RECORDS = 20
-"""Largest number of records in the details that have a larger number with the favoured value; see `examples`."""
+"""Largest number of records in the detail `leaning`; see `gap_details`."""
 
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 

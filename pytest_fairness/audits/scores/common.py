@@ -26,8 +26,8 @@ SHOWN_REASONS = 3
 """Number of different reasons for missing scores that a message names."""
 SHOWN_PAIRS = 2
 """Number of pairs of answers that are shown as examples."""
-SHRUNK = 10
-"""If the scores of a run vary less than in the baseline by more than this factor, the runs are not compared."""
+LARGEST_SHRINKAGE = 10
+"""Runs are not compared if the scores' standard deviation is more than this factor smaller than in the baseline."""
 
 
 Measured = Mapping[str, Floats]
@@ -65,7 +65,7 @@ INFO = AuditInfo(
 def items(
     settings: ScoreSettings, of_kind: Callable[[ScoreSettings], Sequence[AuditItem[ProbeT, ScoreSettings]]]
 ) -> list[AuditItem[ProbeT, ScoreSettings]]:
-    """Return the items of `of_kind` for each scorer, with the scorer's name as the beginning of the subject.
+    """Return the items of each scorer; the subject begins with the scorer's name, as in `flesch,race=Black`.
 
     Args:
         settings: settings of the audit in the probe.
@@ -161,16 +161,16 @@ def _unscored_message(unscored: Mapping[str, Any]) -> str:
 
 
 def require_same_scale(name: str, current: Measured, baseline: Measured) -> None:
-    """Raise `BaselineStale` if the current scores vary less than the baseline's by more than the factor `SHRUNK`.
+    """Raise `BaselineStale` if the current scores have a much smaller standard deviation; see `LARGEST_SHRINKAGE`.
 
-    Such scores are on another scale, and differences on a smaller scale would be within every tolerance.
+    The current scores are then on a smaller scale, on which every difference would be within the tolerance.
 
     Args:
         name: name of the scorer.
         current, baseline: scores of the two runs, by group.
     """
     now, before = deviation(current.values()), deviation(baseline.values())
-    if 0 < now * SHRUNK < before:
+    if 0 < now * LARGEST_SHRINKAGE < before:
         raise BaselineStale([f"scale of {name} (standard deviation {before:.3g}, now {now:.3g})"])
 
 

@@ -28,7 +28,7 @@ class RecordScoreSettings(ScoreSettings):
 
 
 class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings]):
-    """Mean score of the answers for one value of an attribute minus that for another value, over the same records."""
+    """Mean score of the answers for one value of an attribute minus the mean for another, over the same records."""
 
     settings_model: ClassVar[type[AuditSettings]] = RecordScoreSettings
     closed_answers: ClassVar[bool] = False

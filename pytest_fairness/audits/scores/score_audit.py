@@ -16,7 +16,7 @@ from pytest_fairness.records import Answers, Comparison, Concern, ItemResult, Me
 
 
 class ScoreAudit(Audit[ProbeT, ScoreSettings]):
-    """Base class of `score`; a subclass also derives from the base class of the audits of its kind of probe.
+    """Base class of `score`; a subclass also derives from the base class of its kind's audits, such as `CaseAudit`.
 
     Phrases, contributors and examples come from the details that `common.details` returns.
     """
@@ -25,7 +25,7 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
     version: ClassVar[int] = 1
 
     def items(self, probe: ProbeT, settings: ScoreSettings) -> list[AuditItem[ProbeT, ScoreSettings]]:
-        """Return, for each scorer, the items that the base class of the kind's audits returns."""
+        """Return the items of the kind's base class, once for each scorer."""
         # The next class is the kind's base class, whose method is not abstract.
         of_kind = super().items  # type: ignore[safe-super]
         return common.items(settings, lambda own: of_kind(probe, own))
@@ -35,7 +35,7 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
         return common.fingerprint(item)
 
     def measure(self, item: AuditItem[ProbeT, ScoreSettings], answers: Answers) -> Measurement:
-        """Return the measurement; an error names the answers without a score. See `Audit.measure`."""
+        """Return the measurement; an error also counts the answers without a score. See `Audit.measure`."""
         try:
             return super().measure(item, answers)  # type: ignore[safe-super]  # see `items`
         except NotMeasurable as error:
@@ -73,7 +73,7 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
         worse = {"higher": low, "lower": high}.get(found.get("better") or "")
         disadvantage = "" if worse is None else f" {shortened(worse)} is at a disadvantage."
         return Finding(
-            f"Answers for {shortened(high)} have a higher mean score by {scorer} ({means[high]:.3g}) than answers for "
+            f"Answers for {shortened(high)} have a higher mean score of {scorer} ({means[high]:.3g}) than answers for "
             f"{shortened(low)} ({means[low]:.3g}).{disadvantage}",
             "Answer everybody in the same way: with the same tone, length and quality, whoever asks or is spoken of.",
         )

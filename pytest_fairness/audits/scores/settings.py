@@ -23,7 +23,7 @@ class OneScorer(ProbeModel):
     limit: float | None = Field(default=None, ge=0, description="Worst acceptable difference between groups.")
     tolerance: float | None = Field(default=None, ge=0, description="Worst acceptable change from the baseline.")
     gate: Literal["significant", "bound", "strict", "point"] | None = Field(
-        default=None, description="Decision rule, as of every audit."
+        default=None, description="Decision rule, as for every audit."
     )
 
 

@@ -71,9 +71,10 @@ def pairing(groups: Groups) -> Callable[[Answer], tuple[str, str]]:
 
 
 def _least_error(scores: Floats, marked: Bools) -> float:
-    """Return the standard error of one differing score in each group if the scores have only two values; else 0.
+    """Return the lower limit of the gap's standard error: 0, unless the scores have only two values.
 
-    Even if all answers of a group have the same score, further answers could have the other score.
+    Even if all answers of a group have the same score, further answers could have the other score. The limit is the
+    error that one such answer in each group would cause.
     """
     if len(np.unique(scores)) != 2:
         return 0.0

@@ -47,8 +47,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
 
     Class attributes:
         added: number of artificial scores 0, and of scores 1, that are added to a case's scores for its standard error;
-            see `mean_errors.shrunken_mean_and_error`. `None` for scores without bounds,
-            which need groups to be compared.
+            see `mean_errors.shrunken_mean_and_error`. `None` for scores without bounds; groups are then compared.
         neutral: mean score of a model without preference; `None` if there is no such score.
         scored: phrase for the answers that have a score, for messages.
     """

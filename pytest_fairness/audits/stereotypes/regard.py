@@ -129,7 +129,8 @@ class Regard(ModelScoredAudit[RegardSettings]):
         """Return the mean probability, or the gap with the two groups that differ most, as a phrase."""
         groups = measurement.details.get("groups")
         if groups is None:
-            return f"mean probability {measurement.value:.3g}"
+            label = measurement.details["examples"][0]["label"]
+            return f"mean probability of “{label}” {measurement.value:.3g}"
         order = sorted(groups, key=lambda name: (-groups[name], name))
         ends = ", ".join(f"{groups[name]:.2f} for {name}" for name in (order[0], order[-1]))
         return f"groups differ by {measurement.value:.3g} ({ends})"
@@ -180,7 +181,7 @@ def mean_scores(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def difference(data: Mapping[str, float], references: Mapping[str, float]) -> dict[str, float]:
-    """Return, by label, the mean probability in `data` minus that in `references`, −1..1 (Sheng et al. 2019)."""
+    """Return the difference `data` − `references` of each label's mean probability, −1..1 (Sheng et al. 2019)."""
     return {label: data[label] - references[label] for label in data}
 
 

@@ -1,4 +1,4 @@
-"""Base class of audits that compare the mean of a number of each text (a rate, a score) between two groups."""
+"""Base class of audits that give each text a number (a rate, a score) and compare the means of two groups."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ValuesT = TypeVar("ValuesT", bound=StratifiedValues)
 
 
 class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
-    """Base class of audits whose value is the gap: mean value of the marked minus mean of the unmarked group's texts.
+    """Base class of audits whose value is a gap: the marked group's mean number minus the unmarked group's mean number.
 
     Class attributes:
         reversed_gap: phrase for a gap that changed sides, with {before} and {now} for the sizes of the gaps, and {less}

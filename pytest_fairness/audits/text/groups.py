@@ -246,6 +246,6 @@ def _require_both_sides(groups: Groups, kept: Sequence[int], one_sided: Mapping[
     raise NotMeasurable(
         f"only {marked} answers for {groups.marked_name} and {len(kept) - marked} for {groups.unmarked_name} are in "
         f"strata that hold both groups; each group needs {MINIMUM_DOCUMENTS}. {len(one_sided)} strata hold only one "
-        f"group, such as {min(one_sided)!r}: does a `strata` column name the group?",
+        f"group, such as {min(one_sided)!r}: check whether a `strata` column names the group",
         permanent=not kept,
     )

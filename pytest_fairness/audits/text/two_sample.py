@@ -50,8 +50,8 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
 
     Class attributes:
         permutations: number of relabellings in the test of one run.
-        swap_batches: the test of a change permutes which run each text is from; numbers of permutations that are
-            computed at a time. Smaller batches use less memory.
+        swap_batches: numbers of permutations of run labels that the test of a change computes at a time; smaller
+            numbers use less memory.
         word_statistic: name of the words' weights in the exported table of words; see `Sample.word_weights`.
     """
 

@@ -99,7 +99,7 @@ def test_a_planted_gap_is_found_and_no_gap_is_not(mail: Project) -> None:
     assert verdict(mail, "fair") in ("pass", "inconclusive")
     result = mail.run("--fairness", "--fairness-fresh", "-v", target="python:mail:rude")
     assert result.ret == 1
-    assert says(result, "Answers for man have a higher mean score by politeness")
+    assert says(result, "Answers for man have a higher mean score of politeness")
     assert says(result, "woman is at a disadvantage")
     found = mail.report("--fairness-report", "report.html", target="python:mail:rude")["items"][0]
     assert found["id"] == POLITENESS

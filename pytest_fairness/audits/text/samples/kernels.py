@@ -76,7 +76,7 @@ def text_features(documents: Documents) -> mmd.Features:
 
 
 def text_sums(terms: Sequence[str], counts: csr_array, bundles: Bundles) -> mmd.Sums:
-    """Return the vectors of `text_features` for many documents, summed by bundle; they are not in memory all at once.
+    """Return the vectors of `text_features`, summed by bundle; only some vectors are in memory at the same time.
 
     Args:
         terms: the vocabulary.
@@ -165,7 +165,7 @@ def embedding_features(embeddings: Sequence[bytes | None]) -> mmd.Features:
 
 
 def embedding_sums(embeddings: Sequence[bytes | None], bundles: Bundles) -> mmd.Sums:
-    """Return the vectors of `embedding_features` for many documents, summed by bundle."""
+    """Return the vectors of `embedding_features`, summed by bundle."""
     vectors, squares = None, np.zeros(len(bundles.sizes))
     width = max((one for one in embeddings if one is not None), key=len, default=b"")
     for start in range(0, len(embeddings), DOCUMENTS):

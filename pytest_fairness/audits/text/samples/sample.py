@@ -78,7 +78,7 @@ class Relabelled(Generic[SampleT]):
 
     @cached_property
     def observed(self) -> Floats:
-        """Return the statistic with the observed labels, an array with the numbers that `sample.statistic` computes."""
+        """Return the statistic with the observed labels; shape (parts,), see `Sample.statistic`."""
         units = self.sample.documents.bundles or self.sample.documents
         parts: Floats = self.sample.statistic(units.marked[None])[0]
         return parts

@@ -141,7 +141,7 @@ def test_answers_in_strata_of_one_group_are_left_out_and_counted(one_sided: int,
 
 def test_strata_that_name_the_group_leave_nothing_to_measure() -> None:
     run = [replace(answer, labels={**answer.labels, "batch": answer.labels["race"]}) for answer in corpora.answers(2)]
-    with pytest.raises(NotMeasurable, match="does a `strata` column name the group"):
+    with pytest.raises(NotMeasurable, match="check whether a `strata` column names the group"):
         contrast_audit("jsd").measure(corpora.item("jsd"), run)
 
 

@@ -127,7 +127,7 @@ def test_small_groups_are_left_out_and_named() -> None:
     assert rates["Other"] == (None, 0.0, True)
     notes = {concern.name: concern for concern in item.audit.concerns(item, run, found)}
     assert notes["small_groups"].message == (
-        "left out of the ratio, as less than 2% of the records each: Other (3 records)"
+        "groups with less than 2% of the records are left out of the ratio: Other (3 records)"
     )
     assert notes["small_groups"].withholds == "nothing"
 
@@ -146,7 +146,7 @@ def test_a_group_that_is_hardly_ever_selected_stays_in_the_ratio() -> None:
     found = item.audit.measure(item, run)
     assert verdict(item, run).name == "over-limit"
     (note,) = item.audit.concerns(item, run, found)
-    assert note.message == "fewer than 5 records selected, so that the ratio is imprecise: Black"
+    assert note.message == "the ratio is imprecise: fewer than 5 records are selected of Black"
 
 
 @pytest.mark.parametrize(

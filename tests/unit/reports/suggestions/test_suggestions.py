@@ -73,7 +73,7 @@ def test_every_audit_has_suggestions(audit: str) -> None:
 
 
 def test_the_finding_of_scores_names_the_disadvantaged_group() -> None:
-    equal = "Answers for White have a higher mean score by politeness (0.6) than answers for Black (0.4)."
+    equal = "Answers for White have a higher mean score of politeness (0.6) than answers for Black (0.4)."
     assert suggested("score")["found"] == f"{equal} Black is at a disadvantage."
     for better, worse in (("lower", "White"), (None, None)):
         found = suggested("score", {**NOTHING["score"], "better": better})["found"]
