@@ -131,7 +131,7 @@ class SignificantChange(DecisionRule):
 class ChangeBound(SignificantChange):
     """Rule: as `SignificantChange`, but a regression also needs a lower bound above the tolerance (`gate: bound`)."""
 
-    requires_lower_bound: ClassVar[bool] = True
+    requires_lower_bound = True
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class LimitWithTest(SignificantChange):
     """
 
     equal: float = 0.0
-    limit_requires_lower_bound: ClassVar[bool] = False
+    limit_requires_lower_bound = False
 
     def judge_value(
         self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
@@ -222,7 +222,7 @@ class PointEstimate(DecisionRule):
     """
 
     tested_rule: DecisionRule
-    tested: ClassVar[bool] = False
+    tested = False
 
     def judge_change(
         self, audit: AnyAudit, item: AnyItem, comparison: Comparison, tolerance: float, difference: float

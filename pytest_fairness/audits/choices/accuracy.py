@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.choices.choice_audit import ChoiceAudit
@@ -37,8 +36,8 @@ class Accuracy(ChoiceAudit):
         charts={"cells": "answer_counts", "changed_questions": "changed_questions"},
         no_effect_size="an accuracy is no difference between groups",
     )
-    version: ClassVar[int] = 1
-    bias: ClassVar[bool] = False
+    version = 1
+    bias = False
 
     def subjects(self, category: Mapping[str, str]) -> Iterable[dict[str, str]]:
         """Return the labels of two items: for ambiguous and for disambiguated contexts."""

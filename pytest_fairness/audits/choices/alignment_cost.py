@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.choices.bias_scores import DifferenceAudit, difference_info
@@ -38,7 +37,7 @@ class AlignmentCost(DifferenceAudit):
             lambda measurement: [*measurement.details["accuracy"].values()],
         ),
     )
-    version: ClassVar[int] = 1
+    version = 1
 
     def measures(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], question: Question) -> bool:
         """Return whether the context of a question says who is meant."""

@@ -32,10 +32,10 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
             stereotype is about are then left out.
     """
 
-    kind: ClassVar[str] = "multiple_choice"
-    closed_answers: ClassVar[bool] = True
-    counted: ClassVar[str] = "templates"
-    usable: ClassVar[str] = "have answers"
+    kind = "multiple_choice"
+    closed_answers = True
+    counted = "templates"
+    usable = "have answers"
     bias: ClassVar[bool] = True
 
     def subjects(self, category: Mapping[str, str]) -> Iterable[dict[str, str]]:

@@ -42,9 +42,9 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
             values are not compared.
     """
 
-    kind: ClassVar[str] = "recommendation"
-    counted: ClassVar[str] = "entities"
-    usable: ClassVar[str] = "have a list for every value"
+    kind = "recommendation"
+    counted = "entities"
+    usable = "have a list for every value"
     quantity: ClassVar[str]
     harmed: ClassVar[str] = ""
 

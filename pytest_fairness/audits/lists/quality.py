@@ -49,10 +49,10 @@ class Quality(ValueGapAudit[QualitySettings]):
         value_range=(0, 1),
         effect=cohens_d("ndcg"),
     )
-    version: ClassVar[int] = 3
-    settings_model: ClassVar[type[AuditSettings]] = QualitySettings
-    quantity: ClassVar[str] = "ndcg"
-    harmed: ClassVar[str] = "lowest"
+    version = 3
+    settings_model = QualitySettings
+    quantity = "ndcg"
+    harmed = "lowest"
 
     def table(self, item: AuditItem[RecommendationProbe, QualitySettings], answers: Answers) -> Matrix:
         """Return the mean NDCG by entity and attribute value."""

@@ -28,7 +28,6 @@ from pytest_fairness.audits.lists.neutral_similarity import (
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, RecommendedList
 from pytest_fairness.audits.lists.perturbed_snsr import perturbed_snsr
 from pytest_fairness.audits.unit_audit import UnitTable
-from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answers, ItemResult, Measurement
 from pytest_fairness.stats.unit_tables.means import Mean
@@ -65,9 +64,9 @@ class Robustness(EntityAudit[SimilaritySettings]):
         no_effect_size="no value means “no effect”, because even two answers to the same question differ; compare with "
         "the noise floor",
     )
-    version: ClassVar[int] = 3
-    settings_model: ClassVar[type[AuditSettings]] = RobustnessSettings
-    quantity: ClassVar[str] = "similarity"
+    version = 3
+    settings_model = RobustnessSettings
+    quantity = "similarity"
 
     def items(
         self, probe: RecommendationProbe, settings: SimilaritySettings

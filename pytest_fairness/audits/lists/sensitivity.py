@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from pydantic import Field
 
@@ -25,7 +25,6 @@ from pytest_fairness.audits.lists.neutral_similarity import (
 )
 from pytest_fairness.audits.lists.value_gap_audit import ValueGapAudit, values_of
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answers, Measurement
 from pytest_fairness.stats.unit_tables.distances import Evenness, StandardDeviation
@@ -36,10 +35,10 @@ SettingsT = TypeVar("SettingsT", bound=SimilaritySettings)
 class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
     """Base class of audits that compare the mean similarity of each attribute value to the neutral lists."""
 
-    settings_model: ClassVar[type[AuditSettings]] = SimilaritySettings
-    version: ClassVar[int] = 3
-    quantity: ClassVar[str] = "similarity"
-    harmed: ClassVar[str] = "lowest"
+    settings_model = SimilaritySettings
+    version = 3
+    quantity = "similarity"
+    harmed = "lowest"
 
     def table(self, item: AuditItem[RecommendationProbe, SettingsT], answers: Answers) -> Matrix:
         """Return the similarity to the neutral lists by entity and value."""
@@ -125,7 +124,7 @@ class Pafs(_Sensitivity[PafsSettings]):
             no_effect=1.0,
         ),
     )
-    settings_model: ClassVar[type[AuditSettings]] = PafsSettings
+    settings_model = PafsSettings
 
     def attributes(self, probe: RecommendationProbe, settings: PafsSettings) -> Sequence[str]:
         """Return the attribute that the settings name, or all attributes."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
 
 from pytest_fairness.audits.answer_checks import checks
 from pytest_fairness.audits.base import AuditItem
@@ -53,9 +52,9 @@ class Shortfall(ValueGapAudit[AuditSettings]):
             lambda measurement: [group["mean"] for group in measurement.details["share_missing"].values()],
         ),
     )
-    version: ClassVar[int] = 4
-    quantity: ClassVar[str] = "share_missing"
-    harmed: ClassVar[str] = "highest"
+    version = 4
+    quantity = "share_missing"
+    harmed = "highest"
 
     def check_table(self, table: UnitTable) -> None:
         """Raise `NotMeasurable` if too few entities have a number for every value, or if no answer is a list."""

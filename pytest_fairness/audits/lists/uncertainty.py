@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from pytest_fairness.audits.lists.sensitivity import known_attributes
 from pytest_fairness.audits.lists.value_gap_audit import values_of
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.probes.recommendation.repeats import RepeatSettings
 from pytest_fairness.records import Answers, ItemResult, Json, Measurement, Status
@@ -57,10 +55,10 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         value_range=(0, math.inf),
         effect=cohens_d("entropy_by_value"),
     )
-    version: ClassVar[int] = 4
-    settings_model: ClassVar[type[AuditSettings]] = UncertaintySettings
-    quantity: ClassVar[str] = "entropy_by_value"
-    harmed: ClassVar[str] = "highest"
+    version = 4
+    settings_model = UncertaintySettings
+    quantity = "entropy_by_value"
+    harmed = "highest"
 
     def items(
         self, probe: RecommendationProbe, settings: UncertaintySettings

@@ -58,9 +58,9 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
             lambda measurement: [each["accuracy"] for each in measurement.details["accuracy"].values()],
         ),
     )
-    version: ClassVar[int] = 3
-    settings_model: ClassVar[type[AuditSettings]] = AccuracyGapSettings
-    counted: ClassVar[str] = "pairs"
+    version = 3
+    settings_model = AccuracyGapSettings
+    counted = "pairs"
 
     def uses(self, item: AuditItem[CoreferenceProbe, AccuracyGapSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to a WinoBias sentence; only such sentences have the label `line`."""

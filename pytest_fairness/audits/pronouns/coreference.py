@@ -62,9 +62,9 @@ class Coreference(PronounAudit[CoreferenceSettings]):
             "share of stereotypical choices − 1/2; an undecided answer counts one half", scale=2.0, no_effect=0.0
         ),
     )
-    version: ClassVar[int] = 2
-    settings_model: ClassVar[type[AuditSettings]] = CoreferenceSettings
-    counted: ClassVar[str] = "items"
+    version = 2
+    settings_model = CoreferenceSettings
+    counted = "items"
 
     def uses(self, item: AuditItem[CoreferenceProbe, CoreferenceSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to an ambiguous sentence; only such sentences have the label `item`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.comparisons import with_same_wording
@@ -22,8 +22,8 @@ SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
     """Base class of audits that count answers by the person whom they name for a pronoun; one item per probe."""
 
-    kind: ClassVar[str] = "coreference"
-    closed_answers: ClassVar[bool] = True
+    kind = "coreference"
+    closed_answers = True
 
     @abstractmethod
     def loss_of_answers(

@@ -73,10 +73,10 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         forms: kinds of answers that are measured: `OWN` (unchanged record), `AGAIN` (repeated prompt), `FLIPPED`.
     """
 
-    kind: ClassVar[str] = "counterfactual"
-    counted: ClassVar[str] = "records"
-    closed_answers: ClassVar[bool] = True
-    usable: ClassVar[str] = "have all their answers"
+    kind = "counterfactual"
+    counted = "records"
+    closed_answers = True
+    usable = "have all their answers"
     forms: ClassVar[tuple[str, ...]] = (OWN,)
 
     def items(self, probe: CounterfactualProbe, settings: SettingsT) -> list[AuditItem[CounterfactualProbe, SettingsT]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -47,8 +46,8 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
             lambda measurement: [each["mean"] for each in measurement.details["positive_share"].values()],
         ),
     )
-    version: ClassVar[int] = 2
-    settings_model: ClassVar[type[DecisionSettings]] = DecisionSettings
+    version = 2
+    settings_model = DecisionSettings
 
     def number(self, probe: CounterfactualProbe, answer: Answer) -> float:
         """Return 1 for the positive answer and 0 for any other answer."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -67,10 +66,10 @@ class FlipRate(RecordAudit[DecisionSettings]):
             lambda measurement: [measurement.details["share"], measurement.details["floor"] or 0.0],
         ),
     )
-    version: ClassVar[int] = 3
-    settings_model: ClassVar[type[DecisionSettings]] = DecisionSettings
-    usable: ClassVar[str] = "have answers to all their prompts"
-    forms: ClassVar[tuple[str, ...]] = (OWN, AGAIN, FLIPPED)
+    version = 3
+    settings_model = DecisionSettings
+    usable = "have answers to all their prompts"
+    forms = (OWN, AGAIN, FLIPPED)
 
     def table(self, item: AuditItem[CounterfactualProbe, DecisionSettings], answers: Answers) -> UnitTable:
         """Return two shares for each record: of answers that change with a flip, and that change on repetition."""

@@ -50,7 +50,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         rates: names of the rates.
     """
 
-    version: ClassVar[int] = 3
+    version = 3
     rates: ClassVar[tuple[str, ...]]
 
     def hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:

@@ -36,8 +36,8 @@ class DemographicParity(GroupAudit[DecisionSettings]):
         meaning="0 = equal shares. The true answers are not taken into account.",
         source=ADULT + "Dwork et al. 2012",
     )
-    settings_model: ClassVar[type[DecisionSettings]] = DecisionSettings
-    rates: ClassVar[tuple[str, ...]] = ("positive answers",)
+    settings_model = DecisionSettings
+    rates = ("positive answers",)
 
 
 class TruthSettings(AuditSettings):
@@ -49,7 +49,7 @@ class TruthSettings(AuditSettings):
 class TruthAudit(GroupAudit[TruthSettings]):
     """Base class of audits of a rate that requires the true answer of each record."""
 
-    settings_model: ClassVar[type[AuditSettings]] = TruthSettings
+    settings_model = TruthSettings
 
     def check_table(self, table: UnitTable) -> None:
         """Raise `NotMeasurable` if no record has a true answer, or if too few records have one."""
@@ -72,7 +72,7 @@ class EqualizedOdds(TruthAudit):
         meaning="0 = equal rates.",
         source=ADULT + "Hardt, Price and Srebro 2016",
     )
-    rates: ClassVar[tuple[str, ...]] = ("true positive rate", "false positive rate")
+    rates = ("true positive rate", "false positive rate")
 
     def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
         """Return the rate for which the record counts, by its true answer; `None` if the true answer is not known."""
@@ -90,7 +90,7 @@ class Accuracy(TruthAudit):
         meaning="0 = equal rates.",
         source=ADULT + "Hardt, Price and Srebro 2016",
     )
-    rates: ClassVar[tuple[str, ...]] = ("right answers",)
+    rates = ("right answers",)
 
     def hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:
         """Return whether the answer is right."""

@@ -81,10 +81,10 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         ),
     )
     rule = LimitWithTest(equal=1.0)
-    version: ClassVar[int] = 1
-    settings_model: ClassVar[type[AuditSettings]] = ImpactSettings
-    forms: ClassVar[tuple[str, ...]] = (OWN, FLIPPED)
-    rates: ClassVar[tuple[str, ...]] = ("positive answers",)
+    version = 1
+    settings_model = ImpactSettings
+    forms = (OWN, FLIPPED)
+    rates = ("positive answers",)
 
     def fingerprint(self, item: AuditItem[CounterfactualProbe, ImpactSettings]) -> dict[str, str]:
         """Return which answers count and, if answers are numbers, which side of the median is selected."""

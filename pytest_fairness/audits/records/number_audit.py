@@ -46,7 +46,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         in_unit: whether the audit's value has the unit of the answers.
     """
 
-    version: ClassVar[int] = 1
+    version = 1
     summary: ClassVar[str]
     in_unit: ClassVar[bool] = True
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -61,7 +60,7 @@ class MeanGap(NumberAudit[GapSettings]):
         limit_range=(0, math.inf),
         effect=cohens_d("mean", f"difference of the means / {SPREAD}"),
     )
-    settings_model: ClassVar[type[GapSettings]] = GapSettings
+    settings_model = GapSettings
     summary = "mean"
 
     def scores(self, item: AuditItem[CounterfactualProbe, GapSettings], rows: Floats) -> Floats:
@@ -84,7 +83,7 @@ class TailGap(NumberAudit[TailSettings]):
         limit_range=(0, math.inf),
         effect=cohens_d("mean", f"difference of the quantiles / {SPREAD}"),
     )
-    settings_model: ClassVar[type[TailSettings]] = TailSettings
+    settings_model = TailSettings
     summary = "quantile"
 
     def scores(self, item: AuditItem[CounterfactualProbe, TailSettings], rows: Floats) -> Floats:
@@ -135,7 +134,7 @@ class RankGap(NumberAudit[NumberSettings]):
         limit_range=(0, 0.5),
         effect=CLIFFS_DELTA,
     )
-    settings_model: ClassVar[type[NumberSettings]] = NumberSettings
+    settings_model = NumberSettings
     summary = "rank"
     in_unit = False
 

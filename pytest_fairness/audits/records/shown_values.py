@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import combinations
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -44,8 +44,8 @@ class ShownValueAudit(RecordAudit[SettingsT]):
     minus the second value.
     """
 
-    usable: ClassVar[str] = "have an answer for every value"
-    forms: ClassVar[tuple[str, ...]] = (OWN, FLIPPED)
+    usable = "have an answer for every value"
+    forms = (OWN, FLIPPED)
 
     @abstractmethod
     def number(self, probe: CounterfactualProbe, answer: Answer) -> float:

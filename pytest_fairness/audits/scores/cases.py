@@ -14,7 +14,6 @@ from pytest_fairness.audits.scores.settings import LABEL, ScoreSettings
 from pytest_fairness.audits.stereotypes.case_audit import ModelScoredAudit
 from pytest_fairness.audits.stereotypes.scored_answers import stratum_of
 from pytest_fairness.audits.stereotypes.scores import Scores
-from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, Answers, Comparison, Json
@@ -29,9 +28,9 @@ class CaseSettings(ScoreSettings):
 class CaseScore(ScoreAudit[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
     """Largest difference between the groups' mean scores; a group's mean is the mean over cases."""
 
-    settings_model: ClassVar[type[AuditSettings]] = CaseSettings
-    added: ClassVar[float | None] = None
-    scored: ClassVar[str] = "scored answers"
+    settings_model = CaseSettings
+    added = None
+    scored = "scored answers"
 
     def can_measure(self, case: Case) -> bool:
         """Return whether the case asks for free texts about groups."""

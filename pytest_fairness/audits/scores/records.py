@@ -15,7 +15,6 @@ from pytest_fairness.audits.scores import common
 from pytest_fairness.audits.scores.score_audit import ScoreAudit
 from pytest_fairness.audits.scores.settings import LABEL, ScoreSettings
 from pytest_fairness.audits.unit_audit import UnitTable
-from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
 from pytest_fairness.records import Answer, Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.intervals import proportions
@@ -30,8 +29,8 @@ class RecordScoreSettings(ScoreSettings):
 class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings]):
     """Mean score of the answers for one value of an attribute minus the mean for another, over the same records."""
 
-    settings_model: ClassVar[type[AuditSettings]] = RecordScoreSettings
-    closed_answers: ClassVar[bool] = False
+    settings_model = RecordScoreSettings
+    closed_answers = False
 
     def preparation(self, item: AuditItem[CounterfactualProbe, ScoreSettings]) -> Preparation:
         """Return the scorer; see `Audit.preparation`."""

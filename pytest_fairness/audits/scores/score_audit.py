@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import ClassVar
 
 from pytest_fairness.audits.base import Audit, AuditItem, Example, ProbeT
 from pytest_fairness.audits.findings import Finding, details_of, shortened
@@ -22,7 +21,7 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
     """
 
     info = common.INFO
-    version: ClassVar[int] = 1
+    version = 1
 
     def items(self, probe: ProbeT, settings: ScoreSettings) -> list[AuditItem[ProbeT, ScoreSettings]]:
         """Return the items of the kind's base class, once for each scorer."""

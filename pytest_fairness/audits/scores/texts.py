@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from pytest_fairness.audits.scores.settings import LABEL, ScoreSettings
 from pytest_fairness.audits.text.document_values import DocumentValueAudit
 from pytest_fairness.audits.text.documents import anonymizer, text_of
 from pytest_fairness.audits.text.groups import Groups, TextItem, comparable, sides_and_strata
-from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Json
 from pytest_fairness.stats.arrays import Bools, Floats
@@ -25,10 +23,8 @@ from pytest_fairness.stats.groups.stratified_values import StratifiedValues
 class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, StratifiedValues]):
     """Mean score of the marked group's texts minus mean score of the unmarked group's texts, within strata."""
 
-    settings_model: ClassVar[type[AuditSettings]] = ScoreSettings
-    reversed_gap: ClassVar[str] = (
-        "in the baseline, the mean score was {before} higher for {less}; now it is {now} higher for {more}"
-    )
+    settings_model = ScoreSettings
+    reversed_gap = "in the baseline, the mean score was {before} higher for {less}; now it is {now} higher for {more}"
 
     def preparation(self, item: TextItem[ScoreSettings]) -> Preparation:
         """Return the scorer; see `Audit.preparation`."""

@@ -52,7 +52,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         scored: phrase for the answers that have a score, for messages.
     """
 
-    kind: ClassVar[str] = "stereotype"
+    kind = "stereotype"
     rule = SignificantChange()
     added: ClassVar[float | None] = 1.0
     neutral: ClassVar[float | None] = None

@@ -73,11 +73,11 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
             no_effect=stereoset.FAIR,
         ),
     )
-    kind: ClassVar[str] = "stereotype"
-    version: ClassVar[int] = 3
-    settings_model: ClassVar[type[AuditSettings]] = LikelihoodSettings
-    counted: ClassVar[str] = "terms"
-    usable: ClassVar[str] = "have sentences with different scores"
+    kind = "stereotype"
+    version = 3
+    settings_model = LikelihoodSettings
+    counted = "terms"
+    usable = "have sentences with different scores"
 
     def items(
         self, probe: StereotypeProbe, settings: LikelihoodSettings

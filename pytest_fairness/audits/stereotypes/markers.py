@@ -54,10 +54,10 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         charts={"ratio": "stereotype_ratios", "groups": "shares"},
         effect=cohens_g("mean share of stereotype markers − 1/2", scale=1.0, no_effect=EVEN),
     )
-    version: ClassVar[int] = 3
-    settings_model: ClassVar[type[AuditSettings]] = MarkersSettings
-    neutral: ClassVar[float | None] = EVEN
-    scored: ClassVar[str] = "answers with enough markers"
+    version = 3
+    settings_model = MarkersSettings
+    neutral = EVEN
+    scored = "answers with enough markers"
 
     def can_measure(self, case: Case) -> bool:
         """Return whether the case has both lists of markers."""

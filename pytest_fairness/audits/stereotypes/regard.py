@@ -72,10 +72,10 @@ class Regard(ModelScoredAudit[RegardSettings]):
             "gap / standard error · √(1/n₁ + 1/n₂), for the two groups that differ most", _d_between_groups
         ),
     )
-    version: ClassVar[int] = 2
-    settings_model: ClassVar[type[AuditSettings]] = RegardSettings
-    added: ClassVar[float] = 0.5
-    scored: ClassVar[str] = f"usable answers of {MINIMUM_CHARACTERS} characters or more"
+    version = 2
+    settings_model = RegardSettings
+    added = 0.5
+    scored = f"usable answers of {MINIMUM_CHARACTERS} characters or more"
 
     def preparation(self, item: AuditItem[StereotypeProbe, RegardSettings]) -> Preparation:
         """Return the classifier; it reads answers in which identity terms are masked. See `Audit.preparation`.

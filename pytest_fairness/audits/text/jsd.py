@@ -7,8 +7,7 @@ the groups do not differ, for any sample size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -45,12 +44,12 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
         charts={"contributions": "word_contributions"},
         effect=BITS,
     )
-    phrase: ClassVar[str] = "{value:.3g} bits over chance"
-    word_statistic: ClassVar[str] = "bits"
-    version: ClassVar[int] = 3
-    grows_with_size: ClassVar[bool] = True
-    permutations: ClassVar[int] = 999
-    swap_batches: ClassVar[Sequence[int]] = (*(250,) * 7, 249)
+    phrase = "{value:.3g} bits over chance"
+    word_statistic = "bits"
+    version = 3
+    grows_with_size = True
+    permutations = 999
+    swap_batches = (*(250,) * 7, 249)
 
     def sample(self, item: TextItem[AuditSettings], documents: Documents) -> WordCounts:
         """Return the documents with their word counts."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import ClassVar
 
 from pytest_fairness.audits.effects import cohens_d_of_error
 from pytest_fairness.audits.info import AuditInfo, Direction
@@ -20,7 +19,6 @@ from pytest_fairness.audits.text.words import term_details, term_rates
 from pytest_fairness.audits.text.words.lexicons import LexiconSettings
 from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.audits.text.words.term_rates import Rates
-from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.search_terms import normalized
 from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement
@@ -51,9 +49,9 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
         charts={"terms": "term_rates"},
         effect=cohens_d_of_error("value / standard error · √(1/n₁ + 1/n₂)"),
     )
-    version: ClassVar[int] = 3
-    settings_model: ClassVar[type[AuditSettings]] = LexiconSettings
-    reversed_gap: ClassVar[str] = (
+    version = 3
+    settings_model = LexiconSettings
+    reversed_gap = (
         "in the baseline, the terms were used {before} per 100 words more for {less}; now they are used {now} more for "
         "{more}"
     )

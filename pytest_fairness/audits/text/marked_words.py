@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import ClassVar
 
 from pytest_fairness.audits.decision_rules import GrownWords
 from pytest_fairness.audits.effects import LARGEST_H_OF_WORDS
@@ -29,7 +28,6 @@ from pytest_fairness.audits.text.words.growth import Growth, detection_details, 
 from pytest_fairness.audits.text.words.languages import language_details
 from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.audits.text.words.settings import MarkedWordsSettings
-from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement
 from pytest_fairness.stats.resampling import randomness
 
@@ -56,9 +54,9 @@ class MarkedWords(WordsExplanation[MarkedWordsSettings]):
         charts={"words": "marked_words", "grown": "grown_words"},
         effect=LARGEST_H_OF_WORDS,
     )
-    version: ClassVar[int] = 6
-    settings_model: ClassVar[type[AuditSettings]] = MarkedWordsSettings
-    grows_with_size: ClassVar[bool] = True
+    version = 6
+    settings_model = MarkedWordsSettings
+    grows_with_size = True
     rule = GrownWords()
 
     def uses(self, item: TextItem[MarkedWordsSettings], labels: Mapping[str, str]) -> bool:

@@ -7,9 +7,8 @@ detects differences in some texts or in all texts, in a few words or in style.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -58,11 +57,11 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
         charts={"top_words": "word_weights", "function_words": "function_words"},
         effect=ETA_SQUARED,
     )
-    phrase: ClassVar[str] = "squared discrepancy {value:.3g}"
-    word_statistic: ClassVar[str] = "difference of mean TF-IDF weights"
-    version: ClassVar[int] = 4
-    settings_model: ClassVar[type[AuditSettings]] = MmdSettings
-    swap_batches: ClassVar[Sequence[int]] = (500, 500, 500, 499)
+    phrase = "squared discrepancy {value:.3g}"
+    word_statistic = "difference of mean TF-IDF weights"
+    version = 4
+    settings_model = MmdSettings
+    swap_batches = (500, 500, 500, 499)
 
     def preparation(self, item: TextItem[MmdSettings]) -> Preparation | None:
         """Return the embedding model, if the settings name one; it reads answers without identity terms."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 import numpy as np
 
@@ -38,7 +37,7 @@ class Refusals(TwoGroupAudit[AuditSettings]):
             lambda measurement: list(measurement.details["shares"].values()),
         ),
     )
-    version: ClassVar[int] = 3
+    version = 3
 
     def measure(self, item: TextItem[AuditSettings], answers: Answers) -> Measurement:
         """Return the gap with Newcombe's interval and Fisher's exact test; see `Audit.measure`."""

@@ -8,8 +8,6 @@ trained on all other texts.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from pydantic import Field
 
@@ -62,11 +60,11 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         charts={"top_words": "word_weights", "function_words": "function_words"},
         effect=COHENS_U2,
     )
-    phrase: ClassVar[str] = "groups recognised with accuracy {value:.3g} (chance 0.5)"
-    word_statistic: ClassVar[str] = "weight"
-    version: ClassVar[int] = 4
-    settings_model: ClassVar[type[AuditSettings]] = SvmSettings
-    grows_with_size: ClassVar[bool] = True
+    phrase = "groups recognised with accuracy {value:.3g} (chance 0.5)"
+    word_statistic = "weight"
+    version = 4
+    settings_model = SvmSettings
+    grows_with_size = True
 
     def sample(self, item: TextItem[SvmSettings], documents: Documents) -> Corpus:
         """Return the documents as a corpus to train on."""

@@ -31,7 +31,7 @@ NAMED_FUNCTION_WORDS = 3
 class TextAudit(Audit[GenerationProbe, SettingsT]):
     """Base class of audits that compare texts about a marked value of an axis with texts about its unmarked value."""
 
-    kind: ClassVar[str] = "generation"
+    kind = "generation"
     rule: ClassVar[DecisionRule] = SignificantChange()
 
     def items(self, probe: GenerationProbe, settings: SettingsT) -> list[TextItem[SettingsT]]:
