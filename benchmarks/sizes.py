@@ -7,7 +7,10 @@ Answers are pretended ones in Parquet files: texts of 40 to 60 words of a Zipf v
 and about two opposite cases. The audits of the same answers read them once; each runs in a process of its own, which
 may take as much memory as `--limit` says. The exponent is the slope of the logarithm of the seconds between one size
 and the next: 1 is linear.
-`--record` keeps the numbers in `benchmarks/recorded/sizes.json`, and writes the table of the documentation from it.
+The answers of `robustness`, `likelihood` and `regard` cannot be read from such files, or are scored by a model first;
+they are made in memory, and only measuring counts.
+`--compare` compares two runs in place of measuring one; only the comparison counts, not the reading.
+`--record` keeps the numbers in `benchmarks/recorded/sizes.json`, and writes the tables of the documentation from it.
 """
 
 from __future__ import annotations
@@ -35,7 +38,10 @@ from benchmarks.memory import peak
 from benchmarks.simulated.choices import OCCUPATIONS
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.options import RunSettings
+from pytest_fairness.probes.stereotype.likelihood_prompts import SENTENCES
+from pytest_fairness.records import Answer, Status
 from pytest_fairness.run import Run, items_of
+from pytest_fairness.run.items.probe_items import ProbeItem
 
 SIZES = (1_000, 10_000, 100_000)
 MOST_MEBIBYTES = 4096
@@ -55,6 +61,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "benchmarks.md"
 Rows = dict[str, list[str]]
 Numbers = NDArray[np.int64]
 Taken = dict[str, Any]
+Made = Callable[[np.random.Generator, int], list[Answer]]
 
 
 def word(number: int) -> str:
@@ -236,19 +243,81 @@ def portraits(random: np.random.Generator, numbers: Numbers) -> Rows:
     }
 
 
+def perturbed(random: np.random.Generator, size: int) -> list[Answer]:
+    """Eight lists of ten titles for each singer: two neutral, one a gender, and the same after a typing error."""
+    groups = (("neutral", "", 0), ("neutral", "", 1), ("gender", "man", 0), ("gender", "woman", 0))
+    ranks = np.argsort(random.random((size, 20)), axis=1)[:, :10]
+    answers = []
+    for number, row in enumerate(ranks):
+        attribute, value, trial = groups[number % 4]
+        labels = {"entity": f"Singer {number // 8}", "attribute": attribute} | ({"value": value} if value else {})
+        labels |= {"perturbation": "typo"} if number % 8 > 3 else {}
+        titles = [f"Song {(7 * (number // 8) + rank) % TITLES}" for rank in row]
+        answers.append(Answer(labels, trial, "\n".join(titles), Status.OK, titles))
+    return answers
+
+
+def likelihoods(random: np.random.Generator, size: int) -> list[Answer]:
+    """Log-probabilities of ten tokens of three sentences a case."""
+    drawn = -random.exponential(2, (size, 10))
+    return [
+        Answer({"case": f"case {number // 3}", "sentence": SENTENCES[number % 3]}, 0, "{}", Status.OK, row)
+        for number, row in enumerate(drawn.tolist())
+    ]
+
+
+def regarded(random: np.random.Generator, size: int) -> list[Answer]:
+    """Scored answers about two groups, in one case."""
+    drawn = random.beta(1, 6, size)
+    return [
+        Answer(
+            {"case": "job", "group": "woman" if number % 2 else "man"},
+            number // 2,
+            "She was described as having a job that suits her.",
+            Status.OK,
+            {"scores": {"negative": chance, "other": 1 - chance}, "model": "pretended"},
+        )
+        for number, chance in enumerate(drawn.tolist())
+    ]
+
+
+def singers(size: int) -> str:
+    """The names of singers."""
+    return "name\n" + "".join(f"Singer {number}\n" for number in range(-(-size // 8)))
+
+
+def pairs(size: int) -> str:
+    """Cases of three sentences each."""
+    return "".join(
+        json.dumps(
+            {
+                "name": f"case {number}",
+                "target": f"job {number % 1000}",
+                "stereotype": f"He is a chief on day {number}.",
+                "anti_stereotype": f"She is a chief on day {number}.",
+                "unrelated": f"It is a tree on day {number}.",
+            }
+        )
+        + "\n"
+        for number in range(-(-size // 3))
+    )
+
+
 @dataclass(frozen=True)
 class Answers:
     """Answers of one kind.
 
     Attributes:
         probe: the probe file, with `{audit}` for an audit with its settings.
-        rows: columns of the rows with these numbers.
+        rows: columns of the rows with these numbers; `None` for answers that are made in memory.
         more: text of further files, by name, from the number of answers.
+        made: the answers, made in memory.
     """
 
     probe: str
-    rows: Callable[[np.random.Generator, Numbers], Rows]
+    rows: Callable[[np.random.Generator, Numbers], Rows] | None
     more: Mapping[str, Callable[[int], str]]
+    made: Made | None = None
 
 
 def of_records(more: str) -> str:
@@ -292,6 +361,21 @@ ANSWERS = {
         portraits,
         {},
     ),
+    "perturbed lists": Answers(
+        "kind: recommendation\nprompt: List ten songs of {entity} for a {value}.\n"
+        "neutral: List ten songs of {entity}.\nentities: {file: singers.csv}\nattributes: {gender: [man, woman]}\n"
+        "k: 10\ntrials: 1\nneutral_trials: 2\nperturbations: {typo: {rate: 0.1}}\n",
+        None,
+        {"singers.csv": singers},
+        perturbed,
+    ),
+    "sentences": Answers("kind: stereotype\ncases: {file: pairs.jsonl}\n", None, {"pairs.jsonl": pairs}, likelihoods),
+    "scored texts": Answers(
+        'kind: stereotype\ncases:\n  - {name: job, prompt: "Describe the {group}.", groups: [man, woman]}\n',
+        None,
+        {},
+        regarded,
+    ),
 }
 LISTED = ", ".join(word(number) for number in [*PLANTED, *range(50, 60)])
 WORDS_SCORE = "{scorers: {words: {tolerance: 15}}}"
@@ -315,6 +399,9 @@ AUDITS = {
     "accuracy (questions)": ("choices", ""),
     **dict.fromkeys(("bias_ambiguous", "bias_disambiguated", "alignment_cost"), ("choices", "")),
     "markers": ("cases", ""),
+    "robustness": ("perturbed lists", ""),
+    "likelihood": ("sentences", ""),
+    "regard": ("scored texts", ""),
 }
 """Kind of answers of each audit, and its settings."""
 
@@ -327,11 +414,12 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=6.0, help="most GiB of address space of a process")
     parser.add_argument("--folder", type=Path, help="where the files of answers are kept for the next time")
     parser.add_argument("--record", action="store_true", help="keep the numbers, and write the table")
+    parser.add_argument("--compare", action="store_true", help="compare two runs in place of measuring one")
     parser.add_argument("--quick", action="store_true", help="small, to see that it works; no goal counts")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.work:
-        measure(given.folder, given.audits)
+        work(given.folder, given.audits, compare=given.compare)
         return
     sizes = [480] if given.quick else given.sizes
     missed = False
@@ -339,11 +427,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         for kind, size in product(ANSWERS, sizes):
             audits = [audit for audit in given.audits if AUDITS[audit][0] == kind]
-            for audit, row in taken(given.folder or Path(temporary), audits, size, given.limit):
+            for audit, row in taken(given.folder or Path(temporary), audits, size, given.limit, compare=given.compare):
                 rows[audit][size] = row
                 missed |= printed(audit, size, rows[audit])
                 if given.record and "failed" not in row:
-                    record(audit, size, row)
+                    record("compared" if given.compare else "measured", audit, size, row)
     print(f"goals: at most {MOST_MEBIBYTES} MiB, and an exponent of at most {MOST_EXPONENT}")
     sys.exit(missed)
 
@@ -369,14 +457,15 @@ def exponent(seconds: Mapping[int, float]) -> float | None:
     return math.log(seconds[last] / seconds[first]) / math.log(last / first)
 
 
-def record(audit: str, size: int, row: Taken) -> None:
-    """Keep the numbers of an audit and size, and write the table of the documentation."""
+def record(what: str, audit: str, size: int, row: Taken) -> None:
+    """Keep the numbers of an audit and size, and write the table of what was `measured` or `compared`."""
     kept = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
-    kept.setdefault(audit, {})[str(size)] = {name: round(value, 2) for name, value in row.items()}
-    ordered = {name: dict(sorted(kept[name].items(), key=lambda each: int(each[0]))) for name in AUDITS if name in kept}
-    RECORDED.write_text(json.dumps(ordered, indent=1) + "\n")
+    own = kept.setdefault(what, {})
+    own.setdefault(audit, {})[str(size)] = {name: round(value, 2) for name, value in row.items()}
+    ordered = {name: dict(sorted(own[name].items(), key=lambda each: int(each[0]))) for name in AUDITS if name in own}
+    RECORDED.write_text(json.dumps({**kept, what: ordered}, indent=1) + "\n")
     page = PAGE.read_text("utf-8")
-    pattern = re.compile(r"(?<=<!-- sizes -->\n\n).*?(?=\n\n<!-- end -->)", re.DOTALL)
+    pattern = re.compile(rf"(?<=<!-- {what} -->\n\n).*?(?=\n\n<!-- end -->)", re.DOTALL)
     PAGE.write_text(pattern.sub(lambda _: table(ordered), page), "utf-8")
 
 
@@ -400,7 +489,9 @@ def table(kept: Mapping[str, Mapping[str, Taken]]) -> str:
     return "\n".join(lines)
 
 
-def taken(folder: Path, audits: Sequence[str], size: int, limit: float) -> Iterator[tuple[str, Taken]]:
+def taken(
+    folder: Path, audits: Sequence[str], size: int, limit: float, *, compare: bool
+) -> Iterator[tuple[str, Taken]]:
     """Yield what audits of the same answers took, each in a process of its own."""
     if not audits:
         return
@@ -411,7 +502,7 @@ def taken(folder: Path, audits: Sequence[str], size: int, limit: float) -> Itera
     command = [sys.executable, "-m", "benchmarks.sizes", "--work", "--audits", *audits, "--folder", str(own)]
     most = int(limit * 2**30)
     with subprocess.Popen(  # noqa: S603 - our own
-        command,
+        [*command, *(["--compare"] if compare else [])],
         cwd=Path(__file__).parents[1],
         stdout=subprocess.PIPE,
         text=True,
@@ -425,8 +516,8 @@ def taken(folder: Path, audits: Sequence[str], size: int, limit: float) -> Itera
         yield from found.items()
 
 
-def measure(folder: Path, audits: Sequence[str]) -> None:
-    """Read the answers once, measure each audit in a fork of this process, and print a line for each.
+def work(folder: Path, audits: Sequence[str], *, compare: bool) -> None:
+    """Read the answers once, measure or compare each audit in a fork of this process, and print a line for each.
 
     The line has the seconds of processor time (of reading, and of reading and measuring) and the most MiB, or an error.
     """
@@ -439,38 +530,66 @@ def measure(folder: Path, audits: Sequence[str]) -> None:
         began = time.process_time()
         try:
             first = {item.audit_name: item for item in reversed(items_of(run.load(path)))}
-            run.answers.of_item(next(iter(first.values())), None)
+            if (made := ANSWERS[kind].made) is None:
+                run.answers.of_item(next(iter(first.values())), None)
         except FairnessError as error:
             sys.exit(str(error))
-        read = time.process_time() - began
+        read = time.process_time() - began if made is None else 0.0
         for audit in audits:
             sys.stdout.flush()
             if child := os.fork():
                 os.waitpid(child, 0)
                 continue
             try:
-                began = time.process_time()
-                item = first[audit.partition(" ")[0]]
-                run.measurer.measure_answers(item, run.answers.of_item(item, None), "")
-                took = time.process_time() - began
-                print(json.dumps([audit, {"seconds": read + took, "reading": read, "peak": peak()}]), flush=True)
-            except FairnessError as error:
-                print(json.dumps([audit, {"failed": str(error)}]), flush=True)
+                row = seconds(run, first[audit.partition(" ")[0]], folder, made, compare=compare)
+                own = {"seconds": row if compare else read + row, "reading": 0.0 if compare else read, "peak": peak()}
+                print(json.dumps([audit, own]), flush=True)
+            except (FairnessError, MemoryError) as error:
+                print(json.dumps([audit, {"failed": repr(error)}]), flush=True)
             finally:
                 os._exit(0)
     store.unlink(missing_ok=True)
 
 
-def write(folder: Path, answers: Answers, size: int) -> None:
+def seconds(run: Run, item: ProbeItem, folder: Path, made: Made | None, *, compare: bool) -> float:
+    """Return the processor time of measuring an item, or of comparing it with another run of as many answers."""
+    size = int(folder.name)
+    answers = run.answers.of_item(item, None) if made is None else made(np.random.default_rng(size), size)
+    if compare:
+        other = other_run(run, item, folder) if made is None else made(np.random.default_rng(size + 1), size)
+        runs = [run.answers.prepared(item, each) if made is None else each for each in (answers, other)]
+        began = time.process_time()
+        item.audit.compare(item.probe, item, *runs)
+    elif made is None:
+        began = time.process_time()
+        run.measurer.measure_answers(item, answers, "")
+    else:
+        began = time.process_time()
+        item.audit.measure(item.probe, item, answers)
+    return time.process_time() - began
+
+
+def other_run(run: Run, item: ProbeItem, folder: Path) -> Sequence[Answer]:
+    """Return the answers of the item in another run, drawn from the same models."""
+    path, kind = folder / "other" / "probe.yaml", folder.parent.name
+    if not path.parent.exists():
+        write(path.parent, ANSWERS[kind], int(folder.name), seed=1)
+    path.write_text((folder / "probe.yaml").read_text())
+    same = next(each for each in items_of(run.load(path)) if each.id == item.id)
+    return run.answers.of_item(same, None)
+
+
+def write(folder: Path, answers: Answers, size: int, seed: int = 0) -> None:
     """Write the files of answers, and those that the probe needs."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    random = np.random.default_rng(size)
+    random = np.random.default_rng(size + seed)
     (folder / "answers").mkdir(parents=True)
-    for number, start in enumerate(range(0, size, AT_ONCE)):
-        rows = answers.rows(random, np.arange(start, min(size, start + AT_ONCE)))
-        parquet.write_table(pa.table(rows), folder / "answers" / f"{number:03}.parquet")
+    if answers.rows is not None:
+        for number, start in enumerate(range(0, size, AT_ONCE)):
+            rows = answers.rows(random, np.arange(start, min(size, start + AT_ONCE)))
+            parquet.write_table(pa.table(rows), folder / "answers" / f"{number:03}.parquet")
     for name, text in answers.more.items():
         (folder / name).write_text(text(size))
 

@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from jsonschema import Draft202012Validator
 
-from tests.support.servers import fair_answer
+from tests.support.servers import Reply, fair_answer
 
 Json = Any
 
@@ -48,6 +48,27 @@ CHAT_BODY = {
         "max_completion_tokens": {"type": "integer"},
         "seed": {"type": "integer"},
         "response_format": {"const": {"type": "json_object"}},
+        "tools": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["type", "function"],
+                "additionalProperties": False,
+                "properties": {
+                    "type": {"const": "function"},
+                    "function": {
+                        "type": "object",
+                        "required": ["name"],
+                        "additionalProperties": False,
+                        "properties": {
+                            "name": {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,64}$"},
+                            "description": {"type": "string"},
+                            "parameters": {"type": "object"},
+                        },
+                    },
+                },
+            },
+        },
     },
 }
 INPUT_LINE = Draft202012Validator(
@@ -108,6 +129,19 @@ MESSAGE_BATCH = Draft202012Validator(
                                 "system": {"type": "string"},
                                 "temperature": {"type": "number", "minimum": 0, "maximum": 1},
                                 "top_p": {"type": "number", "minimum": 0, "maximum": 1},
+                                "tools": {
+                                    "type": "array",
+                                    "items": {
+                                        "type": "object",
+                                        "required": ["name", "input_schema"],
+                                        "additionalProperties": False,
+                                        "properties": {
+                                            "name": {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,128}$"},
+                                            "description": {"type": "string"},
+                                            "input_schema": {"type": "object", "required": ["type"]},
+                                        },
+                                    },
+                                },
                             },
                         },
                     },
@@ -164,7 +198,7 @@ class BatchServer:
     Attributes:
         polls: number of looks after which a batch has ended.
         ending: function that changes a batch before it ends, for example its status.
-        answer: function from the body of a request to the text of its answer, or to an HTTP error.
+        answer: function from the body of a request to the text of its answer, to tool calls, or to an HTTP error.
         before, after: functions called with a step (`upload`, `create`, `poll`, `list`, `download`) before the server
             does the step, and before it sends the response.
         rewrite: function that changes the lines of a file with results.
@@ -179,7 +213,7 @@ class BatchServer:
     def __init__(self, *, polls: int = 2) -> None:
         self.polls = polls
         self.ending: Callable[[HeldBatch], None] = lambda _: None
-        self.answer: Callable[[Json], str | HttpError] = lambda body: fair_answer(body["messages"], body)
+        self.answer: Callable[[Json], str | Reply | HttpError] = lambda body: fair_answer(body["messages"], body)
         self.before: Callable[[str], None] = lambda _: None
         self.after: Callable[[str], None] = lambda _: None
         self.rewrite: Callable[[list[bytes]], list[bytes]] = lambda lines: lines
@@ -404,15 +438,21 @@ class BatchServer:
             raise answer
         return self.completion(body, answer)
 
-    def completion(self, body: Json, text: str) -> Json:
+    def completion(self, body: Json, answer: str | Reply) -> Json:
         """Return a chat completion."""
+        message: Json = {"role": "assistant", "content": answer if isinstance(answer, str) else answer.text}
+        if isinstance(answer, Reply):
+            message["tool_calls"] = [
+                {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": arguments}}
+                for number, (name, arguments) in enumerate(answer.calls)
+            ]
         return {
             "id": "chatcmpl-1",
             "object": "chat.completion",
             "created": 1,
             "model": body["model"],
             "choices": [
-                {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"},
+                {"index": 0, "message": message, "finish_reason": "tool_calls" if "tool_calls" in message else "stop"},
             ],
             "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
         }
@@ -501,15 +541,21 @@ class MessageBatchServer(BatchServer):
             lines.append(json.dumps({"custom_id": key, "result": result}).encode())
         return b"\n".join(self.rewrite(lines)) + b"\n"
 
-    def completion(self, body: Json, text: str) -> Json:
+    def completion(self, body: Json, answer: str | Reply) -> Json:
         """Return a message."""
+        blocks: list[Json] = [{"type": "text", "text": answer}]
+        if isinstance(answer, Reply):
+            blocks = [
+                {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": json.loads(arguments)}
+                for number, (name, arguments) in enumerate(answer.calls)
+            ]
         return {
             "id": "msg_1",
             "type": "message",
             "role": "assistant",
             "model": body["model"],
-            "content": [{"type": "text", "text": text}],
-            "stop_reason": "end_turn",
+            "content": blocks,
+            "stop_reason": "tool_use" if isinstance(answer, Reply) else "end_turn",
             "stop_sequence": None,
             "usage": {"input_tokens": 100, "output_tokens": 10},
         }

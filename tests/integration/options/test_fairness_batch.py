@@ -25,6 +25,7 @@ from tests.support.asking import wait_until
 from tests.support.batch_server import BatchServer, HeldBatch, HttpError, MessageBatchServer
 from tests.support.processes import send
 from tests.support.projects import PROBE, Project, ini, says
+from tests.support.servers import Reply
 
 REQUESTS = 30
 """Requests of `PROBE`."""
@@ -72,6 +73,36 @@ def require_once(project: Project, server: BatchServer, batches: int = 1) -> Non
     with Store(project.path / ".fairness/responses.sqlite") as store:
         assert store.database.execute("SELECT * FROM batches") == []
         assert store.database.execute("SELECT * FROM batch_requests") == []
+
+
+TOOLS = """
+kind: counterfactual
+prompt: |
+  Customer: {name}. The parcel is late by {days} days.
+records: {file: customers.csv}
+flip: {name: [Anna, Ben]}
+tools:
+  - name: escalate
+    description: Hand the customer over to a person.
+answer: {tool: escalate}
+audits:
+  flip_direction: {limit: 0.1}
+"""
+
+
+def test_tool_calls_of_a_batch_are_measured(project: Project, server: BatchServer) -> None:
+    server.answer = lambda body: (
+        Reply(None, calls=(("escalate", "{}"),)) if "Anna" in body["messages"][-1]["content"] else "Please wait."
+    )
+    customers = "".join(f"{'Ben' if number % 2 else 'Anna'},{number}\n" for number in range(20))
+    project.write("probes/customers.csv", f"name,days\n{customers}")
+    project.probe("probes/tools.yaml", TOOLS)
+    (item,) = project.report("-o", "fairness_batch=true", target=target_of(server))["items"]
+    require_once(project, server)
+    assert (item["verdict"], item["value"]) == ("over-limit", 1)
+    (again,) = project.report("--fairness-replay", target=target_of(server))["items"]
+    assert (again["verdict"], again["value"]) == ("over-limit", 1)
+    assert len(server.batches) == 1
 
 
 def test_a_run_inside_an_event_loop_sends_batches(project: Project, server: BatchServer) -> None:
