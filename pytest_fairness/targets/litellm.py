@@ -112,6 +112,9 @@ class LiteLLMTarget:
         match error:
             case kinds.Timeout():
                 return self._errors.timed_out(None)
+            case kinds.APIConnectionError() if "No module named 'mcp" in said:
+                needed = 'which LiteLLM imports for requests with tools: pip install "pytest-fairness[litellm]"'
+                return TargetError(f"{self.name} needs the package mcp, {needed}.")
             case kinds.APIConnectionError():
                 return RequestFailed(f"{self.name}: {said}", retry=RetryReason.UNREACHABLE)
             case kinds.AuthenticationError() | kinds.PermissionDeniedError():

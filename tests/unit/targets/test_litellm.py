@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +73,31 @@ def test_a_server_that_is_down_and_a_slow_one() -> None:
     with ChatServer(delay=5) as slow, pytest.raises(RequestFailed, match="in time") as late:
         ask(slow, timeout=0.5)
     assert late.value.retry is RetryReason.TIMEOUT
+
+
+WITH_TOOLS = Request("hello", answer_format="calls", tools='[{"type": "function", "function": {"name": "escalate"}}]')
+
+
+@installed
+def test_tools_are_sent_and_their_calls_are_read() -> None:
+    with ChatServer(lambda *_: Reply(None, calls=(("escalate", '{"why": "lt-s3cret"}'),))) as server:
+        response = ask(server, WITH_TOOLS)
+        assert [tool["function"]["name"] for tool in server.bodies[0]["tools"]] == ["escalate"]
+    assert json.loads(response.tool_calls or "") == [{"name": "escalate", "arguments": {"why": "[key]"}}]
+
+
+@installed
+def test_the_package_that_litellm_needs_for_tools_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class WithoutMcp:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name.partition(".")[0] == "mcp":
+                raise ModuleNotFoundError(f"No module named '{name}'")
+
+    for name in [name for name in sys.modules if "mcp" in name]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [WithoutMcp(), *sys.meta_path])
+    with ChatServer() as server, pytest.raises(TargetError, match="needs the package mcp, which LiteLLM imports"):
+        ask(server, WITH_TOOLS)
 
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
