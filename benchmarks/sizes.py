@@ -559,13 +559,13 @@ def seconds(run: Run, item: ProbeItem, folder: Path, made: Made | None, *, compa
         other = other_run(run, item, folder) if made is None else made(np.random.default_rng(size + 1), size)
         runs = [run.answers.prepared(item, each) if made is None else each for each in (answers, other)]
         began = time.process_time()
-        item.audit.compare(item.probe, item, *runs)
+        item.audit.compare(item, *runs)
     elif made is None:
         began = time.process_time()
         run.measurer.measure_answers(item, answers, "")
     else:
         began = time.process_time()
-        item.audit.measure(item.probe, item, answers)
+        item.audit.measure(item, answers)
     return time.process_time() - began
 
 
