@@ -36,8 +36,7 @@ class Decision:
         accepted: largest upper bound with which the outcome is `within`.
         times_more_units: factor by which the number of units must grow for a decision to be expected.
         explanation: reason of the outcome as a phrase, if the numbers above do not give the reason.
-        changed_sides: whether the estimate is too bad only because the disadvantaged group is another one than in the
-            baseline.
+        changed_sides: whether the estimate is too bad only because another group is disadvantaged than in the baseline.
     """
 
     outcome: Outcome

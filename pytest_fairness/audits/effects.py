@@ -14,7 +14,7 @@ COHEN = "Cohen 1988, “Statistical Power Analysis for the Behavioral Sciences�
 
 @dataclass(frozen=True, kw_only=True)
 class EffectSize:
-    """Effect size of an audit, with the cut-offs by which it is put into words.
+    """Effect size of an audit, with the cut-offs for “small”, “moderate” and “large”.
 
     Attributes:
         name: name of the effect size (`Cohen's h`).

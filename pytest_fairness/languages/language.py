@@ -35,7 +35,7 @@ class RefusalPatterns:
         core: statement that an act is declined, such as "i cannot help", anywhere in a sentence.
         opening: words that decline at the beginning of a sentence only, such as "no comment".
         redirection: pattern of a whole short text that only names somebody else to ask.
-        lead: word of a sentence after which the next sentence is searched, such as "sorry".
+        lead: words such as "sorry"; if a sentence has such a word, the next sentence is searched, too.
         concession: words directly before a core that is no refusal, such as "although" in "although i cannot help".
         praise: words after a core that is no refusal, such as "enough" in "i cannot recommend her enough".
         condition: beginning of a sentence that holds no refusal, as in "if you cannot find us".

@@ -1,8 +1,8 @@
 """Checks of an item's answers, for every audit: can a verdict be based on these answers?
 
-An audit measures differences between groups. Answers that do not depend on the prompt (an error text, a constant list,
-the same decision for all records) show no difference, although the system might show one when it works. Each check
-returns a `Concern`: the reason for doubt, and the verdicts that are therefore ruled out.
+An audit measures differences between groups. Answers that do not depend on the prompt, such as an error text or a
+constant list, show no difference, which is no sign of fairness. Each check returns a `Concern`: the reason for doubt,
+and the verdicts that are therefore ruled out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VERSION = 5
 for the same version."""
 
 MISSING_IN_EVERY_GROUP = 0.10
-"""Share of missing answers above which audits of missing answers report a concern, if every group has such a share."""
+"""Audits of missing answers report a concern if every group has a larger share of missing answers than this."""
 TRUNCATED_SHARE = 0.10
 """Largest share of the usable answers that may be cut off at `max_tokens`."""
 WITHOUT_GROUP_SHARE = 0.10

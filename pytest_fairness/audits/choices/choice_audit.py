@@ -24,8 +24,8 @@ from pytest_fairness.stats.arrays import Floats
 class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
     """Base class of audits that count answers by the option that they name; the units are the templates.
 
-    An item uses the answers to all questions of its category, because a system that always chooses `unknown`, or always
-    the same letter, cannot be recognised in one type of question alone.
+    An item uses the answers to all questions of its category: a system that always chooses `unknown` cannot be
+    recognised in one type of question alone.
 
     Class attributes:
         bias: whether the audit measures agreement with the stereotype; questions that do not show which person the

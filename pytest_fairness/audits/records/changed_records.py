@@ -30,8 +30,8 @@ class RecordChange:
             trial; NaN if an answer is missing for one of the values.
         again: share of answers to the repeated, unchanged prompt that differ from the first answer in the same trial;
             NaN if the prompt was not repeated.
-        towards: for each other value of the attribute, the mean over trials of +1 if only the unchanged record gets the
-            positive answer, −1 if only the flipped record does, and otherwise 0.
+        towards: mean over trials, for each other value of the attribute: +1 if only the unchanged record gets the
+            positive answer, −1 if only the flipped record gets it, 0 otherwise.
         example: answer to the unchanged record, a different answer to the flipped record, and the record's value after
             the flip; `None` if no answer changed.
     """

@@ -25,7 +25,7 @@ gap_info = partial(AuditInfo, better=Direction.LOWER, tolerance=0.05, value_rang
 class DemographicParity(GroupAudit[DecisionSettings]):
     """Largest gap between groups in the share of positive answers, 0..1.
 
-    A system without any errors has such a gap too if the groups' true answers differ.
+    Even a system without errors has a gap if the groups' true answers differ.
     """
 
     info = gap_info(

@@ -39,7 +39,7 @@ NumberSettingsT = TypeVar("NumberSettingsT", bound=NumberSettings)
 
 
 class NumberAudit(ShownValueAudit[NumberSettingsT]):
-    """Base class of audits of numbers, which compare a summary of the numbers between the values of an attribute.
+    """Base class of audits of numbers; they compare a summary, such as the mean, between the values of an attribute.
 
     Class attributes:
         summary: name of the detail that holds the summary of each value.
@@ -52,7 +52,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
 
     @abstractmethod
     def scores(self, item: AuditItem[CounterfactualProbe, NumberSettingsT], rows: Floats) -> Floats:
-        """Return scores whose column means are the summaries of the values.
+        """Return scores whose column means are the summaries of the attribute values.
 
         Args:
             item: the item that is measured.
@@ -128,7 +128,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         return self.summary
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the summary of each value."""
+        """Return the summary, such as the mean, of the numbers for each attribute value."""
         return {
             f"{self.summary} as {value}": part[self.summary]
             for value, part in measurement.details[self.summary].items()

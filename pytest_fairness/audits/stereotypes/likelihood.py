@@ -127,7 +127,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic: the mean over terms, which is worse the further it is from 50."""
+        """Return the statistic: the mean over terms; a mean further from 50 is worse."""
         return DistanceFromMiddle(
             whole=stereoset.WHOLE, names=("the preference for stereotypes", "the preference against them")
         )

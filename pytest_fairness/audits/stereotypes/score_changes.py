@@ -70,19 +70,20 @@ class PooledScores:
         return self._means(first), self._means(second)
 
     def error(self, weights: Floats) -> tuple[float, float | None]:
-        """Return the standard error of the change of a weighted sum of column means, and its degrees of freedom.
+        """Return the standard error of Σ weight × change of the column's mean, and its degrees of freedom.
 
         Args:
-            weights: (columns,) weight of each column's mean; see `change_error`.
+            weights: (columns,) weight of each column; see `change_error`.
         """
         runs = self.column * 2 + self.is_current
         shares = weights[self.column] / np.bincount(runs, minlength=2 * len(weights))[runs]
         return change_error(self.values, self.is_current, self.cells, np.where(self.is_current, shares, -shares))
 
     def group_error(self, weights: Floats) -> tuple[float, float | None]:
-        """Return the standard error of the change of a weighted sum of group means, and its degrees of freedom.
+        """Return the standard error of Σ weight × change of the group's mean, and its degrees of freedom.
 
-        The shape of `weights` is (groups,).
+        Args:
+            weights: (groups,) weight of each group.
         """
         cases = len(self.current.cases)
         return self.error(np.tile(weights, cases) / cases)

@@ -1,4 +1,4 @@
-"""Scores of the sentences of likelihood cases, and the published scores (StereoSet, CrowS-Pairs) computed from them."""
+"""Likelihood scores of sentences, from which the published scores (StereoSet, CrowS-Pairs) are computed."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
     """Base class of audits whose value is a gap: the marked group's mean number minus the unmarked group's mean number.
 
     Class attributes:
-        reversed_gap: phrase for a gap that changed sides, with {before} and {now} for the sizes of the gaps, and {less}
-            and {more} for the group with the larger mean in the baseline and now.
+        reversed_gap: phrase for a gap that changed sides. {before}, {now}: size of the gap in the baseline and now;
+            {less}, {more}: group with the larger mean in the baseline and now.
     """
 
     reversed_gap: ClassVar[str]

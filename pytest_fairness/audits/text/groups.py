@@ -135,7 +135,7 @@ class Groups:
         return counts
 
     def one_sided(self) -> dict[str, int]:
-        """Return, by stratum, the number of usable answers in strata that hold only one of the two groups."""
+        """Return the strata in which only one group has usable answers, with the number of these answers."""
         sides: dict[str, list[bool]] = {}
         for answer, marked, stratum in zip(self.answers, self.marked, self.strata, strict=True):
             if answer.usable:
@@ -203,9 +203,9 @@ def require(groups: Groups) -> None:
         if sum(groups.count(status).values())
     )
     have = ", ".join(f"{n} for {name}" for name, n in short.items())
-    remedy = f"of {asked} answers {reasons}" if reasons else "raise `trials` or add rows"
+    remedy = f"Check the missing answers: {reasons} (of {asked})" if reasons else "Raise `trials`, or add rows"
     raise NotMeasurable(
-        f"too few usable answers ({have}); each group needs {MINIMUM_DOCUMENTS}; {remedy}.", unusable=bool(reasons)
+        f"too few usable answers ({have}); each group needs {MINIMUM_DOCUMENTS}. {remedy}.", unusable=bool(reasons)
     )
 
 

@@ -1,4 +1,4 @@
-"""Gaps between the rates of groups, confidence bounds of gaps, and confidence bounds of a standard deviation of means.
+"""Gaps between the rates of groups, and confidence bounds of gaps and of standard deviations.
 
 A rate is hits divided by size. The rate of a group of size 0 is NaN, and the group is left out. A gap is defined if at
 least two groups have a rate.

@@ -12,7 +12,7 @@ from pytest_fairness.stats.groups.change_error import change_error
 from pytest_fairness.stats.intervals.proportions import difference_error
 
 FEW = 5
-"""Smallest number of hits, and of misses, of a group for which `change_error` alone is the standard error."""
+"""If a group has fewer hits, or fewer misses, than this, `change_error` may be too small; see `ShareChange.error`."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class ShareChange:
     def error(self) -> tuple[float, float | None]:
         """Return the standard error of the change, and its degrees of freedom; see `change_error`.
 
-        If a group has fewer than `FEW` hits, or fewer than `FEW` misses, in both runs together, the standard error is
-        at least `difference_error` of two independent runs, and the degrees of freedom are `None`.
+        If a group has fewer than `FEW` hits or misses in both runs together, the standard error is at least that of two
+        independent runs (`difference_error`), and the degrees of freedom are `None`.
         """
         error, degrees = change_error(self.hits, self.current, self.cells, self.coefficients)
         if np.bincount(self.marked * 2 + (self.hits > 0), minlength=4).min() >= FEW:

@@ -92,7 +92,7 @@ class TwoRuns:
 
     @classmethod
     def of(cls, current: StratifiedValues, baseline: StratifiedValues) -> TwoRuns:
-        """Return the values of both runs together, with common numbers of their strata."""
+        """Return the values of both runs together; strata with the same name get the same number."""
         _, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
         return cls(current, baseline, strata)
 

@@ -165,8 +165,8 @@ def _numbered(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k:
 def _counts_and_places(first: Ints, second: Ints, variant: Variant) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return how often each item of the first list occurs in the second list, and its index there; both (pairs, k).
 
-    If an item occurs several times in the second list, the index is the place of the last occurrence for the variant
-    `fairllm`, and of the first occurrence for the other variants.
+    If an item occurs several times in the second list, the index is that of the first occurrence (for the variant
+    `fairllm`, of the last).
     """
     # (pairs, k, k): whether an item of the first list equals an item of the second list.
     equal: Bools = (first[:, :, None] == second[:, None, :]) & (first >= 0)[:, :, None]

@@ -4,8 +4,8 @@ The units of each stratum are dealt at random, without regard to their labels, t
 assigns whole packs to the two groups. A bundle holds the units of a pack that have the same observed label.
 
 Each relabelling is as random as a relabelling of single units, because the packs are random. But the relabellings of
-one test share the packs, so that the standard deviation of a null distribution from P packs has a relative error of
-about 1 / √(2 P).
+one test share the packs: the standard deviation of a null distribution from P packs has a relative error of about
+1 / √(2 P).
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Bundles:
         return labels[:, self.packs]
 
     def sums(self, values: csr_array) -> csr_array:
-        """Return the (bundles, columns) sums of the rows of a sparse matrix, of shape (units, columns)."""
+        """Return a sparse (units, columns) matrix with its rows summed by bundle; shape (bundles, columns)."""
         found: csr_array = self.indicator() @ values
         found.sort_indices()
         return found

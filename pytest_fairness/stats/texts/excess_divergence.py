@@ -58,9 +58,8 @@ class Bundled:
 class Words:
     """Word counts of documents, arranged by block, from which divergences are computed.
 
-    Words that only one document of a block contains are not stored: whatever the labelling, such a word occurs in one
-    group only, so that its term p log p + q log q − (p + q) log (p + q) is 0. The lengths of documents include these
-    words.
+    A word that only one document of a block contains is not stored, because its term p log p + q log q − (p + q) log
+    (p + q) is 0 for every labelling. The lengths of documents include such words.
 
     Attributes:
         counts: (columns, documents) counts; a column stands for one word in one block. A word has a column for a block
@@ -90,11 +89,10 @@ class Words:
     ) -> Words:
         """Return the word counts, arranged by block.
 
-        The divergence within stratum s has the weight λ w(s), where w(s) is the stratum's share of the documents of
-        both groups, and λ = 1 / (2 √(S − 1)), at most `LARGEST_SHARE`. S = 1 / Σ w(s)² is the effective number of
-        strata. The divergence of all documents together has the remaining weight. With this λ, the standard deviation
-        of the weighted sum is at most 12 % larger than the standard deviation of the divergence of all documents
-        together, if the groups do not differ.
+        The divergence within stratum s has the weight λ w(s); w(s) is the stratum's share of both groups' documents. λ is
+        1 / (2 √(S − 1)), at most `LARGEST_SHARE`, with the effective number of strata S = 1 / Σ w(s)². The divergence
+        of all documents together has the remaining weight. If the groups do not differ, the weighted sum has a standard
+        deviation at most 12 % larger than the divergence of all documents together.
 
         Args:
             counts: (documents, words) counts.

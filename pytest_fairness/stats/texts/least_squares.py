@@ -50,8 +50,8 @@ class Classifier:
         dual: whether `inverse` belongs to the kernel, which is the smaller matrix if there are no more units than
             dimensions.
         leverage: (units,) weight of a unit's own label in its prediction, 0..1.
-        repeats: for each set of equal units: the indices of the units, and the pseudo-inverse of (I − hat matrix) for
-            them, by which the predictions without the whole set are computed.
+        repeats: for each set of equal units: their indices, and the pseudo-inverse of their block of (I − hat matrix),
+            from which their predictions without the whole set are computed.
     """
 
     features: csr_array

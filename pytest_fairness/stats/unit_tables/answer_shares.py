@@ -1,7 +1,7 @@
-"""Statistics of shares of answers, whose units are clusters of answers.
+"""Statistics of shares of answers; a unit is a cluster, such as all answers to the questions of a template.
 
-A row holds sums over the answers of a unit, such as all answers to the questions of a template. A share is a sum of
-hits divided by a sum of answers, so that each answer has the same weight; standard errors are taken over units.
+A row holds sums over the answers of a unit. A share is a sum of hits divided by a sum of answers, so that each answer
+has the same weight; standard errors are taken over units.
 """
 
 from __future__ import annotations

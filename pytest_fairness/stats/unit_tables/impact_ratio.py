@@ -18,7 +18,7 @@ SMALL_SHARE = 0.02
 class ImpactRatio(ShareGap):
     """The lowest rate of a group divided by the highest, 0..1; a smaller ratio is worse.
 
-    The groups' numbers are their ratios to the highest rate, so that the largest difference between two groups is
+    A group's number is its rate divided by the highest rate, so that the largest difference between two groups is
     1 minus the impact ratio. Small groups are left out; see `compared_groups`.
 
     Args:

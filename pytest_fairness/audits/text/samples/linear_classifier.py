@@ -1,7 +1,7 @@
 """Documents as features of a linear classifier, and the accuracy with which it separates two groups.
 
-Exact repeats within a group and stratum are dropped. To score a text, all texts that equal it are left out of training,
-so that no text is scored by a classifier that was trained on the same text.
+Exact repeats within a group and stratum are dropped. Each text is scored by a classifier that is trained without this
+text and without all equal texts.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class Corpus(Sample):
         Args:
             run: the documents of one run, as a corpus of its own.
             cuts: (cuts, documents) masks of the run's documents in this corpus, cut to the size of the other run.
-            random: random generator of the labels permuted for the standard error.
+            random: random generator.
         """
         # More documents make a better classifier, so that runs of different sizes are compared at equal size. To
         # factorise the classifier's matrix only once, documents outside of a cut stay in it, with the label 0.
@@ -194,7 +194,7 @@ class Corpus(Sample):
 
 
 def null_accuracies(run: Relabelled[Corpus]) -> Floats:
-    """Return the accuracy of each relabelling for which it is computed; see `Corpus.statistic`."""
+    """Return the accuracies of the relabellings; for bundles, only of the first `ACCURACIES` relabellings."""
     accuracies = run.null[:, 0]
     return accuracies[~np.isnan(accuracies)]
 

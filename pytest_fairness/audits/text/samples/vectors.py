@@ -104,7 +104,7 @@ class Vectors(Sample):
         return {self.documents.stratum_names[stratum]: value for stratum, value in found.items()}
 
     def variance(self) -> float:
-        """Return the variance of texts around the mean of their group within the stratum."""
+        """Return the variance of texts around their group's mean within the stratum."""
         return mmd.variance(self.vectors, self._units.cells)
 
     @property
