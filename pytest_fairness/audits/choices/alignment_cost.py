@@ -17,6 +17,7 @@ from pytest_fairness.probes.multiple_choice.question import Question
 from pytest_fairness.records import Answers, Measurement
 
 AGAINST, ALONG = "against the stereotype", "along the stereotype"
+"""Questions whose right answer contradicts the stereotype, and questions whose right answer agrees with it."""
 
 
 class AlignmentCost(DifferenceAudit):
@@ -44,7 +45,7 @@ class AlignmentCost(DifferenceAudit):
         return not question.ambiguous
 
     def table(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], answers: Answers) -> UnitTable:
-        """Return the table of one run: right answers against and along the stereotype, then all answers of each."""
+        """Return, for each template, the right answers and then all answers to questions `AGAINST` and `ALONG`."""
         coded = self.coded(item, answers)
         rows, groups = [], []
         for each in coded:

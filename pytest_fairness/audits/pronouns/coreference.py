@@ -117,12 +117,12 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         return f"{measurement.value:.3g} ({counts['stereotypical']} stereotypical choices, {others})"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the scores of the items; an item without a score, or with the score 0, is left out."""
+        """Return each item's score (preference for the stereotype); items without a score, or with 0, are left out."""
         scores = {name: found["score"] for name, found in measurement.details["by_item"].items()}
         return {name: score for name, score in scores.items() if score}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the items whose preference for the stereotype grew; if the value did not grow, all items with it.
+        """Return the items whose preference for the stereotype grew or, if the value did not grow, all with a preference.
 
         The largest growth, or the strongest preference, comes first.
         """

@@ -73,7 +73,7 @@ class GroupAudit(RecordAudit[SettingsT]):
     def answers_by_group(
         self, item: AuditItem[CounterfactualProbe, SettingsT], answered: RecordAnswers
     ) -> Mapping[str, Trials]:
-        """Return the measured answers about a record, by the group in the prompt; by default, its own group."""
+        """Return the measured answers about a record, by the group that the prompt states; by default, only `own`."""
         return {answered.labels[item.labels["attribute"]]: answered.own}
 
     def compared(self, sizes: Floats) -> Bools:

@@ -98,7 +98,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
     def answers_by_group(
         self, item: AuditItem[CounterfactualProbe, ImpactSettings], answered: RecordAnswers
     ) -> Mapping[str, Trials]:
-        """Return the answers by the group in the prompt; with `wordings: own`, without answers to flipped prompts."""
+        """Return the answers by the group that the prompt states; `wordings: own` leaves out flipped prompts."""
         own = super().answers_by_group(item, answered)
         if item.settings.wordings == "own":
             return own

@@ -1,4 +1,4 @@
-"""Base class with the words that `marked_words` names in reports: significant words, and words that grew."""
+"""Base class of `marked_words`: how reports name its words, which are significant or grew since the baseline."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ PERMUTATIONS = 1999
 
 @dataclass(frozen=True)
 class StratifiedValues:
-    """A value of each document of one run; every stratum holds both groups.
+    """One value for each document of a run; every stratum holds both groups.
 
     Attributes:
         values: (documents,) value of each document.

@@ -32,7 +32,7 @@ because the operating system allocates them anew each time."""
 LEAST_ROWS = 16
 """Smallest number of labellings that are computed at once."""
 OPERATIONS = 2**29
-"""Number of multiplications after which labellings are computed as another chunk; see `map_chunks`."""
+"""Largest number of multiplications for a chunk of labellings; see `map_chunks`."""
 TINY = float(np.finfo(np.float64).tiny)
 LARGEST_SHARE = 0.5
 """Largest total weight of the blocks for single strata; the first block has the remaining weight."""
@@ -89,10 +89,10 @@ class Words:
     ) -> Words:
         """Return the word counts, arranged by block.
 
-        The divergence within stratum s has the weight λ w(s); w(s) is the stratum's share of both groups' documents. λ is
-        1 / (2 √(S − 1)), at most `LARGEST_SHARE`, with the effective number of strata S = 1 / Σ w(s)². The divergence
-        of all documents together has the remaining weight. If the groups do not differ, the weighted sum has a standard
-        deviation at most 12 % larger than the divergence of all documents together.
+        The divergence within stratum s has the weight λ w(s); w(s) is the stratum's share of both groups' documents.
+        λ is 1 / (2 √(S − 1)), at most `LARGEST_SHARE`, with the effective number of strata S = 1 / Σ w(s)². The
+        divergence of all documents together has the remaining weight. If the groups do not differ, the weighted sum has
+        a standard deviation at most 12 % larger than the divergence of all documents together.
 
         Args:
             counts: (documents, words) counts.
@@ -190,7 +190,7 @@ class Words:
     def _batch_size(self) -> int:
         return max(LEAST_ROWS, CHUNK // max(1, len(self.blocks)))
 
-    def parts(self, first: Bools, second: Bools) -> Iterator[_Batch]:
+    def batches(self, first: Bools, second: Bools) -> Iterator[_Batch]:
         """Yield the labellings in batches; the arguments are those of `divergences`."""
         rows = self._batch_size
         space = np.empty((2, len(self.blocks) * min(rows, len(first))))
@@ -306,13 +306,13 @@ class _Batch:
 
 def _divergences(sides: tuple[Bools, Bools], words: Words) -> Floats:
     """Return the (labellings, blocks) divergences for `Words.divergences`; other processes can import this function."""
-    return np.concatenate([part.divergences().T for part in words.parts(*sides)])
+    return np.concatenate([batch.divergences().T for batch in words.batches(*sides)])
 
 
 def _excesses(sides: tuple[Bools, Bools], words: Words) -> Floats:
     """Return the (labellings,) excesses for `Words.excesses`; other processes can import this function."""
     return np.concatenate(
-        [words.weights @ (part.divergences() - part.chance_divergences()) for part in words.parts(*sides)]
+        [words.weights @ (batch.divergences() - batch.chance_divergences()) for batch in words.batches(*sides)]
     )
 
 
