@@ -72,8 +72,3 @@ def fill(template: str, values: Mapping[str, str]) -> str:
         return values[name]
 
     return _TOKEN.sub(replaced, template)
-
-
-def literal(text: str) -> str:
-    """Return a template that gives this text: without placeholders, and with doubled braces."""
-    return text.replace("{", "{{").replace("}", "}}")

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from pytest_fairness.probes.prompts import template
 from pytest_fairness.probes.recommendation.typos import Operation, Perturbed, error_count, typos, typos_in_template
+from tests.support.templates import literal
 
 operations = st.lists(st.sampled_from(get_args(Operation)), min_size=1, unique=True)
 rates = st.floats(min_value=0.001, max_value=1)
@@ -55,7 +56,7 @@ def test_another_seed_makes_others() -> None:
 
 @given(st.text(), st.text(), rates, seeds, operations)
 def test_an_entity_is_never_touched(before: str, after: str, rate: float, seed: int, kinds: list[Operation]) -> None:
-    clean = template.literal(before) + "{entity}" + template.literal(after)
+    clean = literal(before) + "{entity}" + literal(after)
     found = typos_in_template(clean, rate, seed, kinds)
     assert template.placeholders(found.text) == ["entity"]
     assert "Beyoncé" in template.fill(found.text, {"entity": "Beyoncé"})

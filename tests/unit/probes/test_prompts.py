@@ -12,6 +12,7 @@ from pytest_fairness.probes import GenerationProbe, parse
 from pytest_fairness.probes.prompts import template
 from pytest_fairness.records import Sampling
 from tests.support.probe_files import KINDS, PRODUCTS, SMALL, read
+from tests.support.templates import literal
 
 
 def test_axes_are_crossed_in_order() -> None:
@@ -73,8 +74,8 @@ NAMES = st.sampled_from(["a", "b", "race", "gender_2"])
 
 @given(st.text(), st.dictionaries(NAMES, st.text()))
 def test_a_literal_fills_to_itself(text: str, values: dict[str, str]) -> None:
-    assert template.fill(template.literal(text), values) == text
-    assert not list(template.diagnostics(template.literal(text), values))
+    assert template.fill(literal(text), values) == text
+    assert not list(template.diagnostics(literal(text), values))
 
 
 @given(
@@ -82,7 +83,7 @@ def test_a_literal_fills_to_itself(text: str, values: dict[str, str]) -> None:
     st.fixed_dictionaries({name: st.text() for name in ["a", "b", "race", "gender_2"]}),
 )
 def test_filling_is_putting_the_pieces_together(pieces: list[tuple[str, str]], values: dict[str, str]) -> None:
-    text = "".join(f"{template.literal(before)}{{{name}}}" for before, name in pieces)
+    text = "".join(f"{literal(before)}{{{name}}}" for before, name in pieces)
     assert template.fill(text, values) == "".join(before + values[name] for before, name in pieces)
     assert template.placeholders(text) == list(dict.fromkeys(name for _, name in pieces))
 
