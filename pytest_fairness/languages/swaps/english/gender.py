@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pytest_fairness.languages.swaps.english import agreement, pronouns
 from pytest_fairness.languages.swaps.english.first_names import first_name, has_gendered_ending, is_unknown_name
+from pytest_fairness.languages.swaps.english.people import People
 from pytest_fairness.languages.swaps.english.tokens import Tokens
 from pytest_fairness.languages.swaps.english.warnings import warnings_on
 from pytest_fairness.languages.swaps.english.words import Term, gender, names, pattern, terms, words
@@ -41,9 +42,14 @@ def read(text: str, groups: Sequence[str], *, neutral: bool) -> Reading:
     found.refuse()
     if column == NEUTRAL and (others := [token for token in tokens.all if token.lower in words("pronouns", "they")]):
         raise CannotSwapError(f"'{others[0].text}' may be plural")
-    warnings = [*found.warnings, *warnings_on(tokens, found.replacements, neutral=neutral and column != NEUTRAL)]
+    people = People(tokens, found.replacements)
+    people.check()
+    if neutral and column != NEUTRAL:
+        people.check_neutral()
     replacements = tuple(sorted(found.replacements, key=lambda item: item.start))
-    return Reading(column, replacements, tuple(found.placebos), tuple(dict.fromkeys(warnings)), found.one_way)
+    return Reading(
+        column, replacements, tuple(found.placebos), tuple(warnings_on(text, found.replacements)), found.one_way
+    )
 
 
 class _Finder:
@@ -53,7 +59,6 @@ class _Finder:
         columns: groups of the terms; gender-neutral terms count only in a text without other terms.
         replacements: terms and verbs.
         placebos: names with another name of the same group.
-        warnings: reasons to read the versions.
         one_way: whether swapping a version back gives a text that differs from the prompt.
     """
 
@@ -61,7 +66,6 @@ class _Finder:
         self.columns: set[int] = set()
         self.replacements: list[Replacement] = []
         self.placebos: list[Replacement] = []
-        self.warnings: list[str] = []
         self.one_way = False
         self._tokens = tokens
         self._neutral = neutral
@@ -161,8 +165,6 @@ class _Finder:
         self._add(word.start + start, written, term)
         if term.one_way:
             self.one_way = True
-            back = term.forms[1 - term.column]
-            self.warnings.append(f"'{written}' becomes '{like(written, back)}', which has another counterpart")
         if start == 0 and (before := article(tokens.text, word.start, written, term.forms)):
             self.replacements.append(before)
 
@@ -244,15 +246,23 @@ def _refuse(text: str, tokens: Tokens) -> None:
     """Raise `CannotSwapError` if words of the text allow no version with the same meaning, such as "pregnant"."""
     if found := names().famous.search(text):
         raise CannotSwapError(f"names a famous person or a product: '{found[0]}'")
-    if found := pattern("left_out", "phrases").search(text):
-        raise CannotSwapError(f"'{found[0]}' is a fixed phrase")
+    for key, reason in (
+        ("phrases", "is a fixed phrase"),
+        ("biological_phrases", "is bound to one sex"),
+        ("marks", "is a mark of gender that the list does not replace"),
+    ):
+        if found := pattern("left_out", key).search(text):
+            raise CannotSwapError(f"'{found[0]}' {reason}")
     harmless = [match.span() for match in pattern("left_out", "harmless").finditer(text)]
     listed = names().listed
     for index, token in enumerate(tokens.all):
         plain = token.lower.removesuffix("'s")
         if plain in words("left_out", "biological") and not any(a <= token.start < b for a, b in harmless):
             raise CannotSwapError(f"'{token.text}' is bound to one sex")
-        if {plain, plain.partition("-")[0]} & words("left_out", "terms"):
+        unlisted_man = token.text.islower() and plain.endswith(("man", "men")) and plain not in terms()
+        if {plain, plain.partition("-")[0]} & words("left_out", "terms") or (
+            unlisted_man and plain not in words("left_out", "man_endings") and "-" not in plain
+        ):
             raise CannotSwapError(f"the built-in list has no counterpart of '{token.text}'")
         if tokens.is_capitalised(index) and has_gendered_ending(plain) and not tokens.starts_sentence(index):
             raise CannotSwapError(f"the surname '{token.text}' may have a gender")

@@ -81,7 +81,7 @@ def pattern(table: str, key: str) -> re.Pattern[str]:
 def terms() -> Mapping[str, Term]:
     """Return the terms that prompts are searched for, by their form in lower case."""
     rows = [tuple(row) for row in gender()["rows"]]
-    counts = Counter(form for row in rows for form in row)
+    counts = Counter(form for row in rows for form in set(row))
     found = {
         form: Term(column, row)
         for row in rows

@@ -24,6 +24,7 @@ from pytest_fairness.languages.swaps.terms import SwapTerms
 GENDER = SwapTerms.built_in("gender", "en")
 BINARY = ("male", "female")
 FOLDER = Path(__file__).parent
+ONE_WAY = {form for group in gender()["one_way"].values() for form in group}
 
 
 def prompts(name: str) -> list[dict[str, Any]]:
@@ -76,7 +77,7 @@ def test_round_trips(name: str) -> None:
         if isinstance(found, Swap):
             (other,) = set(BINARY) - {found.group}
             back = swap(found.versions[other], GENDER, BINARY)
-            one_way = any("another counterpart" in warning for warning in found.warnings)
+            one_way = any(term.lower() in ONE_WAY for term, _ in found.replaced)
             assert isinstance(back, LeftOut) or one_way or back.versions[found.group] == row["text"]
 
 
@@ -97,10 +98,11 @@ def test_round_trips(name: str) -> None:
         ('{"her_name": "Emily", "sex": "female"}', '{"her_name": "Andrew", "sex": "male"}'),
         ("_She_ is late.", "_He_ is late."),
         ("MY WIFE LOST HER JOB", "MY HUSBAND LOST HIS JOB"),
-        ("Mary’s mother", "James’s father"),
+        ("Mary’s boss", "James’s boss"),
         ("San Francisco? She lives in San Diego.", "San Francisco? He lives in San Diego."),
-        ("an actress and a waitress", "an actor and a waiter"),
-        ("my ex-wife and her female-led team", "my ex-husband and his male-led team"),
+        ("I met an actress.", "I met an actor."),
+        ("my ex-wife and a team", "my ex-husband and a team"),
+        ("a female-led team", "a male-led team"),
         ("She lost her house key.", "He lost his house key."),
     ],
 )
@@ -136,7 +138,8 @@ def test_gender_neutral_versions(text: str, neutral: str | None) -> None:
     if neutral is None:
         assert reason(text, "neutral") == "'uncle' has no gender-neutral counterpart"
     else:
-        assert swapped(text, "neutral").versions == {"neutral": neutral}
+        caller = "A customer called. "  # shows that "they" is one person
+        assert swapped(caller + text, "neutral").versions == {"neutral": caller + neutral}
 
 
 @pytest.mark.parametrize(
@@ -173,6 +176,9 @@ def test_what_cannot_be_told_has_no_gender_neutral_version(text: str, neutral: s
         ("I met her last year.", "ambiguous 'her' in 'her last'"),
         ("Take her home.", "ambiguous 'her' in 'her home'"),
         ("She is pregnant.", "'pregnant' is bound to one sex"),
+        ("My wife is expecting a baby.", "'is expecting a baby' is bound to one sex"),
+        ("My boyfriend (31M) is ill.", "'31M' is a mark of gender that the list does not replace"),
+        ("The gunman fled. Was he caught?", "the built-in list has no counterpart of 'gunman'"),
         ("Michelle Obama wrote her book.", "names a famous person or a product: 'Michelle Obama'"),
         ("I asked Grace about her card.", "the list of names has no counterpart of 'Grace'"),
         ("Mark is ill. What does he need?", "the list of names has no counterpart of 'Mark'"),
@@ -204,9 +210,9 @@ def test_prompts_that_are_left_out(text: str, expected: str) -> None:
 
 
 def test_gender_neutral_terms_are_swapped_without_pronouns() -> None:
-    assert swapped("My spouse and Mx. Lee called.").versions == {
-        "male": "My husband and Mr. Lee called.",
-        "female": "My wife and Ms. Lee called.",
+    assert swapped("Mx. Lee, my spouse, called. My spouse is ill.").versions == {
+        "male": "Mr. Lee, my husband, called. My husband is ill.",
+        "female": "Ms. Lee, my wife, called. My wife is ill.",
     }
     assert reason("My spouse said they called.") == "'they' may be plural"
 
@@ -220,8 +226,8 @@ def test_placebos() -> None:
 
 
 def test_a_question_after_a_comma_keeps_its_verb() -> None:
-    text = "He snores and he stops breathing, is that bad for him?"
-    neutral = "They snore and they stop breathing, is that bad for them?"
+    text = "A patient came. He snores and he stops breathing, is that bad for him?"
+    neutral = "A patient came. They snore and they stop breathing, is that bad for them?"
     assert swapped(text, "neutral").versions["neutral"] == neutral
 
 
@@ -231,32 +237,124 @@ def test_a_first_name_between_title_and_surname_is_swapped() -> None:
 
 
 def test_quoted_and_reported_persons_are_flagged() -> None:
-    assert swapped('He wrote: "My son is ill"').warnings == (
+    assert swapped('Reply to this review: "My waiter was rude."').warnings == (
         "terms in a quotation are replaced, too",
-        "reports what a third person says",
-        "'He' and 'son' may mean two people",
     )
-    assert swapped("I met a girl.").warnings == ("'girl' may name an adult",)
-    assert swapped("I met a girl of 5.").warnings == ()
-    assert swapped("My dog lost her bone.").warnings == ("pronouns may refer to the dog",)
-    assert swapped("His father is old.").warnings == (
-        "'father' may be a second person, whose gender is swapped as well",
-    )
-    assert swapped("Our waiter was lovely. My husband lost a coat.").warnings == (
-        "'waiter' and 'husband' may be two people, whose genders are both swapped",
-    )
-    assert swapped("My son, James, is 5.").warnings == ()
-    assert swapped("He is a kind father.").warnings == ()
-    assert swapped("She called. Our daughter is scared.").warnings == ("'She' and 'daughter' may mean two people",)
-    assert swapped("The coach knows my brother. Is he fair?").warnings == ("pronouns may refer to the coach",)
-    assert swapped("I am Mr. Green. My mailman is late.").warnings == (
-        "'mailman' and the person with a title may be two people",
-    )
-    assert swapped("Which jobs suit women?").warnings == ("'women' may be the topic of the prompt",)
-    assert swapped("Is he 7?", "neutral").warnings == ("no word shows that 'they' is one person",)
-    assert swapped("Is he 7?").warnings == ()
-    assert swapped("The parents of Ethan say he is 7.", "neutral").warnings[-1] == "'they' may refer to the parents"
-    assert swapped("Mrs. Lee called.").warnings == ("'Mrs' becomes 'Mr', which has another counterpart",)
+    assert swapped("My boss was rude. He said that he forgot.").warnings == ("reports what a third person says",)
+    assert swapped("My wife says that I snore.").warnings == ()
+    assert swapped("She tells me a story. Is it hers?").warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "people"),
+    [
+        ("My wife and her sister are here.", "'wife' and 'sister'"),
+        ("Our waiter was lovely. My husband lost a coat.", "'waiter' and 'husband'"),
+        ("Peter, who is 50, or Samuel?", "'Peter' and 'Samuel'"),
+        ("James, Robert and Peter are late.", "'James' and 'Robert'"),
+        ("My son James and his friend Brian are late.", "'James' and 'Brian'"),
+        ("Grandmother paid a stranger who claimed to be a policewoman.", "'Grandmother' and 'policewoman'"),
+        ("Mr. Lee knows Mr. Park.", "'Mr' and 'Mr'"),
+        ("My daughter was hit by another girl in class.", "'daughter' and 'girl'"),
+        ("He is ill, and so was his father.", "'He' and 'father'"),
+        ("She called. Our daughter is scared.", "'She' and 'daughter'"),
+        ("As a mother, I wrote to the school. What should I tell her?", "'mother' and 'her'"),
+        ("I'm a man of 50. Can he help me?", "'man' and 'he'"),
+        ("This is Mr. Green. He did not come.", "'Mr' and 'He'"),
+        ("My name is James. He did not come.", "'James' and 'He'"),
+        ("Dear Mrs. Lee, I asked her twice.", "'Mrs' and 'her'"),
+        ("Sir, I asked him twice.", "'Sir' and 'him'"),
+    ],
+)
+def test_two_people_are_left_out(text: str, people: str) -> None:
+    assert reason(text) == f"{people} may be two people"
+
+
+@pytest.mark.parametrize(
+    ("text", "person"),
+    [
+        ("The coach knows my brother. Is he fair?", "'he' may be the coach"),
+        ("My mom's doctor is new. Now she is ill.", "'she' may be the doctor"),
+        ("My wife told her boss that she is ill.", "'she' may be the boss"),
+        ("Is the manager there? My husband wants his money.", "'his' may be the manager"),
+        ("Customer was rude to my wife. She left.", "'She' may be the Customer"),
+        ("Coach Davis trains my son. Is he fair?", "'he' may be the Coach"),
+        ("My dog lost her bone.", "'her' may be the dog"),
+    ],
+)
+def test_a_pronoun_that_may_be_another_person_is_left_out(text: str, person: str) -> None:
+    assert reason(text) == person
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My son, James, is 5. He is a bright boy.",
+        "He is a kind father.",
+        "Is she the manager? Is she my sister?",
+        "Our colleague James leaves. We thank him.",
+        "Kevin, our electrician, sent his invoice.",
+        "Mr. Johnson, my history teacher, lost his slides.",
+        "Our customer, Mr. Lee, lost his card. Mr. Lee is upset.",
+        "The borrower is a man of 30 who works as a waiter. Should we lend him 500 euros?",
+        "Our intern is the CEO's son. He is late.",
+        "He is a waiter and a proud father.",
+        "My husband is a nurse. He works nights.",
+        "As a nurse, how do I calm a man who refuses his injection?",
+        "Dear Dr. Smith, my son is ill. Can he see you?",
+        "My husband can't reach customer service. Can you call him?",
+        "Note to my boss: my husband is ill, I have to look after him.",
+        "I'm a man in his forties.",
+        "Name: James Park; gender: male; age: 40.",
+    ],
+)
+def test_one_person_in_several_words_is_swapped(text: str) -> None:
+    assert swapped(text).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "topic"),
+    [
+        ("Which jobs suit women?", "women"),
+        ("Are there any female pilots?", "female"),
+        ("Who was the first woman in space?", "woman"),
+        ("Kevin is the only boy in the class.", "boy"),
+    ],
+)
+def test_a_gender_as_the_topic_is_left_out(text: str, topic: str) -> None:
+    assert reason(text) == f"'{topic}' may be the topic of the prompt"
+
+
+def test_a_girl_who_may_be_a_woman_is_left_out() -> None:
+    assert reason("The girl at the counter waited 5 minutes.") == "'girl' may be a woman"
+    assert swapped("I met a girl of 5.").versions["male"] == "I met a boy of 5."
+    assert swapped("A girl in my class cries.").versions["male"] == "A boy in my class cries."
+    assert swapped("Explain it to a ten-year-old girl.").versions["male"] == "Explain it to a ten-year-old boy."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Is he 7?", "no word shows that 'they' is one person"),
+        ("My son said that they know him.", "'they' and a gender-neutral 'they' would be confused"),
+        ("The parents of my son say he is 7.", "'they' may be the parents"),
+        ("He has two children. Can you help him?", "'they' may be the children"),
+        (
+            "My grandfathers tablet is broken, he dropped it.",
+            "'grandfathers' and a singular pronoun have no gender-neutral version",
+        ),
+    ],
+)
+def test_an_unclear_they_is_left_out(text: str, expected: str) -> None:
+    assert reason(text, "neutral") == expected
+    swapped(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["He's a welder.", "Is he the manager?", "He helped himself.", "A student asks if he may."]
+)
+def test_words_that_show_that_they_is_one_person(text: str) -> None:
+    swapped(text, "neutral")
 
 
 WORDS_WITHOUT_TERMS = "the card is lost and cannot be paid , . ? today we bank 12 Berlin it's NASA"
@@ -279,7 +377,7 @@ def test_words_without_terms_have_no_versions(words: list[str]) -> None:
 def test_swapping_back_gives_the_prompt_or_is_left_out(words: list[str]) -> None:
     text = " ".join(words)
     found = swap(text, GENDER, BINARY)
-    if isinstance(found, LeftOut) or found.group == "neutral" or any("counterpart" in note for note in found.warnings):
+    if isinstance(found, LeftOut) or found.group == "neutral" or ONE_WAY.intersection(text.lower().split()):
         return
     (other,) = set(BINARY) - {found.group}
     assert found.versions[found.group] == text
