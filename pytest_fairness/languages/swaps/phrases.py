@@ -62,12 +62,11 @@ def read(text: str, code: str, groups: Sequence[str]) -> Reading:
     replacements = tuple(
         Replacement(start, text[start:end], _forms(text[start:end], pair)) for (start, end), (_, pair) in found
     )
+    if len({tuple(form.split()[-1] for form in forms) for _, (_, forms) in found}) > 1:
+        shown = " and ".join(f"'{item.text}'" for item in replacements)
+        raise CannotSwapError(f"{shown} may be two people")
     names = [] if code == "de" else _possible_names(plain, content)
-    warnings = [f"'{name}' may be a name, which stays" for name in names]
-    if len({pair for _, pair in found}) > 1:
-        shown = ", ".join(f"'{item.text}'" for item in replacements)
-        warnings.append(f"may name several persons: {shown}")
-    return Reading(column, replacements, warnings=tuple(warnings))
+    return Reading(column, replacements, warnings=tuple(f"'{name}' may be a name, which stays" for name in names))
 
 
 def pairs(code: str) -> Mapping[str, _Pair]:

@@ -305,7 +305,7 @@ def test_a_pronoun_that_may_be_another_person_is_left_out(text: str, person: str
         "My husband can't reach customer service. Can you call him?",
         "Note to my boss: my husband is ill, I have to look after him.",
         "I'm a man in his forties.",
-        "Name: James Park; gender: male; age: 40.",
+        "Name: James Miller; gender: male; age: 40.",
     ],
 )
 def test_one_person_in_several_words_is_swapped(text: str) -> None:
