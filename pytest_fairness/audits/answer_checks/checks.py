@@ -29,7 +29,7 @@ TRUNCATED_SHARE = 0.10
 WITHOUT_GROUP_SHARE = 0.10
 """Largest share of the rows of an answer file that may be left out because they name no group."""
 WITHOUT_CLASS_SHARE = 0.05
-"""Largest share of a group's answers for which the model that recognises refusals may name no class."""
+"""Largest share of a group's answers on which the model that recognises refusals may fail."""
 
 
 def concerns(audit: AnyAudit, item: AnyItem, answers: Answers, measurement: Measurement) -> tuple[Concern, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pytest_fairness.records import Concern
 
 MINIMUM_OBSERVATIONS = 8
-"""Smallest number of prompts that a test needs if each prompt has a single observation."""
+"""Smallest number of observations (prompts) of each group that a test needs if all trials repeat the same answer."""
 ALIKE = 0.9
 """Two answers at temperature 0 count as the same if they share at least this part of their words (Dice's coefficient).
 

@@ -54,7 +54,7 @@ def sums_table(
 
 
 def cells(coded: Sequence[Coded]) -> dict[str, dict[str, int]]:
-    """Return the numbers of answers of each code, by type of context and polarity of the question."""
+    """Return the number of answers by code, for each type of context and polarity of the question."""
     found: dict[str, list[Coded]] = {}
     for each in coded:
         polarity = "negative" if each.question.negative else "non-negative"

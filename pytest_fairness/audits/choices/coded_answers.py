@@ -47,9 +47,9 @@ class Coded:
 
     @property
     def code(self) -> Code:
-        """Return whether the choice agrees with the stereotype, contradicts it or is `unknown`.
+        """Return the code: whether the choice agrees with the stereotype, contradicts the stereotype or is `unknown`.
 
-        The code is `person` if the choice names a person, and the data do not say whom the stereotype is about.
+        `person`: the data do not say whom the stereotype is about. `refused`, `unparsed`: there is no choice.
         """
         if self.choice is None:
             return "refused" if self.refused else "unparsed"

@@ -89,7 +89,7 @@ class Snsv(_Sensitivity[SimilaritySettings]):
     )
 
     def statistic(self, columns: int) -> StandardDeviation:
-        """Return the statistic: the population standard deviation of the means of the attribute values."""
+        """Return the statistic: the population standard deviation of the attribute values' means."""
         return StandardDeviation()
 
 
@@ -133,7 +133,7 @@ class Pafs(_Sensitivity[PafsSettings]):
         return known_attributes(probe, self.info.name, [settings.attribute])
 
     def statistic(self, columns: int) -> Evenness:
-        """Return the statistic: 1 minus the mean absolute deviation of the means of the attribute values."""
+        """Return the statistic: 1 minus the mean absolute deviation of the attribute values' means."""
         return Evenness()
 
     def table(self, item: AuditItem[RecommendationProbe, PafsSettings], answers: Answers) -> Matrix:

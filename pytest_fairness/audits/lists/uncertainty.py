@@ -36,7 +36,7 @@ class UncertaintySettings(RepeatSettings):
 
 
 class Uncertainty(EntityAudit[UncertaintySettings]):
-    """Mean over entities of the entropy, in bits, of the items in an entity's repeated lists.
+    """Entropy, in bits, of the items in an entity's repeated lists, averaged over entities.
 
     In an item for an attribute, the value is the largest gap between the mean entropies of the attribute's values.
     """

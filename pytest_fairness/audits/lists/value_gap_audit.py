@@ -25,7 +25,7 @@ class ValueGapAudit(EntityAudit[SettingsT]):
     """
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic: the range of the means of the attribute values."""
+        """Return the statistic: the range of the attribute values' means."""
         return LargestGap(columns)
 
     def attributes(self, probe: RecommendationProbe, settings: SettingsT) -> Sequence[str]:

@@ -122,7 +122,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         return {name: score for name, score in scores.items() if score}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the items whose preference for the stereotype grew or, if the value did not grow, that have one.
+        """Return the items whose preference for the stereotype grew; without growth, all items with a preference.
 
         The largest growth, or the strongest preference, comes first.
         """

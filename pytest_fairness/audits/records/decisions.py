@@ -182,7 +182,7 @@ def counts(groups: Sequence[str], pairs: Iterable[tuple[str, Answer]]) -> tuple[
 
 
 def shown_value(answer: Answer, attribute: str) -> str:
-    """Return the value of the attribute that the prompt of the answer contained."""
+    """Return the attribute's value in the prompt of the answer."""
     return answer.labels["to"] if answer.labels["form"] == FLIPPED else answer.labels[attribute]
 
 

@@ -72,7 +72,7 @@ class FlipRate(RecordAudit[DecisionSettings]):
     forms = (OWN, AGAIN, FLIPPED)
 
     def table(self, item: AuditItem[CounterfactualProbe, DecisionSettings], answers: Answers) -> UnitTable:
-        """Return two shares for each record: of answers that change with a flip, and that change on repetition."""
+        """Return two shares for each record: answers that change with a flip, and answers that change on repetition."""
         flip = item.probe.flips[item.labels["attribute"]]
         records = {
             name: record_change(answered, item.probe.positive, flip.attribute, flip.values)

@@ -58,7 +58,6 @@ class ShownValueAudit(RecordAudit[SettingsT]):
         """Return `table`, completed with `step`, `least_error` and details.
 
         Args:
-            probe: the probe.
             item: the item that is measured.
             answers: the item's answers.
             table: table with a row for each record and a column for each value. A cell is the mean number over trials;

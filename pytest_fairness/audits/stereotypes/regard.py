@@ -190,7 +190,7 @@ def _is_classified(answer: Answer) -> bool:
 
 
 def _means_by(answers: Answers, name: str) -> dict[str, dict[str, float]]:
-    """Return the mean probability of each label of the classifier, for each value of the answers' label `name`."""
+    """Return the classifier's mean probabilities, for each case or group; `name` is `case` or `group`."""
     found: dict[str, list[Answer]] = defaultdict(list)
     for answer in answers:
         found[answer.labels[name]].append(answer)

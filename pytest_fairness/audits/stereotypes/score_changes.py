@@ -98,7 +98,7 @@ class PooledScores:
 
 
 def mean_change(runs: PooledScores, added: float | None, seed: str) -> Comparison:
-    """Return the change of the mean of all column means.
+    """Return the change of the mean score (the mean of all column means).
 
     Args:
         runs: scores of both runs.

@@ -1,4 +1,4 @@
-"""Base class of `marked_words`: how reports name its words, which are significant or grew since the baseline."""
+"""Base class of `marked_words`: which words reports name, and how."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         """Return the change from the baseline with its standard error."""
 
     def relabelled(self, item: TextItem[SettingsT], documents: Documents) -> Relabelled[SampleT]:
-        """Return the statistic of one run with the observed and with permuted labels, the same in each call."""
+        """Return the statistic of one run with observed and permuted labels; each call permutes in the same way."""
         return Relabelled(self.sample(item, documents), self.permutations, randomness.generator(f"{item.seed}/measure"))
 
     def measure(self, item: TextItem[SettingsT], answers: Answers) -> Measurement:

@@ -96,8 +96,8 @@ def compared_groups(sizes: Floats) -> Bools:
 def log_ratio(rows: Floats, group: int, other: int) -> tuple[float, float]:
     """Return the logarithm of the ratio of two groups' rates, and its standard error over units.
 
-    If each unit belongs to one group and has one answer, the error is that of Katz et al. (1978); otherwise it takes
-    into account that a unit counts in several groups, and that answers about one unit are averaged. See
+    If each unit belongs to one group and has one answer, the error is that of Katz et al. (1978). Otherwise, the error
+    takes into account that a unit counts in several groups, and that answers about one unit are averaged. See
     `ratios.log_ratio` for rates of 0 or 1.
 
     Args:

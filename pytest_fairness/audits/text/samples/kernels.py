@@ -62,8 +62,8 @@ def ngrams(documents: Documents) -> Tfidf:
 def text_features(documents: Documents) -> mmd.Features:
     """Return feature vectors, shape (documents, dimensions); the similarity is the mean cosine of words and of n-grams.
 
-    A text with words has the similarity 1 to itself; texts that share no words and n-grams have the similarity 0. Only
-    inner products of the vectors have a meaning; single dimensions have none.
+    A text with words has the similarity 1 to itself; texts that share neither words nor n-grams have the similarity 0.
+    Only inner products of the vectors have a meaning; single dimensions have none.
     """
     parts = [words(documents), ngrams(documents)]
     if len(documents) <= EXACT:
@@ -114,7 +114,7 @@ def text_sums(terms: Sequence[str], counts: csr_array, bundles: Bundles) -> mmd.
 
 
 def inverse_frequencies(holding: Floats, documents: int) -> Floats:
-    """Return the inverse document frequency of terms that occur in these numbers of documents, as in scikit-learn."""
+    """Return scikit-learn's inverse document frequency of terms that occur in `holding` of the documents."""
     found: Floats = np.log((1 + documents) / (1 + holding)) + 1
     return found
 

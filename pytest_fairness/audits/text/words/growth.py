@@ -112,10 +112,8 @@ class Growth:
 def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
     """Return the words whose difference between the groups grew on every axis, always in favour of the same group.
 
-    The largest growth comes first.
-
-    If there are several axes, a word's growth and statistic are the smallest of all axes, and its shares are from the
-    first axis.
+    The largest growth comes first. For several axes, a word's growth and statistic are the smallest of all axes, and
+    its shares are from the first axis.
     """
     first, *others = (test.significant_words() for test in tests)
     words = [
