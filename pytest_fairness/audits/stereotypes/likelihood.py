@@ -7,6 +7,7 @@ sentence, from CrowS-Pairs (Nangia et al. 2020).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -107,13 +108,13 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         known = ~np.isnan(sentences.preferred(scoring, ties="anti"))
         tied = int((known & np.isnan(preferred)).sum())
         terms = stereoset.by_term(preferred, sentences.terms)
-        names = tuple(sorted({*sentences.terms}))
+        cases = Counter(sentences.terms)
+        names = tuple(sorted(cases))
         if tied and not terms:
             raise NotMeasurable(
                 f"no preference can be measured: the two sentences of each pair have equal scores ({tied} pairs). "
                 "Check that the server returns log-probabilities of the sentence's tokens"
             )
-        of_a_term = max(sentences.terms.count(term) for term in names) if names else 1
         rows = np.array([[terms.get(term, math.nan)] for term in names], dtype=np.float64).reshape(-1, 1)
         return UnitTable(
             units=names,
@@ -122,7 +123,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
             n={"pairs": int((~np.isnan(preferred)).sum())},
             missing={"pairs": int(np.isnan(preferred).sum())},
             details=stereoset_details(item.probe, scoring, sentences, tied, terms),
-            step=stereoset.WHOLE / (len(names) * of_a_term) if names else 0.0,
+            step=stereoset.WHOLE / (len(names) * max(cases.values())) if names else 0.0,
             least_error=_error_of_equal_terms(rows[~np.isnan(rows)]),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
@@ -124,9 +125,8 @@ def stereoset_details(
             "without": sentences.stereoset(scoring, only=~with_context),
         }
     if len(terms) < len(cases):
-        details["by_term"] = {
-            term: {"ss": score, "cases": sentences.terms.count(term)} for term, score in terms.items()
-        }
+        counts = Counter(sentences.terms)
+        details["by_term"] = {term: {"ss": score, "cases": counts[term]} for term, score in terms.items()}
     if any(case.direction for case in cases):
         details["crows_pairs"] = _crows_pairs(
             sentences.preferred(scoring, ties="anti"), [case.direction for case in cases]
