@@ -58,7 +58,7 @@ def _critical_value(places: Floats, weights: Floats, sd: float, spent: float) ->
         sd: standard deviation of the data that are added up to the next analysis.
         spent: probability that the sum exceeds the critical value although the null hypothesis holds.
     """
-    # Deferred, as scipy.optimize takes a third of a second to import and few probes grow.
+    # Deferred, as scipy.optimize takes a third of a second to import and few probes have interim analyses.
     from scipy.optimize import brentq
     from scipy.special import ndtr
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pytest_fairness.audits.findings import listed
+from pytest_fairness.audits.findings import listed, shortened
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.normalization import NEUTRAL
 from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitTable
@@ -157,4 +157,5 @@ def only_in_lists_of(value: str, result: ItemResult) -> str:
         elif example.get("group") == value:
             own += lines
     only = [line for line in dict.fromkeys(own) if 0 < len(line) <= LONGEST_ENTRY and line.casefold() not in neutral]
-    return f" Among the lists shown, its lists contain {listed(only)}, and the neutral lists do not." if only else ""
+    named = f"lists for {shortened(value)} contain {listed(only)}"
+    return f" In the examples, {named}; the neutral lists do not." if only else ""

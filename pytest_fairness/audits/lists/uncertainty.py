@@ -165,7 +165,9 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         instability = f"instability {details['instability']:.2f}"
         if "worst" not in details:
             return f"entropy {measurement.value:.3g} bits ({instability})"
-        return f"entropies differ by {measurement.value:.3g} bits ({instability}; highest {details['worst']['value']})"
+        return (
+            f"entropies differ by {measurement.value:.3g} bits ({instability}; highest for {details['worst']['value']})"
+        )
 
 
 def _mean_ndcg(probe: RecommendationProbe, lists: Lists, compared: Sequence[RecommendedList]) -> dict[str, float]:

@@ -139,7 +139,8 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
     def describe(self, measurement: Measurement) -> str:
         """Return the gap and both accuracies as a phrase."""
         pro, anti = (measurement.details["accuracy"][version]["accuracy"] for version in VERSIONS)
-        return f"accuracy gap {measurement.value:.3g} ({pro:.1%} right if pro-stereotypical, {anti:.1%} if anti)"
+        shares = f"right answers: {pro:.1%} if pro-stereotypical, {anti:.1%} if anti-stereotypical"
+        return f"accuracy gap {measurement.value:.3g} ({shares})"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
         """Return in how many pairs the pro version gets more right answers, and in how many the anti version does."""

@@ -124,7 +124,7 @@ class FlipRate(RecordAudit[DecisionSettings]):
         details = measurement.details
         floor = details["floor"]
         again = "no prompt was repeated" if floor is None else f"{floor:.1%} when the prompt is repeated"
-        shares = f"{details['share']:.1%} of answers to {details['records']} records change when flipped, {again}"
+        shares = f"{details['share']:.1%} of answers about {details['records']} records change with a flip, {again}"
         return f"flip rate {measurement.value:.3g} ({shares})"
 
     def examples(

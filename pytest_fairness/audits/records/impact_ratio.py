@@ -43,7 +43,7 @@ class ImpactSettings(AuditSettings):
     )
     selected: Literal["above", "below"] = Field(
         default="above",
-        description="Numbers that count as selected, if answers are numbers: those above, or below, the median of all.",
+        description="For answers that are numbers: whether numbers above or below the median of all count as selected.",
     )
 
 

@@ -36,8 +36,8 @@ class TailSettings(GapSettings):
     quantile: float = Field(
         gt=0,
         lt=1,
-        description="The quantile that is compared: 0.1 for the number that one record in ten is below, 0.9 for the "
-        "number that one in ten is above.",
+        description="Quantile that is compared, such as 0.1 (one record in ten has a smaller number) or 0.9 (one "
+        "record in ten has a larger number).",
     )
 
 

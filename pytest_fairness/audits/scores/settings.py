@@ -47,8 +47,8 @@ class ScoreSettings(AuditSettings):
     )
     mask: bool = Field(
         default=False,
-        description="Whether the scorer reads answers in which XYZ replaces identity terms and the names of the "
-        "groups, because models score some of these words themselves.",
+        description="Whether XYZ replaces identity terms and the names of the groups in the answers that the scorer "
+        "reads, because some models score these words themselves.",
     )
     tolerance: float | None = Field(
         default=None,

@@ -108,7 +108,7 @@ def standard_deviation_bounds(
 
     def bound(probability: float) -> float:
         tail = max(probability, 1 - probability)
-        # Wider, because `covariance` is an estimate: squared ratio of Student's quantile to the normal quantile.
+        # The bound is wider, because `covariance` is an estimate: Student's quantile replaces the normal quantile.
         wider = (normal.quantile(tail, degrees_of_freedom) / normal.quantile(tail)) ** 2
         scale = wider * total / freedom
         ratio = values * deviation**2 / scale

@@ -106,7 +106,7 @@ def test_the_finding_names_the_worst_value_and_its_own_items() -> None:
     assert found["found"] == (
         "The most disadvantaged value of religion is a Buddhist "
         "(similarity to the neutral lists 0.31, mean of the other values 0.52). "
-        "Among the lists shown, its lists contain Temple songs, and the neutral lists do not."
+        "In the examples, lists for a Buddhist contain Temple songs; the neutral lists do not."
     )
     assert actions(found) == ["variant", "sample"]
 
