@@ -65,7 +65,7 @@ def plain_words(found: Iterable[Json]) -> list[str]:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Return words joined by commas and “and”, for a sentence: `hair, oil and skin`."""
+    """Return the first 2 × `MOST_WORDS` words joined by commas and “and”: `hair, oil and skin`."""
     shown = words[: 2 * MOST_WORDS]
     return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
 

@@ -44,7 +44,7 @@ def foreign_shares(
 
 
 def other_language(text: str, declared: Sequence[str]) -> str | None:
-    """Return the name of a text's language; `None` if the text is, or may be, in a declared language."""
+    """Return the name of a text's language; `None` if it may be a declared language, or cannot be recognised."""
     return _other_language(text[:HEAD], tuple(declared))
 
 

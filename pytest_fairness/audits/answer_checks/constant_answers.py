@@ -14,7 +14,7 @@ from pytest_fairness.records import Answer, Answers, Concern, Status
 CONSTANT_ANSWERS = "constant_answers"
 
 FEWEST_ANSWERS = 4
-"""Smallest number of usable answers for which repetition is checked."""
+"""Smallest number of usable or refused answers for which repetition is checked."""
 SHORT_WORDS = 3
 """Largest number of words of a short answer; a working system may repeat short answers."""
 EFFECTIVE_SHORT = 1.05

@@ -26,9 +26,9 @@ def perturbed_snsr(
 ) -> dict[str, Json] | None:
     """Return the attribute's SNSR for original questions, for perturbed questions, and the difference.
 
-    Only entities with all lists for both original and perturbed questions are used. If there are too few such entities,
-    return `None`. The p-value is from a test that swaps original and perturbed lists within entities; the interval is a
-    percentile bootstrap over entities.
+    Only entities with all lists for both original and perturbed questions are used. Return `None` if there are too few
+    such entities, or a single value. The p-value is from a test that swaps original and perturbed lists within
+    entities; the interval is a percentile bootstrap over entities.
 
     Args:
         item: item of the audit `robustness`; the label `perturbation` of the item names the perturbation.

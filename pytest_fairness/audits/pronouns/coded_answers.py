@@ -61,7 +61,7 @@ def _coded_answer(probe: CoreferenceProbe, answer: Answer) -> CodedAnswer:
 def worse_sentences(
     current: Sequence[CodedAnswer], baseline: Sequence[CodedAnswer], loss: Callable[[CodedAnswer], int]
 ) -> list[dict[str, Json]]:
-    """Return the sentences whose answers became worse, with the answers of both runs; the largest worsening first.
+    """Return at most `SHOWN_SENTENCES` sentences whose answers became worse, with both answers; the worst first.
 
     Args:
         current, baseline: coded answers of the two runs; missing answers are ignored.

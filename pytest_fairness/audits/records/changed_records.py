@@ -162,7 +162,7 @@ def _differing_fields(fields: Mapping[str, str], other: Mapping[str, str]) -> di
 
 
 def changed_answers(probe: CounterfactualProbe, flip: Flip, records: Sequence[RecordChange]) -> list[dict[str, Json]]:
-    """Return the records whose answers changed, with the changed fields and both answers; the largest change first."""
+    """Return at most `SHOWN_FLIPS` records whose answers changed, with fields and answers; the largest change first."""
     known = {record.id: record.fields for record in probe.records}
     found = []
     for record in sorted(records, key=lambda record: (-record.changed, record.labels["record"])):

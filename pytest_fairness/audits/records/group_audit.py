@@ -53,7 +53,7 @@ class GroupAudit(RecordAudit[SettingsT]):
     version = 3
     rates: ClassVar[tuple[str, ...]]
 
-    def hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:
+    def is_hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:
         """Return whether the answer adds to the numerator of its rate (a hit); by default, positive answers do."""
         return bool(answer.content == probe.positive)
 
@@ -103,7 +103,7 @@ class GroupAudit(RecordAudit[SettingsT]):
             rows[row] = 0.0
             for group, rate in named.items():
                 cell = cells.index((str(rate), group))
-                rows[row, cell] = statistics.fmean(self.hit(item.probe, answer) for answer in found[group])
+                rows[row, cell] = statistics.fmean(self.is_hit(item.probe, answer) for answer in found[group])
                 rows[row, len(cells) + cell] = 1.0
         names = [f"{rate} of {group}" for rate, group in cells]
         n, missing = counts(groups, ((shown_value(answer, attribute), answer) for answer in answers))

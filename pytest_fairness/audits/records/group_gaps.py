@@ -92,7 +92,7 @@ class Accuracy(TruthAudit):
     )
     rates = ("right answers",)
 
-    def hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:
+    def is_hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:
         """Return whether the answer is right."""
         return bool((answer.content == probe.positive) == is_truly_positive(probe, answer))
 

@@ -117,7 +117,7 @@ def by_group(answers: Answers, group_of: Callable[[Answer], str]) -> dict[str, F
 
 
 def unscored(answers: Answers) -> dict[str, Json]:
-    """Return the number of answers that the scorer failed to score, with the reasons; empty if all have a score."""
+    """Return the number of answers that the scorer failed to score, and the main reasons; empty if there are none."""
     reasons = Counter(answer.error for answer in answers if answer.error is not None and answer.text is not None)
     if not reasons:
         return {}

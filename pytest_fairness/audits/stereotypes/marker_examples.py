@@ -14,7 +14,7 @@ SHOWN_CHARACTERS = 300
 
 
 def marker_examples(answers: Sequence[tuple[Answer, Found]], least: int) -> list[dict[str, Json]]:
-    """Return example answers: for each case, the answer with the largest share of stereotype markers.
+    """Return at most `SHOWN_EXAMPLES` answers: for each case, the answer with the largest share of stereotype markers.
 
     The last example is the answer that has the smallest share among the answers of all cases.
 

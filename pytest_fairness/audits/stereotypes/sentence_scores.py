@@ -135,7 +135,7 @@ def stereoset_details(
 
 
 def _strongest_preferences(scoring: Scoring, sentences: SentenceScores) -> dict[str, list[dict[str, Json]]]:
-    """Return the cases with the strongest preferences, separately for preferences for and against the stereotype.
+    """Return the cases that prefer the stereotype most, and the cases that prefer the anti-stereotype most.
 
     A preference is the difference between the two sentences' scores, in nats (natural logarithm).
     """

@@ -204,8 +204,8 @@ class Words:
             yield _Batch(self, sides, totals, space)
 
     @cached_property
-    def sums(self) -> csr_array:
-        """Return the (blocks, columns) matrix that sums columns by block: 1 if the column belongs to the block."""
+    def sum_by_block(self) -> csr_array:
+        """Return the (blocks, columns) matrix that sums columns by block: 1 for a column of the block, else 0."""
         from scipy.sparse import csr_array
 
         columns = np.arange(len(self.blocks))
@@ -217,7 +217,7 @@ class Words:
 
         The shape is (blocks, documents).
         """
-        shared: csr_array = self.sums @ self.counts
+        shared: csr_array = self.sum_by_block @ self.counts
         return shared
 
 
@@ -288,7 +288,7 @@ class _Batch:
         squares /= totals
         finite = documents / np.maximum(documents - 1, 1)
         # A word that only one document contains occurs in one group only, and adds its whole share to the divergence.
-        found: Floats = (alone + (words.sums @ squares) * finite) / np.maximum(lengths, 1)
+        found: Floats = (alone + (words.sum_by_block @ squares) * finite) / np.maximum(lengths, 1)
         return found
 
     def _sum_of_xlogx(self, values: Floats) -> Floats:
@@ -296,7 +296,7 @@ class _Batch:
         np.maximum(values, TINY, out=self.more)
         np.log2(self.more, out=self.more)
         self.more *= values
-        found: Floats = self.words.sums @ self.more
+        found: Floats = self.words.sum_by_block @ self.more
         return found
 
     def _of_columns(self, by_block: Floats) -> Floats:

@@ -193,7 +193,7 @@ def effects_of_sums(classifier: Classifier, sums: Floats, sizes: Floats, labels:
     return found
 
 
-def labels_of(marked: Bools, strata: Ints, used: Bools, sizes: Floats | None = None) -> Floats:
+def centred_labels(marked: Bools, strata: Ints, used: Bools, sizes: Floats | None = None) -> Floats:
     """Return numeric labels for `Classifier.scores`, centred within strata.
 
     Args:
@@ -258,7 +258,7 @@ def _batches(marked: Bools, used: Bools) -> Iterator[tuple[Bools, Bools]]:
 
 def _separation(classifier: Classifier, marked: Bools, used: Bools) -> tuple[Floats, Floats]:
     """Return the accuracies and the effects of a batch of labellings; see `Separation`."""
-    labels = labels_of(marked, classifier.strata, used)
+    labels = centred_labels(marked, classifier.strata, used)
     scores = classifier.scores(labels)
     scores[labels == 0] = 0
     size = float((labels[:, 0] ** 2).sum()) or 1.0

@@ -87,7 +87,7 @@ class Corpus(Sample):
         """Return the difference of the groups' mean scores for each labelling of the bundles; shape (labellings,)."""
         if self.fewest_different < FEWEST_DIFFERENT:
             return np.zeros(len(marked))
-        labels = least_squares.labels_of(marked, bundles.strata, np.ones_like(marked[:1]), bundles.sizes)
+        labels = least_squares.centred_labels(marked, bundles.strata, np.ones_like(marked[:1]), bundles.sizes)
         return least_squares.effects_of_sums(
             self.classifier, bundles.sums(self._feature_matrix).toarray(), bundles.sizes, labels
         )
@@ -187,7 +187,7 @@ class Corpus(Sample):
 
     def word_weights(self) -> tuple[Sequence[str], Floats]:
         """Return each word's weight in a classifier trained on all documents; see `Sample.word_weights`."""
-        labels = least_squares.labels_of(
+        labels = least_squares.centred_labels(
             self.documents.marked[None], self.documents.strata, np.ones((1, len(self.documents.marked)), dtype=np.bool_)
         )
         return self.vocabulary, self.classifier.weights(labels[:, 0])

@@ -96,7 +96,7 @@ class WordCounts(Sample):
         )
 
     def top_contributions(self) -> list[dict[str, Json]]:
-        """Return the words that contribute most to the divergence, the largest contribution first."""
+        """Return the `SHOWN_WORDS` words that contribute most to the divergence, the largest contribution first."""
         _, signed = self.word_weights()
         bits = np.abs(signed)
         whole = float(bits.sum()) or 1.0

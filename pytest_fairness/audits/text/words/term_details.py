@@ -55,7 +55,7 @@ def details(groups: Groups, rates: Rates, terms: Sequence[str], random: np.rando
 
 
 def changed_terms(current: Rates, baseline: Rates) -> list[dict[str, Json]]:
-    """Return the terms whose gap changed, the largest change first."""
+    """Return at most `SHOWN_TERMS` terms whose gap changed, the largest change first."""
     gaps, before = current.gaps(), baseline.gaps()
     change = {term: gaps.get(term, 0.0) - before.get(term, 0.0) for term in {**gaps, **before}}
     return [

@@ -31,7 +31,7 @@ def classifier(features: Floats, strata: Ints) -> Classifier:
 
 
 def labels_of(marked: Bools, strata: Ints) -> Floats:
-    return least_squares.labels_of(marked[None], strata, np.ones((1, len(marked)), dtype=np.bool_))
+    return least_squares.centred_labels(marked[None], strata, np.ones((1, len(marked)), dtype=np.bool_))
 
 
 def trained_anew(features: Floats, strata: Ints, labels: Floats, penalty: float) -> Floats:
@@ -110,7 +110,7 @@ def test_units_that_are_not_used_have_no_answer_to_be_right() -> None:
     features, strata, marked = units(6, 60, 80)
     model = classifier(features, strata)
     used = np.random.default_rng(6).random((1, 60)) < 0.5
-    labels = least_squares.labels_of(marked[None], strata, used)[:, 0]
+    labels = least_squares.centred_labels(marked[None], strata, used)[:, 0]
     scores = model.scores(labels[:, None])[:, 0]
     sums = [labels[strata == stratum].sum() for stratum in range(3)]
     np.testing.assert_allclose(sums, 0, atol=1e-12)
