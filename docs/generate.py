@@ -51,7 +51,7 @@ def generated() -> dict[Path, str]:
 def audits_table() -> str:
     """Return the Markdown table of all audits, a block for each kind of probe."""
     lines = ["| audit | question | unit and range | better | default tolerance |", "|---|---|---|---|---|"]
-    for kind, (model, _) in kinds.schemas().items():
+    for kind, (model, *_) in kinds.schemas().items():
         lines.append(f"| **{_linked(kind, _page(kind))}** | **{model.model_fields['kind'].description}** | | | |")
         for name in registry.AUDITS.get(kind, ()):
             info = registry.get(kind, name).info

@@ -17,13 +17,19 @@ from pytest_fairness.audits import answer_quality, registry
 from pytest_fairness.audits.answer_quality import AnswerQuality
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.base import Probe
+from pytest_fairness.probes.coreference import validation as coreference
 from pytest_fairness.probes.coreference.model import CoreferenceProbe
+from pytest_fairness.probes.counterfactual import validation as counterfactual
 from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
 from pytest_fairness.probes.exchange import Exchange, ListExchange, ProbeT, RecordExchange, TextExchange
+from pytest_fairness.probes.generation import validation as generation
 from pytest_fairness.probes.generation.model import GenerationProbe
-from pytest_fairness.probes.loading.loader import KindSchema
+from pytest_fairness.probes.loading.loader import ContentChecks, KindSchema
+from pytest_fairness.probes.multiple_choice import validation as multiple_choice
 from pytest_fairness.probes.multiple_choice.model import MultipleChoiceProbe
+from pytest_fairness.probes.recommendation import validation as recommendation
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
+from pytest_fairness.probes.stereotype import validation as stereotype
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer
 
@@ -37,6 +43,7 @@ class Kind(Generic[ProbeT]):
     Attributes:
         model: pydantic model that validates probe files of the kind.
         reader: reader of the answer file under `responses:`; `None` if the kind supports no answer files.
+        checks: checks of several keys of a probe file together; `None` without such checks.
         exchange: rules by which the command `sample` exchanges recorded answers between groups; `None` if the command
             does not support the kind.
         quality: function that scores answers by the right answers in the probe; `None` if probes of the kind have no
@@ -45,21 +52,34 @@ class Kind(Generic[ProbeT]):
 
     model: type[ProbeT]
     reader: type[Reader[ProbeT]] | None = None
+    checks: ContentChecks | None = None
     exchange: Exchange[ProbeT] | None = None
     quality: Callable[[ProbeT, Sequence[Answer]], AnswerQuality | None] | None = None
 
 
 KINDS: dict[str, Kind[Any]] = {
-    "generation": Kind(GenerationProbe, GenerationReader, exchange=TextExchange()),
+    "generation": Kind(GenerationProbe, GenerationReader, generation.diagnostics, exchange=TextExchange()),
     "recommendation": Kind(
-        RecommendationProbe, RecommendationReader, exchange=ListExchange(), quality=answer_quality.of_lists
+        RecommendationProbe,
+        RecommendationReader,
+        recommendation.diagnostics,
+        exchange=ListExchange(),
+        quality=answer_quality.of_lists,
     ),
-    "coreference": Kind(CoreferenceProbe, CoreferenceReader, quality=answer_quality.of_resolutions),
+    "coreference": Kind(
+        CoreferenceProbe, CoreferenceReader, coreference.diagnostics, quality=answer_quality.of_resolutions
+    ),
     "counterfactual": Kind(
-        CounterfactualProbe, CounterfactualReader, exchange=RecordExchange(), quality=answer_quality.of_decisions
+        CounterfactualProbe,
+        CounterfactualReader,
+        counterfactual.diagnostics,
+        exchange=RecordExchange(),
+        quality=answer_quality.of_decisions,
     ),
-    "stereotype": Kind(StereotypeProbe, StereotypeReader),
-    "multiple_choice": Kind(MultipleChoiceProbe, MultipleChoiceReader, quality=answer_quality.of_choices),
+    "stereotype": Kind(StereotypeProbe, StereotypeReader, stereotype.diagnostics),
+    "multiple_choice": Kind(
+        MultipleChoiceProbe, MultipleChoiceReader, multiple_choice.diagnostics, quality=answer_quality.of_choices
+    ),
 }
 """Kinds of probes, by the value of the key `kind` in probe files."""
 
@@ -71,7 +91,7 @@ def kind_of(probe: ProbeT) -> Kind[ProbeT]:
 
 def schemas() -> dict[str, KindSchema]:
     """Return, for each kind, the pydantic models that validate its probes and the settings of its audits."""
-    return {name: KindSchema(kind.model, registry.SettingsModels(name)) for name, kind in KINDS.items()}
+    return {name: KindSchema(kind.model, registry.SettingsModels(name), kind.checks) for name, kind in KINDS.items()}
 
 
 def rows(probe: Probe) -> list[Answer]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pytest_fairness.probes.keys.refusal_settings import RefusalSettings
-from pytest_fairness.records import Judging, NumberFormat, Selection
+from pytest_fairness.records import AnswerFormat, Judging, NumberFormat, Prompt, Request, Selection
 
 
 @dataclass(frozen=True)
@@ -13,6 +14,8 @@ class AnswerReading:
     """Form of a probe's answers, and the models that classify them.
 
     Attributes:
+        format: format in which answers are parsed.
+        likelihood_label: label that only answers have that are likelihoods of sentences; empty if there are none.
         choices: valid answers; empty if answers are not choices, or if a judge model classifies the answers.
         number: number that answers state; `None` if answers are no numbers.
         selection: part of an answer that is measured; `None` if it is the whole answer.
@@ -20,6 +23,8 @@ class AnswerReading:
         refusals: settings of the recognition of refusals.
     """
 
+    format: AnswerFormat = "text"
+    likelihood_label: str = ""
     choices: tuple[str, ...] = ()
     number: NumberFormat | None = None
     selection: Selection | None = None
@@ -32,3 +37,12 @@ class AnswerReading:
         if self.judging is not None:
             return self.judging.votes
         return self.refusals.votes if self.refusals.by == "judge" else 0
+
+    def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
+        """Return the format in which answers with these labels are parsed."""
+        return "likelihood" if self.likelihood_label in labels else self.format
+
+    def recorded_prompt(self, labels: Mapping[str, str], trial: int) -> Prompt:
+        """Return a prompt without text, by which a recorded answer with these labels is parsed."""
+        request = Request("", answer_format=self.format_of(labels))
+        return Prompt(request, labels, trial, self.choices, self.number, self.selection)

@@ -45,8 +45,8 @@ class AuditSettings(ProbeModel):
     """Settings that every audit has under a probe's key `audits`.
 
     Class attributes:
-        needs: name of an input that the audit requires of the probe, such as `truth`; see `Probe.missing_inputs`.
-            Empty if the audit requires nothing.
+        needs: name of an input that the audit requires of the probe, such as `truth`. The checks of the probe's
+            kind say what to write. Empty if the audit requires nothing.
         item_labels: names of labels that the audit adds to its items; no axis may have these names.
     """
 

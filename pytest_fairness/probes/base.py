@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -39,16 +39,18 @@ from pytest_fairness.probes.field_types import (
     probe_source,
 )
 from pytest_fairness.probes.file_names import name_problem
+from pytest_fairness.probes.follow_ups import FollowUps
 from pytest_fairness.probes.keys.interim_stages import GrowingTrials, Stage, Trials, growing
 from pytest_fairness.probes.keys.language_settings import Languages, to_language
 from pytest_fairness.records import (
-    Answer,
     AnswerFormat,
     Json,
     Message,
     Prompt,
     Request,
 )
+
+ProbeT = TypeVar("ProbeT", bound="Probe")
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet")
 
@@ -232,7 +234,6 @@ class Probe(ProbeModel):
     marks: tuple[Identifier, ...] = Field(default=(), min_length=1, description="pytest marks of the probe's items.")
 
     _loaded: ProbeSource = PrivateAttr(default_factory=ProbeSource)
-    _reworded: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     def model_post_init(self, context: Any, /) -> None:
         """Store the file from which the probe is loaded; pydantic calls this method after validation."""
@@ -259,20 +260,10 @@ class Probe(ProbeModel):
         """Serialize the language as a digest, because stored measurements depend on its words."""
         return self.language.digest
 
-    def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
-        """Return the format in which answers with these labels are parsed."""
-        return "text"
-
     @cached_property
     def reading(self) -> AnswerReading:
         """Form of the answers, and the models that classify them."""
         return AnswerReading()
-
-    def recorded_prompt(self, labels: Mapping[str, str], trial: int) -> Prompt:
-        """Return a prompt without text, by which a recorded answer with these labels is parsed."""
-        request = Request("", answer_format=self.format_of(labels))
-        reading = self.reading
-        return Prompt(request, labels, trial, reading.choices, reading.number, reading.selection)
 
     def stages(self) -> list[Stage]:
         """Return one stage for each interim analysis; a single stage if the number of trials does not grow."""
@@ -280,26 +271,13 @@ class Probe(ProbeModel):
             return [Stage(trials=trials) for trials in growing(self.trials.start, self.trials.max)]
         return [Stage()]
 
-    def stage_includes(self, stage: Stage, labels: Mapping[str, str]) -> bool:
-        """Return whether the stage includes prompts with these labels; the trial number is not checked."""
-        return True
-
-    def variant(self, name: str) -> Self:
-        """Return the probe with the `system` and `prompt` of a variant; repeated calls return the same object."""
-        if name not in self._reworded:
-            wording = self.variants[name]
-            other = {key: text for key in ("system", "prompt") if (text := getattr(wording, key)) is not None}
-            self._reworded[name] = self.copied(**other, variants={})
-        found: Self = self._reworded[name]
-        return found
-
-    def copied(self, **other: object) -> Self:
-        """Return a copy with other fields; they are not validated."""
-        probe = self.model_copy(update=other)
-        # Remove cached properties, which were computed from the probe's own fields.
-        for key in probe.__dict__.keys() - type(self).model_fields.keys():
-            del probe.__dict__[key]
-        return probe
+    @cached_property
+    def reworded(self) -> Mapping[str, Self]:
+        """The probe with the `system` and `prompt` of each variant, by the variant's name."""
+        return {
+            name: with_fields(self, **{key: text for key, text in wording if text is not None}, variants={})
+            for name, wording in self.variants.items()
+        }
 
     def placebo(self, labels: Mapping[str, str]) -> tuple[Self, Mapping[str, str]] | None:
         """Return the probe that compares two wordings of the same group in place of two groups.
@@ -314,28 +292,15 @@ class Probe(ProbeModel):
         """
         return None
 
-    @property
-    def has_turns(self) -> bool:
-        """Return whether further user messages follow each answer."""
-        return False
-
-    @property
-    def has_follow_ups(self) -> bool:
-        """Return whether answers can lead to follow-up prompts."""
-        return False
-
-    def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
-        """Return the follow-up prompts that the answers so far require; an empty list once the answers are complete."""
-        return []
+    @cached_property
+    def follow_ups(self) -> FollowUps:
+        """Follow-up prompts, which depend on earlier answers."""
+        return FollowUps()
 
     @cached_property
     def _system_prompt(self) -> str | None:
         """The system prompt in the form that is sent; `None` if the probe has no system prompt."""
         return None if self.system is None else block_text(self.system)
-
-    def measured_answers(self, answers: Sequence[Answer]) -> list[Answer]:
-        """Return the answers that audits measure, from the answers to all prompts and follow-up prompts."""
-        return list(answers)
 
     def _request(
         self,
@@ -348,39 +313,6 @@ class Probe(ProbeModel):
         """Return a request for a prompt; `trial` distinguishes requests with the same text."""
         system, sampling = self._system_prompt, self.sampling
         return Request(text, system, sampling, trial, answer_format, history=history, tools=tools).with_own_seed()
-
-    @classmethod
-    def missing_inputs(cls, data: Content) -> dict[str, str]:  # noqa: ARG003 - for the kinds that override the method
-        """Return the inputs that the probe lacks, by name (see `AuditSettings.needs`).
-
-        Each value says what to add to the probe file.
-
-        Args:
-            data: the file's plain content; see `diagnostics`.
-        """
-        return {}
-
-    @classmethod
-    def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield diagnostics for keys that contradict each other.
-
-        The pydantic models check each key alone, and cannot detect these errors.
-
-        Args:
-            data: the file's plain content. Any part may have a wrong type, which pydantic reports separately.
-            audits: the settings models of the probe's audits, by audit name.
-        """
-        yield from checks.unmet_needs(audits, cls.missing_inputs(data))
-        if "variants" in data and checks.is_recorded(data):
-            message = "a probe with `responses` sends no requests: remove `variants` or `responses`"
-            yield Diagnostic(("variants",), message, at_key=True)
-        for name, variant in checks.mappings(data.get("variants")):
-            location: Location = ("variants", name, "prompt")
-            if cls.prompts_key and "prompt" in variant:
-                message = f"the prompts are under `{cls.prompts_key}`: a variant can change only `system`"
-                yield Diagnostic(location, message, at_key=True)
-            elif isinstance(variant.get("prompt"), list) and not cls.several_prompts:
-                yield Diagnostic(location, "a probe of this kind has one prompt, not a list: write one text")
 
     @abstractmethod
     def prompts(self, trials: int | None = None) -> Iterable[Prompt]:
@@ -397,3 +329,31 @@ class Probe(ProbeModel):
         Args:
             labels: labels of the item, such as its group (`{"race": "Black"}`).
         """
+
+
+def with_fields(probe: ProbeT, **fields: object) -> ProbeT:
+    """Return a copy of a probe with other values of some fields, which are not validated."""
+    copy = probe.model_copy(update=fields)
+    # Remove cached properties, which were computed from the probe's own fields.
+    for key in copy.__dict__.keys() - type(probe).model_fields.keys():
+        del copy.__dict__[key]
+    return copy
+
+
+def variant_diagnostics(model: type[Probe], data: Content) -> Iterator[Diagnostic]:
+    """Yield diagnostics for variants that do not fit the kind of the probe, or its other keys.
+
+    Args:
+        model: model of the kind.
+        data: the file's plain content; see `KindSchema`.
+    """
+    if "variants" in data and checks.is_recorded(data):
+        message = "a probe with `responses` sends no requests: remove `variants` or `responses`"
+        yield Diagnostic(("variants",), message, at_key=True)
+    for name, variant in checks.mappings(data.get("variants")):
+        location: Location = ("variants", name, "prompt")
+        if model.prompts_key and "prompt" in variant:
+            message = f"the prompts are under `{model.prompts_key}`: a variant can change only `system`"
+            yield Diagnostic(location, message, at_key=True)
+        elif isinstance(variant.get("prompt"), list) and not model.several_prompts:
+            yield Diagnostic(location, "a probe of this kind has one prompt, not a list: write one text")

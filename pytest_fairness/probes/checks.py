@@ -84,7 +84,7 @@ def unmet_needs(
 
     Args:
         audits: settings of the probe's audits, or the models of the settings, by audit name.
-        missing: the inputs that the probe lacks, as returned by `Probe.missing_inputs`.
+        missing: the inputs that the probe lacks, each with its remedy.
     """
     for name, settings in audits.items():
         if settings.needs in missing:

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -18,6 +19,7 @@ from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted
 from pytest_fairness.probes.field_types import Text, block_text
+from pytest_fairness.probes.follow_ups import FollowUps
 from pytest_fairness.records import Answer, Message, Prompt, Reply, Status, reply_in
 
 TURN = "turn"
@@ -55,35 +57,21 @@ class ConversationProbe(Probe):
         "(1 is the answer before `turns`).",
     )
 
-    @property
-    def has_turns(self) -> bool:
-        """Return whether further user messages follow each answer; see `Probe.has_turns`."""
-        return bool(self.turns) and self.responses is None
+    @cached_property
+    def follow_ups(self) -> FollowUps:
+        """The turns after the first answer; none if the answers are recorded."""
+        if not self.turns or self.responses is not None:
+            return FollowUps()
+        return ConversationTurns(self._next_turn, 1 + len(self.turns), self.measure, self._has_calls)
 
-    @property
-    def has_follow_ups(self) -> bool:
-        """Return whether the probe has turns; see `Probe.has_follow_ups`."""
-        return self.has_turns
-
-    def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
-        """Return the next turn of each conversation whose last answer has a text; see `Probe.follow_ups`."""
-        if not self.has_turns:
-            return []
-        found = []
-        for answered in unfinished(answers, 1 + len(self.turns), calls=self._has_calls):
-            last = answered[max(answered)]
-            first = without_turn(last.labels)
-            said = [self._filled_template(text, first) for text in (self._first_template(first), *self.turns)]
-            past = history(self._opening(first), said, answered, calls=self._has_calls)
-            labels = {**first, TURN: str(len(answered) + 1)}
-            found.append(self._prompt(said[len(answered)], labels, last.trial, past))
-        return found
-
-    def measured_answers(self, answers: Sequence[Answer]) -> list[Answer]:
-        """Return one answer for each conversation; see `Probe.measured_answers`."""
-        if not self.has_turns:
-            return list(answers)
-        return measured(answers, 1 + len(self.turns), self.measure, calls=self._has_calls)
+    def _next_turn(self, answered: Turns) -> Prompt:
+        """Return the prompt of the turn after these answers of a conversation."""
+        last = answered[max(answered)]
+        first = without_turn(last.labels)
+        said = [self._filled_template(text, first) for text in (self._first_template(first), *self.turns)]
+        past = history(self._opening(first), said, answered, calls=self._has_calls)
+        labels = {**first, TURN: str(len(answered) + 1)}
+        return self._prompt(said[len(answered)], labels, last.trial, past)
 
     @property
     def _has_calls(self) -> bool:
@@ -202,51 +190,57 @@ def history(opening: Sequence[Message], said: Sequence[str], answers: Turns, *, 
     return tuple(found)
 
 
-def unfinished(answers: Sequence[Answer], number: int, *, calls: bool) -> Iterator[Turns]:
-    """Yield each conversation that has not reached turn `number`, and whose last answer is a text without tool calls.
+@dataclass(frozen=True)
+class ConversationTurns(FollowUps):
+    """Turns of conversations after the first answer.
 
-    A tool call ends a conversation, because no tool is run.
-
-    Args:
-        answers: all answers so far.
+    Attributes:
+        next_turn: function that returns the prompt of the next turn of a conversation.
         number: number of turns of a complete conversation.
-        calls: whether answers may have tool calls.
+        measure: the turn whose answer is measured; `all` joins the texts of all answers.
+        calls: whether answers may have tool calls. A tool call ends a conversation, because no tool is run.
     """
-    for turns in turns_of(answers):
-        if max(turns) < number:
-            replied = reply_to(turns[max(turns)], calls=calls)
-            if replied.text.strip() and not replied.calls:
-                yield turns
 
+    possible = True
+    are_turns = True
 
-def measured(answers: Sequence[Answer], number: int, turn: MeasuredTurn, *, calls: bool) -> list[Answer]:
-    """Return one answer for each conversation, with the labels of its first prompt.
+    next_turn: Callable[[Turns], Prompt]
+    number: int
+    measure: MeasuredTurn
+    calls: bool
 
-    Answers of one conversation depend on each other, so that they cannot count as several answers.
+    def next_prompts(self, answers: Sequence[Answer]) -> list[Prompt]:
+        """Return the next turn of each incomplete conversation whose last answer is a text without tool calls."""
+        found = []
+        for turns in turns_of(answers):
+            if max(turns) < self.number:
+                replied = reply_to(turns[max(turns)], calls=self.calls)
+                if replied.text.strip() and not replied.calls:
+                    found.append(self.next_turn(turns))
+        return found
 
-    Args:
-        answers: the answers to all turns.
-        number: number of turns of a complete conversation.
-        turn: the turn whose answer is returned; `all` joins the texts of all answers. If an answer is missing, its
-            status stands for the conversation.
-        calls: whether answers may have tool calls; an earlier answer with a call, which ends the conversation, is then
-            returned.
-    """
-    last = number if isinstance(turn, str) else turn
-    return [_measured_answer(turns, last, join=turn == "all", calls=calls) for turns in turns_of(answers)]
+    def measured(self, answers: Sequence[Answer]) -> list[Answer]:
+        """Return one answer for each conversation, with the labels of its first prompt.
 
+        Answers of one conversation depend on each other, so that they cannot count as several answers. If an answer is
+        missing, its status stands for the conversation. If an answer has a tool call, it is returned.
+        """
+        return [self._measured_answer(turns) for turns in turns_of(answers)]
 
-def _measured_answer(turns: Turns, last: int, *, join: bool, calls: bool) -> Answer:
-    labels = without_turn(turns[min(turns)].labels)
-    if last not in turns:
-        ended = turns[max(turns)]
-        if reply_to(ended, calls=calls).calls:
-            return replace(ended, labels=labels)
-        status = Status.FAILED if (ended.text or "").strip() else ended.status
-        return replace(ended, labels=labels, status=status, content=None)
-    own = [turns[turn] for turn in (range(1, last + 1) if join else [last])]
-    missing = next((answer for answer in own if not answer.usable), None)
-    if missing is not None or not join:
-        return replace(missing or own[0], labels=labels)
-    text = "\n".join(str(answer.content) for answer in own)
-    return replace(own[-1], labels=labels, text=text, content=text, truncated=any(answer.truncated for answer in own))
+    def _measured_answer(self, turns: Turns) -> Answer:
+        labels = without_turn(turns[min(turns)].labels)
+        last = self.number if isinstance(self.measure, str) else self.measure
+        if last not in turns:
+            ended = turns[max(turns)]
+            if reply_to(ended, calls=self.calls).calls:
+                return replace(ended, labels=labels)
+            status = Status.FAILED if (ended.text or "").strip() else ended.status
+            return replace(ended, labels=labels, status=status, content=None)
+        join = self.measure == "all"
+        own = [turns[turn] for turn in (range(1, last + 1) if join else [last])]
+        missing = next((answer for answer in own if not answer.usable), None)
+        if missing is not None or not join:
+            return replace(missing or own[0], labels=labels)
+        text = "\n".join(str(answer.content) for answer in own)
+        truncated = any(answer.truncated for answer in own)
+        return replace(own[-1], labels=labels, text=text, content=text, truncated=truncated)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any
@@ -93,15 +93,13 @@ class StructuredProbe(ConversationProbe):
     @cached_property
     def reading(self) -> AnswerReading:
         """Form of the answers or, with `tool` or `path`, of the measured part of an answer."""
-        answer, found = self._structured_answer, super().reading
-        if answer.tool is None and answer.path is None:
-            return found
-        return replace(found, selection=Selection(answer.tool, answer.path, self._value_format))
-
-    def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
-        """Return the format of the target's answers; see `Probe.format_of`."""
         answer = self._structured_answer
-        return "calls" if answer.tool is not None else "structured" if answer.path is not None else self._value_format
+        form: AnswerFormat = (
+            "calls" if answer.tool is not None else "structured" if answer.path is not None else self._value_format
+        )
+        if answer.tool is None and answer.path is None:
+            return replace(super().reading, format=form)
+        return replace(super().reading, format=form, selection=Selection(answer.tool, answer.path, self._value_format))
 
     @cached_property
     def _tools_as_json(self) -> str:

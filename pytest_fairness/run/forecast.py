@@ -116,7 +116,7 @@ class Forecaster:
             items: at least one item; all belong to one probe and one target.
             target: the target; `None` if a fixture of the user provides it.
         """
-        probe = items[0].probe
+        probe, follow_ups = items[0].probe, items[0].probe.follow_ups
         requests: dict[str, Request] = {}
         later: set[str] = set()
         begun: set[str] = set()
@@ -155,9 +155,9 @@ class Forecaster:
             completion_tokens=completion_tokens,
             known=known,
             cost=cost,
-            batch_cost=cost * BATCH_PRICE if cost is not None and in_batches and not probe.has_turns else None,
-            has_turns=bool(requests) and probe.has_turns,
-            may_ask_more=bool(requests) and probe.has_follow_ups and not probe.has_turns,
+            batch_cost=cost * BATCH_PRICE if cost is not None and in_batches and not follow_ups.are_turns else None,
+            has_turns=bool(requests) and follow_ups.are_turns,
+            may_ask_more=bool(requests) and follow_ups.possible and not follow_ups.are_turns,
             judge_requests=len(begun) * probe.reading.judge_votes,
             embedded={name: len(keys) for name, keys in embedded.items()},
             unknown_target=target is None and bool(requests),
@@ -167,13 +167,13 @@ class Forecaster:
         """Return the requests of an item by key, with all turns of conversations and follow-ups to recorded answers."""
         probe, prompts = item.probe, list(item.prompts())
         requests = self._requests_by_key(prompts, target)
-        while probe.has_follow_ups:
+        while probe.follow_ups.possible:
             recorded = self._recorded(target, requests)
-            if len(recorded) < len(requests) and not probe.has_turns:
+            if len(recorded) < len(requests) and not probe.follow_ups.are_turns:
                 break
             stand_in = self._stand_in(probe, recorded)
             responses = [recorded.get(key, stand_in) for key in self._keys(prompts, target)]
-            more = probe.follow_ups(read_all(prompts, responses, probe.language))
+            more = probe.follow_ups.next_prompts(read_all(prompts, responses, probe.language))
             if not more:
                 break
             prompts += more
@@ -278,12 +278,12 @@ def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem
         keyed = ((response_key(identity, prompt.request), prompt) for prompt in asked)
         rest = (each for each in keyed if shard is None or shard.holds(each[0]))
         for some in chunks_of(rest, BATCH):
-            own = [prompt for _, prompt in some] if probe.has_turns else []
+            own = [prompt for _, prompt in some] if probe.follow_ups.are_turns else []
             responses = add(own, [key for key, _ in some])
             answers: list[Answer] = []
             while own:
                 answers += read_all(own, responses, probe.language)
-                own = probe.follow_ups(answers)
+                own = probe.follow_ups.next_prompts(answers)
                 responses = add(own, [response_key(identity, prompt.request) for prompt in own])
     total, reused = _distinct(needed), _distinct(recorded)
     return RequestCount(

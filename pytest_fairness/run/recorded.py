@@ -74,4 +74,4 @@ def _answers_of(probe: Probe, known: Mapping[Request, Response]) -> Iterator[tup
     while found := [(prompt, known[prompt.request]) for prompt in prompts if prompt.request in known]:
         answers += [reading.answer(prompt, response, probe.language) for prompt, response in found]
         yield from found
-        prompts = probe.follow_ups(answers)
+        prompts = probe.follow_ups.next_prompts(answers)

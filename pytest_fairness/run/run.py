@@ -100,7 +100,7 @@ class Run(Closing):
             )
         responses = dict(zip(own, answered, strict=True))
         for each in (final, *variants.further_items(final)):
-            if each.probe.has_follow_ups:
+            if each.probe.follow_ups.possible:
                 prompts = [prompt for prompt in each.prompts() if prompt.request in responses]
                 answers = read_all(prompts, [responses[prompt.request] for prompt in prompts], each.probe.language)
                 with_follow_ups(answers, each.probe, target, self.engines)

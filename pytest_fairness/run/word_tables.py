@@ -90,4 +90,4 @@ def _answers(run: Run, probe: Probe, target: str | None, trials: int | None) -> 
     answers = [
         reading.answer(prompt, response, probe.language) for _, prompt, response in found if prompt.trial < draws
     ]
-    return run.answers.classified(probe, probe.measured_answers(answers))
+    return run.answers.classified(probe, probe.follow_ups.measured(answers))

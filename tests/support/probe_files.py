@@ -8,16 +8,9 @@ from typing import ClassVar, Literal
 import pytest
 from pydantic import Field
 
+from pytest_fairness import kinds
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes import (
-    CoreferenceProbe,
-    CounterfactualProbe,
-    GenerationProbe,
-    KindSchema,
-    RecommendationProbe,
-    StereotypeProbe,
-    parse,
-)
+from pytest_fairness.probes import GenerationProbe, KindSchema, parse
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.repeats import RepeatSettings
 
@@ -40,30 +33,22 @@ def needing(what: str) -> type[AuditSettings]:
     return type("Needing", (AuditSettings,), {"needs": what, "__annotations__": {"needs": ClassVar[str]}})
 
 
+_AUDITS: dict[str, dict[str, type[AuditSettings]]] = {
+    "generation": {"svm": Classifier, "jsd": AuditSettings},
+    "recommendation": {
+        "snsr": AuditSettings,
+        "robustness": needing("perturbations"),
+        "quality": needing("relevant"),
+        "pafs": OneAttribute,
+        "uncertainty": RepeatSettings,
+    },
+    "coreference": {"coreference": needing("sentences"), "accuracy_gap": needing("winobias")},
+    "counterfactual": dict.fromkeys(("flip_rate", "demographic_parity"), AuditSettings)
+    | dict.fromkeys(("equalized_odds", "accuracy"), needing("truth")),
+    "stereotype": {"markers": needing("markers"), "regard": needing("texts"), "likelihood": needing("likelihoods")},
+}
 KINDS = {
-    "generation": KindSchema(GenerationProbe, {"svm": Classifier, "jsd": AuditSettings}),
-    "recommendation": KindSchema(
-        RecommendationProbe,
-        {
-            "snsr": AuditSettings,
-            "robustness": needing("perturbations"),
-            "quality": needing("relevant"),
-            "pafs": OneAttribute,
-            "uncertainty": RepeatSettings,
-        },
-    ),
-    "coreference": KindSchema(
-        CoreferenceProbe, {"coreference": needing("sentences"), "accuracy_gap": needing("winobias")}
-    ),
-    "counterfactual": KindSchema(
-        CounterfactualProbe,
-        dict.fromkeys(("flip_rate", "demographic_parity"), AuditSettings)
-        | dict.fromkeys(("equalized_odds", "accuracy"), needing("truth")),
-    ),
-    "stereotype": KindSchema(
-        StereotypeProbe,
-        {"markers": needing("markers"), "regard": needing("texts"), "likelihood": needing("likelihoods")},
-    ),
+    name: KindSchema(kinds.KINDS[name].model, audits, kinds.KINDS[name].checks) for name, audits in _AUDITS.items()
 }
 """Kinds of probe with the audits of this module."""
 

@@ -56,5 +56,5 @@ def require_columns(
 def answer(written: Json, labels: Mapping[str, str], trial: int, probe: Probe) -> Answer:
     """Return the answer that a field contains; a field that is `None` (JSON `null`) counts as a missing response."""
     return reading.recorded(
-        probe.recorded_prompt(labels, trial), None if written is None else text(written), probe.language
+        probe.reading.recorded_prompt(labels, trial), None if written is None else text(written), probe.language
     )

@@ -171,7 +171,7 @@ class TextReader(Reader[ProbeT]):
             if labels is None:
                 continue
             cell = tuple(labels.values())
-            prompt = shared.get(cell) or shared.setdefault(cell, self.probe.recorded_prompt(labels, 0))
+            prompt = shared.get(cell) or shared.setdefault(cell, self.probe.reading.recorded_prompt(labels, 0))
             trial = self.trial_numbers.number(row, cell, (f"{name} {value}" for name, value in labels.items()))
             if trial is not None:
                 written = row.fields[self.columns["text"]]

@@ -14,9 +14,8 @@ from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationInfo, fiel
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness.probes import checks
-from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel, list_or_mapping
+from pytest_fairness.probes.audit_settings import ProbeModel, list_or_mapping
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.coreference import winobias
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, file_errors, quoted, raise_diagnostics
 from pytest_fairness.probes.field_types import Line, ProbeFile, Text, block_text
@@ -31,10 +30,6 @@ PLACEHOLDERS = {
     "pronoun": "`she` or `he`",
 }
 """Placeholders of an ambiguous sentence, each with a phrase for the words that it stands for."""
-COLUMNS = ("item", "first", "pronoun", "text", "trial", "masculine", "feminine")
-"""Column names of an answer file for ambiguous sentences."""
-WINOBIAS_COLUMNS = ("line", "version", "text", "trial")
-"""Column names of an answer file for WinoBias sentences."""
 PRONOUNS = ("she", "he")
 VERSIONS = ("pro", "anti")
 """Versions of a WinoBias sentence: the pronoun agrees with the stereotype of the occupation, or contradicts it."""
@@ -267,25 +262,6 @@ class CoreferenceProbe(Probe):
         if self.is_winobias:
             parts["question"] = _WINOBIAS_QUESTION
         return parts | {"system": block_text(self.system)}
-
-    @classmethod
-    def missing_inputs(cls, data: Content) -> dict[str, str]:
-        """Return the missing type of sentence (ambiguous or WinoBias), with its remedy; see `Probe.missing_inputs`."""
-        if isinstance(data.get("items"), Mapping):
-            return {"sentences": "ambiguous sentences, a list under `items`"}
-        return {"winobias": "sentences with a right answer, `items: {winobias: [pro file, anti file]}`"}
-
-    @classmethod
-    def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield diagnostics for items, audits and columns that contradict each other."""
-        yield from super().diagnostics(data, audits)
-        cure = "a list of sentences, `{winobias: [pro file, anti file]}`, or `responses:` with recorded answers"
-        yield from checks.missing_keys(data, {"items": cure})
-        if isinstance(data.get("items"), Mapping):
-            yield from checks.unknown_columns(data, WINOBIAS_COLUMNS)
-        else:
-            yield from checks.unknown_columns(data, COLUMNS)
-        yield from checks.forbid_strata(data, "answers are compared only with answers to the same sentence")
 
 
 def _question(item: AmbiguousSentence) -> str:

@@ -11,12 +11,10 @@ from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_vali
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.options import MAX_TRIALS
-from pytest_fairness.probes import checks, conversations, structured
 from pytest_fairness.probes.answer_reading import AnswerReading
-from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.checks import Content, canonical
+from pytest_fairness.probes.checks import canonical
 from pytest_fairness.probes.counterfactual import record_checks
-from pytest_fairness.probes.counterfactual.flips import Flip, WrittenFlip, check_flips, columns_of, flips_of
+from pytest_fairness.probes.counterfactual.flips import Flip, WrittenFlip, check_flips, flips_of
 from pytest_fairness.probes.counterfactual.record_checks import Located
 from pytest_fairness.probes.counterfactual.records import (
     Fields,
@@ -266,7 +264,7 @@ class CounterfactualProbe(StructuredProbe):
     def _prompt(self, text: str, labels: Mapping[str, str], trial: int, past: tuple[Message, ...]) -> Prompt:
         # The repeated prompt of a record has a trial number above all others, so that it is a separate request.
         request_trial = trial + MAX_TRIALS * (labels["form"] == AGAIN)
-        request = self._request(text, request_trial, self.format_of(labels), past, self._tools_as_json)
+        request = self._request(text, request_trial, self.reading.format, past, self._tools_as_json)
         reading = self.reading
         return Prompt(request, labels, trial, reading.choices, reading.number, reading.selection)
 
@@ -296,48 +294,6 @@ class CounterfactualProbe(StructuredProbe):
         if (name := labels.get("attribute")) in self.flips:
             parts[f"flip {name}"] = canonical(self.flips[name].to_json())
         return parts
-
-    @classmethod
-    def missing_inputs(cls, data: Content) -> dict[str, str]:
-        """Return missing inputs (choices, numbers, texts, truth), each with its remedy; see `Probe.missing_inputs`."""
-        form = _form_of(data)
-        other = "" if form == "choices" else f", but the answers of this probe are {form}"
-        choices = f"choices as answers, `answer: {{choices: …}}`{other}"
-        needed = {
-            "choices": choices,
-            "number": f"numbers as answers, `answer: {{number: {{min: …, max: …}}}}`{other}",
-            "texts": f"texts as answers, `answer: {{text: true}}`{other}",
-            "decisions": f"choices or numbers as answers{other}",
-            "truth": choices if other else "the true answer about each record, `truth: {column: …, positive: …}`",
-        }
-        present = {"choices": {"choices", "decisions"}, "numbers": {"number", "decisions"}, "texts": {"texts"}}[form]
-        if "truth" in data and form == "choices":
-            present.add("truth")
-        return {name: remedy for name, remedy in needed.items() if name not in present}
-
-    @classmethod
-    def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield diagnostics for keys, audits and columns that contradict each other."""
-        yield from super().diagnostics(data, audits)
-        needed = {"records": "the records: a list of mappings, `{file: …}` or `{openml: …}`"}
-        if "messages" not in data:
-            needed["prompt"] = "the question about each record, `messages`, or `responses:` with recorded answers"
-        yield from checks.missing_keys(data, needed)
-        yield from structured.diagnostics(data)
-        texts = _form_of(data) == "texts"
-        yield from conversations.diagnostics(data, sources=("prompt", "messages"), labels="flip", texts=texts)
-        if "truth" in data and (form := _form_of(data)) != "choices":
-            message = f"answers that are {form} are not compared with a truth: remove `truth`"
-            yield Diagnostic(("truth",), message, at_key=True)
-        attributes = columns_of(checks.mapping(data.get("flip")))
-        yield from checks.unknown_columns(data, ["id", *attributes, "answer", "truth", "trial"])
-        yield from checks.forbid_strata(data, "answers are compared only with answers about the same record")
-
-
-def _form_of(data: Content) -> str:
-    """Return what the answers of a probe are: `choices`, `numbers` or `texts`."""
-    answer = checks.mapping(data.get("answer"))
-    return "numbers" if "number" in answer else "texts" if answer.get("text") is True else "choices"
 
 
 def _prompt_with_fields(prompt: str, fields: Fields) -> str:

@@ -10,12 +10,12 @@ from typing import ClassVar, Literal, Self
 from pydantic import ConfigDict, Field, field_serializer, model_validator
 
 from pytest_fairness.probes import checks
-from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.checks import Content, canonical
-from pytest_fairness.probes.diagnostics import Diagnostic, errors_at, raise_diagnostics
+from pytest_fairness.probes.base import with_fields
+from pytest_fairness.probes.checks import canonical
+from pytest_fairness.probes.diagnostics import errors_at, raise_diagnostics
 from pytest_fairness.probes.field_types import Identifier, Texts, block_text, texts
 from pytest_fairness.probes.free_text import FreeTextProbe
-from pytest_fairness.probes.generation import swapped_prompts, validation
+from pytest_fairness.probes.generation import swapped_prompts
 from pytest_fairness.probes.generation.anonymize import Anonymize, Removed, removal_fingerprint, terms_of
 from pytest_fairness.probes.generation.axes import Axis, Intersection
 from pytest_fairness.probes.generation.prompts_file import PromptRow, PromptsFile
@@ -144,7 +144,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         return template.fill(block_text(text), labels)
 
     def _prompt(self, text: str, labels: Mapping[str, str], trial: int, past: tuple[Message, ...]) -> Prompt:
-        request = self._request(text, trial, self.format_of(labels), past, self._tools_as_json)
+        request = self._request(text, trial, self.reading.format, past, self._tools_as_json)
         return Prompt(request, labels, trial, selection=self.reading.selection)
 
     @cached_property
@@ -179,7 +179,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         """Probe that compares the placebo of each prompt with the version of the unmarked group; see `placebo`."""
         prompts = tuple(each for each in self.swapped.prompts if PLACEBO in each.versions)
         axes = {name: Axis(unmarked=axis.unmarked, marked=(PLACEBO,)) for name, axis in self.axes.items()}
-        probe = self.copied(axes=axes, variants={})
+        probe = with_fields(self, axes=axes, variants={})
         object.__setattr__(probe, "swapped", SwappedPrompts(prompts, ()))
         return probe if prompts else None
 
@@ -268,9 +268,3 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
     def removed_names(self) -> frozenset[str]:
         """First names that are removed from answers, in the form that `first_names.name_forms` returns."""
         return self.anonymize.first_names if isinstance(self.anonymize, Anonymize) else frozenset()
-
-    @classmethod
-    def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield diagnostics for placeholders, values and columns that contradict each other."""
-        yield from super().diagnostics(data, audits)
-        yield from validation.diagnostics(data, audits)

@@ -25,7 +25,7 @@ NOT_WITH_SWAP = {
 
 
 def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for contradictory keys in a probe file's plain content; see `Probe.diagnostics`."""
+    """Yield diagnostics for contradictory keys in a probe file's plain content; see `ContentChecks`."""
     if data.keys().isdisjoint(("messages", "prompts")):
         cure = "the question, `prompts` with a file, `messages`, or `responses:` with recorded answers"
         yield from checks.missing_keys(data, {"prompt": cure})

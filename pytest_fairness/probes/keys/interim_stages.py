@@ -22,10 +22,20 @@ With a larger factor, an item that narrowly misses a decision would cost too man
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Number of trials and of entities at one interim analysis; `None` stands for the probe's own number."""
+    """Numbers of trials and of entities at one interim analysis.
+
+    Attributes:
+        trials, entities: the numbers; `None` stands for the probe's own number.
+        left_out: names of the entities that are not asked about yet.
+    """
 
     trials: int | None = None
     entities: int | None = None
+    left_out: frozenset[str] = frozenset()
+
+    def includes(self, labels: Mapping[str, str]) -> bool:
+        """Return whether the stage includes prompts with these labels; the trial number is not checked."""
+        return labels.get("entity") not in self.left_out
 
 
 class GrowingTrials(ProbeModel):

@@ -23,7 +23,7 @@ def json_schema(kinds: Kinds) -> dict[str, Json]:
     """
     definitions: dict[str, Json] = {}
     branches = []
-    for kind, (model, audits) in kinds.items():
+    for kind, (model, audits, _) in kinds.items():
         schema = model.model_json_schema(by_alias=True, mode="validation")
         definitions |= schema.pop("$defs", {})
         schema["properties"]["audits"] |= _audits(kind, audits, definitions)

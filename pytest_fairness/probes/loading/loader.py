@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.base import Probe
+from pytest_fairness.probes.base import Probe, variant_diagnostics
+from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.diagnostics import Diagnostic, nearest, quoted, similar_file, suggestion
 from pytest_fairness.probes.document import Document, Lines, Node
 from pytest_fairness.probes.field_types import ProbeSource, display_path
@@ -20,17 +21,26 @@ from pytest_fairness.probes.file_names import name_problem
 from pytest_fairness.probes.loading import validation_messages, yaml_reader
 from pytest_fairness.probes.loading.yaml_reader import DocumentError
 
+ContentChecks = Callable[[Content, Mapping[str, type[AuditSettings]]], Iterable[Diagnostic]]
+"""Function that returns diagnostics for keys that contradict each other; the pydantic models check each key alone.
+
+Its arguments are the file's plain content, any part of which may have a wrong type, which pydantic reports separately,
+and the settings models of the probe's audits by audit name.
+"""
+
 
 class KindSchema(NamedTuple):
-    """Models of a kind of probe, for the loader.
+    """Models and checks of a kind of probe, for the loader.
 
     Attributes:
         model: model of the kind's probes.
         audits: settings model of each audit, by audit name.
+        checks: checks of the file's content; `None` if the kind has no checks of several keys together.
     """
 
     model: type[Probe]
     audits: Mapping[str, type[AuditSettings]]
+    checks: ContentChecks | None = None
 
 
 Kinds = Mapping[str, KindSchema]
@@ -102,7 +112,9 @@ def _validated(document: Document, kinds: Kinds, file: ProbeSource) -> tuple[lis
     named = data.get("audits")
     audits = kinds[kind].audits
     known = {name: audits[name] for name in audits if isinstance(named, Mapping) and name in named}
-    diagnostics += model.diagnostics(data, known)
+    diagnostics += variant_diagnostics(model, data)
+    if (check := kinds[kind].checks) is not None:
+        diagnostics += check(data, known)
     probe = None
     if "name" not in data:
         data["name"] = file.path.stem

@@ -8,11 +8,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from pytest_fairness.probes import checks, conversations
-from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.checks import Content, canonical
+from pytest_fairness.probes import checks
+from pytest_fairness.probes.checks import canonical
 from pytest_fairness.probes.conversations import ConversationProbe
-from pytest_fairness.probes.diagnostics import Diagnostic, Location, raise_diagnostics
+from pytest_fairness.probes.diagnostics import raise_diagnostics
 from pytest_fairness.probes.field_types import Line, Text, block_text
 from pytest_fairness.probes.keys.interim_stages import max_trials
 from pytest_fairness.probes.multiple_choice.question import Question
@@ -28,10 +27,6 @@ PROMPT = """\
 {options}
 
 Answer with the letter only."""
-PLACEHOLDERS = {"context": "the story", "question": "the question", "options": "the options, each with its letter"}
-"""Placeholders of a prompt, each with a phrase for the text that it stands for."""
-COLUMNS = ("question", "category", "example_id", "text", "trial")
-"""Column names of an answer file."""
 
 
 class MultipleChoiceProbe(ConversationProbe):
@@ -135,34 +130,3 @@ class MultipleChoiceProbe(ConversationProbe):
             return parts | {"columns": canonical(self.responses.columns)}
         parts |= {"prompt": self._question_template, "system": block_text(self.system)}
         return parts | self._conversation_fingerprint()
-
-    @classmethod
-    def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield diagnostics for prompts and columns that cannot be used."""
-        yield from super().diagnostics(data, audits)
-        yield from conversations.diagnostics(data, sources=("prompt", "messages"), labels="", texts=False)
-        around = list(conversations.templates(data))
-        for location, text in around:
-            yield from (each.below(*location) for each in template.diagnostics(text, PLACEHOLDERS))
-        elsewhere = {name for _, text in around for name in template.intended(text, PLACEHOLDERS)}
-        if "messages" in data and (unused := PLACEHOLDERS.keys() - elsewhere):
-            names = " and ".join(f"{{{name}}}" for name in PLACEHOLDERS if name in unused)
-            yield Diagnostic(("messages",), f"no message of this conversation uses {names}", at_key=True)
-        variants = [
-            (("variants", name, "prompt"), each.get("prompt")) for name, each in checks.mappings(data.get("variants"))
-        ]
-        written: list[tuple[Location, object]] = [(("prompt",), data.get("prompt")), *variants]
-        for location, prompt in written:
-            if isinstance(prompt, str):
-                yield from (each.below(*location) for each in _prompt_diagnostics(prompt, elsewhere))
-        yield from checks.unknown_columns(data, COLUMNS)
-        yield from checks.forbid_strata(data, "answers are compared only with answers to the same question")
-
-
-def _prompt_diagnostics(prompt: str, elsewhere: set[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each invalid placeholder, and for each that is neither in the prompt nor `elsewhere`."""
-    yield from template.diagnostics(prompt, PLACEHOLDERS)
-    used = template.intended(prompt, PLACEHOLDERS)
-    for name, content in PLACEHOLDERS.items():
-        if name not in used | elsewhere:
-            yield Diagnostic((), f"this prompt does not use {{{name}}}: write it in place of {content}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Annotated, Literal
@@ -11,21 +11,20 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from pytest_fairness.options import MAX_TRIALS
-from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.answer_reading import AnswerReading
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.probes.checks import Content, canonical
-from pytest_fairness.probes.diagnostics import Diagnostic
+from pytest_fairness.probes.checks import canonical
 from pytest_fairness.probes.field_types import Identifier, Text, block_text
+from pytest_fairness.probes.follow_ups import FollowUps
 from pytest_fairness.probes.keys import attribute_values
 from pytest_fairness.probes.keys.attribute_values import Attribute, Value, WrittenValue
 from pytest_fairness.probes.keys.interim_stages import Stage, Trials, growing, max_trials
 from pytest_fairness.probes.prompts import template
-from pytest_fairness.probes.recommendation import validation
 from pytest_fairness.probes.recommendation.entities import Entities, EntitiesFile, Entity, RelevantFile, entities_of
-from pytest_fairness.probes.recommendation.follow_ups import next_follow_ups
+from pytest_fairness.probes.recommendation.list_follow_ups import ListFollowUps
 from pytest_fairness.probes.recommendation.perturbations import Perturbation, Translation
 from pytest_fairness.probes.recommendation.repeats import RepeatSettings
-from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt
+from pytest_fairness.records import Json, Prompt
 
 NEUTRAL = "neutral"
 """Value of the label `attribute` for neutral lists, whose prompt names no attribute."""
@@ -116,9 +115,10 @@ class RecommendationProbe(Probe):
         "equal.",
     )
 
-    def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
-        """Return `titles`, the format of a list of titles."""
-        return "titles"
+    @cached_property
+    def reading(self) -> AnswerReading:
+        """Form of the answers: lists of titles."""
+        return replace(super().reading, format="titles")
 
     @cached_property
     def entities(self) -> tuple[Entity, ...]:
@@ -203,8 +203,7 @@ class RecommendationProbe(Probe):
     def prompts(self, trials: int | None = None) -> Iterator[Prompt]:
         """Yield the prompts entity by entity: neutral prompts, prompts with attributes, then perturbed prompts."""
         for labels, count in self._prompt_labels(trials) if self.responses is None else ():
-            text = self._text(labels)
-            yield from (self._prompt(text, labels, trial) for trial in range(count))
+            yield from (self._prompt(labels, trial) for trial in range(count))
 
     def stages(self) -> list[Stage]:
         """Return one stage for each interim analysis; the numbers of trials and of entities may both grow."""
@@ -212,22 +211,15 @@ class RecommendationProbe(Probe):
         written = self.written_entities
         if not isinstance(written, EntitiesFile) or written.start is None:
             return trials
-        entities = growing(written.start, len(self.entities))
-        longest = max(len(trials), len(entities))
-        return [
-            Stage(trials[min(place, len(trials) - 1)].trials, entities[min(place, len(entities) - 1)])
-            for place in range(longest)
-        ]
-
-    def stage_includes(self, stage: Stage, labels: Mapping[str, str]) -> bool:
-        """Return whether a stage includes prompts about the entity that these labels name."""
-        return stage.entities is None or self._positions.get(labels["entity"], 0) < stage.entities
-
-    @cached_property
-    def _positions(self) -> dict[str, int]:
-        """Pseudo-random but reproducible position of each entity in the order of sending, by name."""
+        # The order in which entities are added is pseudo-random, but the same in every run.
         names = sorted((entity.name for entity in self.entities), key=lambda name: sha256(name.encode()).digest())
-        return {name: place for place, name in enumerate(names)}
+        entities = growing(written.start, len(names))
+        longest = max(len(trials), len(entities))
+        stages = []
+        for place in range(longest):
+            count = entities[min(place, len(entities) - 1)]
+            stages.append(Stage(trials[min(place, len(trials) - 1)].trials, count, frozenset(names[count:])))
+        return stages
 
     def _prompt_labels(self, trials: int | None) -> Iterator[tuple[dict[str, str], int]]:
         """Yield the labels and the number of trials of each prompt."""
@@ -261,31 +253,26 @@ class RecommendationProbe(Probe):
             text = wording.prompt
         return template.fill(text, words)
 
-    def _prompt(self, text: str, labels: Mapping[str, str], trial: int) -> Prompt:
+    def _prompt(self, labels: Mapping[str, str], trial: int) -> Prompt:
         # A list that is asked for again has a trial number above all others, so that it is a separate request.
         request_trial = trial + MAX_TRIALS * int(labels.get("requery", "0"))
-        return Prompt(self._request(text, request_trial, "titles"), labels, trial)
+        return Prompt(self._request(self._text(labels), request_trial, "titles"), labels, trial)
 
-    @property
-    def has_follow_ups(self) -> bool:
-        """Return whether answers can lead to follow-up prompts; see `Probe.has_follow_ups`."""
-        return self.responses is None
-
-    def follow_ups(self, answers: Sequence[Answer]) -> list[Prompt]:
-        """Return prompts that repeat a prompt after a short list (up to `requery` times), or after a refusal.
+    @cached_property
+    def follow_ups(self) -> FollowUps:
+        """Prompts that repeat a prompt after a short list (up to `requery` times), or after a refusal.
 
         After a refusal, the prompt has the value's indirect wording.
         """
         if self.responses is not None:
-            return []
+            return FollowUps()
         indirect = {
             (attribute.name, value.label)
             for attribute in self.attributes.values()
             for value in attribute.values
             if value.indirect is not None
         }
-        wanted = next_follow_ups(answers, k=self.k, requery=self.requery, indirect=indirect)
-        return [self._prompt(self._text(labels), labels, trial) for labels, trial in wanted]
+        return ListFollowUps(self._prompt, self.k, self.requery, indirect)
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Return the inputs of the item, without attributes that the item does not compare; see `Probe.fingerprint`.
@@ -317,21 +304,6 @@ class RecommendationProbe(Probe):
                 [other.prompt, other.neutral, {name: sorted(other.texts[name]) for name in names}]
             )
         return parts
-
-    @classmethod
-    def missing_inputs(cls, data: Content) -> dict[str, str]:
-        """Return the remedies for the optional keys that the probe lacks; see `Probe.missing_inputs`."""
-        remedies = {
-            "relevant": "the relevant items of each entity, `relevant: {file: …}`",
-            "perturbations": "other wordings, `perturbations: {typo: {rate: 0.1}}`",
-        }
-        return {key: remedy for key, remedy in remedies.items() if key not in data}
-
-    @classmethod
-    def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield diagnostics for placeholders, names and columns that contradict each other."""
-        yield from super().diagnostics(data, audits)
-        yield from validation.diagnostics(data)
 
 
 def _reworded(plain: Mapping[str, Attribute], words: Mapping[str, Sequence[str]]) -> dict[str, Attribute]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from pytest_fairness.probes import checks
+from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, suggestion
 from pytest_fairness.probes.prompts import template
@@ -14,13 +15,19 @@ from pytest_fairness.records import Json
 COLUMNS = ("entity", "attribute", "value", "items", "rank", "trial", "domain")
 """Names of columns that the reader of recorded lists uses."""
 
+_OPTIONAL = {
+    "relevant": "the relevant items of each entity, `relevant: {file: …}`",
+    "perturbations": "other wordings, `perturbations: {typo: {rate: 0.1}}`",
+}
+"""Optional keys that some audits need (see `AuditSettings.needs`), each with its remedy."""
 _PLACEHOLDERS = {"prompt": ("value", "entity", "k"), "neutral": ("entity", "k")}
 _CONTENTS = {"value": "its values belong", "entity": "the entity's name belongs"}
 """Placeholders that a prompt must contain, each with the end of the message "write {entity} where …"."""
 
 
-def diagnostics(data: Content) -> Iterator[Diagnostic]:
-    """Yield diagnostics for contradictory keys in a probe file's plain content."""
+def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
+    """Yield diagnostics for contradictory keys in a probe file's plain content; see `ContentChecks`."""
+    yield from checks.unmet_needs(audits, {key: cure for key, cure in _OPTIONAL.items() if key not in data})
     yield from checks.missing_keys(
         data,
         {

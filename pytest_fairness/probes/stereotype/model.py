@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from pytest_fairness.probes import checks
-from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.checks import Content, canonical
-from pytest_fairness.probes.diagnostics import Diagnostic, raise_diagnostics
+from pytest_fairness.probes.answer_reading import AnswerReading
+from pytest_fairness.probes.checks import canonical
+from pytest_fairness.probes.diagnostics import raise_diagnostics
 from pytest_fairness.probes.field_types import block_text
 from pytest_fairness.probes.free_text import FreeTextProbe
 from pytest_fairness.probes.keys.interim_stages import Trials, max_trials
 from pytest_fairness.probes.prompts import template
 from pytest_fairness.probes.stereotype import likelihood_prompts, validation
 from pytest_fairness.probes.stereotype.cases import Case, Cases, CasesFile, cases_of
-from pytest_fairness.records import AnswerFormat, Json, Prompt
+from pytest_fairness.records import Json, Prompt
 
 
 class StereotypeProbe(FreeTextProbe):
@@ -42,7 +43,7 @@ class StereotypeProbe(FreeTextProbe):
     def _has_needed_cases(self) -> Self:
         """Check that a file of cases has a case of each type that the audits need.
 
-        For cases that are written in the probe, `missing_inputs` checks this.
+        For cases that are written in the probe, `validation.diagnostics` checks this.
         """
         if isinstance(self.written_cases, CasesFile):
             missing = validation.missing_case_types(
@@ -88,9 +89,10 @@ class StereotypeProbe(FreeTextProbe):
             return tuple(self.by_name[name] for name in labels["case"].split("/") if name in self.by_name)
         return tuple(case for case in self.cases if case.category == labels.get("category"))
 
-    def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
-        """Return the format of an answer: a text, or the likelihood of a sentence."""
-        return "likelihood" if "sentence" in labels else "text"
+    @cached_property
+    def reading(self) -> AnswerReading:
+        """Form of the answers: texts, and likelihoods of sentences."""
+        return replace(super().reading, likelihood_label="sentence")
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
         """Return the prompts of the cases that have a `prompt`, sorted by case, group and trial.
@@ -136,14 +138,3 @@ class StereotypeProbe(FreeTextProbe):
                 content = [case.context, case.stereotype, case.anti_stereotype, case.unrelated, case.target]
             parts[f"case {case.name}"] = canonical(content)
         return parts
-
-    @classmethod
-    def missing_inputs(cls, data: Content) -> dict[str, str]:
-        """Return the remedies for the types of cases that the probe lacks; see `Probe.missing_inputs`."""
-        return validation.missing_inputs(data)
-
-    @classmethod
-    def diagnostics(cls, data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-        """Yield diagnostics for cases, audits and columns that contradict each other."""
-        yield from super().diagnostics(data, audits)
-        yield from validation.diagnostics(data)

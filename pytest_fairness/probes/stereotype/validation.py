@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pytest_fairness.probes import checks, search_terms
+from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.checks import Content
 from pytest_fairness.probes.diagnostics import Diagnostic, quoted, suggestion
 from pytest_fairness.probes.prompts import template
@@ -23,8 +24,12 @@ _ONLY_OPEN = ("opposite", "groups")
 _ONLY_LIKELIHOOD = ("context", "unrelated", "target", "direction")
 
 
-def diagnostics(data: Content) -> Iterator[Diagnostic]:
-    """Yield diagnostics for contradictory keys in a probe file's plain content; a separate file is not checked."""
+def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
+    """Yield diagnostics for contradictory keys in a probe file's plain content; see `ContentChecks`.
+
+    A separate file of cases is not checked.
+    """
+    yield from checks.unmet_needs(audits, _missing_inputs(data))
     recorded = checks.is_recorded(data)
     cases = [case for _, case in checks.items(data.get("cases"))]
     yield from (each.below("cases") for each in case_diagnostics(cases, recorded=recorded))
@@ -36,7 +41,7 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
     yield from checks.too_many_prompts(data, count, "cases, groups and trials", "cases")
 
 
-def missing_inputs(data: Content) -> dict[str, str]:
+def _missing_inputs(data: Content) -> dict[str, str]:
     """Return the types of cases that a probe lacks, each with its remedy; an empty mapping if no case is valid."""
     named = [case for _, case in checks.items(data.get("cases")) if isinstance(case, Mapping)]
     opened = [case for case in named if is_open(case, recorded=checks.is_recorded(data))]

@@ -130,7 +130,7 @@ def _requests(run: Run, target: Target | None, analyses: Sequence[ProbeItem]) ->
     except StoreError:  # the items that need the store report the error
         target, count = None, count_requests(run, None, analyses)
     by_batch = run.settings.in_batches and target is not None and has_batches(target)
-    turns = any(item.probe.has_turns for item in analyses)
+    turns = any(item.probe.follow_ups.are_turns for item in analyses)
     return _counts(run, count, known=target is not None, by_batch=by_batch, turns=turns)
 
 

@@ -62,7 +62,7 @@ class ItemAnswers:
             del answers
             self._last = None
         answers = with_follow_ups(self._first_answers(item, target), item.probe, target, self._engines)
-        answers = self.classified(item.probe, item.probe.measured_answers(answers))
+        answers = self.classified(item.probe, item.probe.follow_ups.measured(answers))
         self._last = item, target, answers
         return answers
 
@@ -153,7 +153,7 @@ def _have_same_prompts(item: ProbeItem, other: ProbeItem) -> bool:
 
 def with_follow_ups(answers: list[Answer], probe: Probe, target: Target, engines: Engines) -> list[Answer]:
     """Send the follow-up prompts that the answers require, and return all answers."""
-    while more := probe.follow_ups(answers):
+    while more := probe.follow_ups.next_prompts(answers):
         answers += read_all(more, engines.ask(target, [prompt.request for prompt in more]), probe.language)
     return answers
 

@@ -79,7 +79,7 @@ def _texts(probe: Probe, answers: Sequence[Answer]) -> list[str]:
 
 
 def _is_classified(probe: Probe, answer: Answer) -> bool:
-    return judge_votes.needs_refusal_class(answer) and probe.format_of(answer.labels) != "likelihood"
+    return judge_votes.needs_refusal_class(answer) and probe.reading.format_of(answer.labels) != "likelihood"
 
 
 def _with_class(

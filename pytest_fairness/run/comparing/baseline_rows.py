@@ -14,7 +14,7 @@ from pytest_fairness.records import Answer, Judged, Status
 
 def answer_from(row: Row, probe: Probe) -> Answer:
     """Return the answer in a baseline's row, parsed by the same rules as current answers."""
-    prompt = probe.recorded_prompt(row.labels, row.trial)
+    prompt = probe.reading.recorded_prompt(row.labels, row.trial)
     answer = reading.recorded(prompt, row.text, probe.language, refused=row.refused)
     if row.judged is None:
         return answer

@@ -183,7 +183,7 @@ class ProbeItem(AuditItem[Probe, Any]):
 
     def uses(self, labels: Mapping[str, str]) -> bool:
         """Return whether the item measures answers with these labels at its current stage."""
-        return self.audit.uses(self, labels) and self.probe.stage_includes(self.stage, labels)
+        return self.audit.uses(self, labels) and self.stage.includes(labels)
 
 
 def items_of(probe: Probe, trials: int | None = None) -> list[ProbeItem]:

@@ -42,7 +42,7 @@ def variants_of(item: ProbeItem) -> dict[str, ProbeItem]:
     """
     if not item.asks or not item.probe.variants:
         return {}
-    found = {name: replace(item, probe=item.probe.variant(name)) for name in item.probe.variants}
+    found = {name: replace(item, probe=probe) for name, probe in item.probe.reworded.items()}
     return {
         name: variant
         for name, variant in found.items()

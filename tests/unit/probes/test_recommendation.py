@@ -162,42 +162,42 @@ def answered(prompt: Prompt, items: int, *, refused: bool = False) -> Answer:
 def test_short_lists_are_asked_again_until_they_are_whole() -> None:
     probe = read(SONGS + "requery: 2\n")
     answers = [answered(prompt, 3) for prompt in probe.prompts()]
-    assert probe.follow_ups(answers) == []
+    assert probe.follow_ups.next_prompts(answers) == []
     answers[0] = answered(next(iter(probe.prompts())), 2)
-    (again,) = probe.follow_ups(answers)
+    (again,) = probe.follow_ups.next_prompts(answers)
     assert again.labels == {**answers[0].labels, "requery": "1"}
     assert again.request.prompt == next(iter(probe.prompts())).request.prompt
     assert again.request not in {prompt.request for prompt in probe.prompts()}
-    assert probe.follow_ups([*answers, answered(again, 3)]) == []
-    (last,) = probe.follow_ups([*answers, answered(again, 1)])
+    assert probe.follow_ups.next_prompts([*answers, answered(again, 3)]) == []
+    (last,) = probe.follow_ups.next_prompts([*answers, answered(again, 1)])
     assert last.labels["requery"] == "2"
-    assert probe.follow_ups([*answers, answered(again, 1), answered(last, 1)]) == []
+    assert probe.follow_ups.next_prompts([*answers, answered(again, 1), answered(last, 1)]) == []
 
 
 def test_refused_values_are_asked_in_their_indirect_words() -> None:
     probe = read(SONGS + "requery: 1\n")
     asked = [prompt for prompt in probe.prompts() if prompt.labels["attribute"] == "religion"]
     answers = [answered(prompt, 3, refused=True) for prompt in asked]
-    found = probe.follow_ups(answers)
+    found = probe.follow_ups.next_prompts(answers)
     assert [prompt.labels["form"] for prompt in found] == ["indirect", "indirect"]
     assert found[0].request.prompt.startswith("I am a Ramadan-keeping fan of Adele.")
     assert {prompt.labels["value"] for prompt in found} == {"Muslim"}
     refused = [*answers, *(answered(prompt, 3, refused=True) for prompt in found)]
-    assert probe.follow_ups(refused) == []
-    (again, _) = probe.follow_ups([*answers, *(answered(prompt, 1) for prompt in found)])
+    assert probe.follow_ups.next_prompts(refused) == []
+    (again, _) = probe.follow_ups.next_prompts([*answers, *(answered(prompt, 1) for prompt in found)])
     assert (again.labels["form"], again.labels["requery"]) == ("indirect", "1")
     assert again.request.prompt == found[0].request.prompt
 
 
 def test_without_requery_and_indirect_words_there_are_no_follow_ups() -> None:
     probe = read(SONGS.replace(", indirect: a Ramadan-keeping", ""))
-    assert probe.follow_ups([answered(prompt, 1, refused=True) for prompt in probe.prompts()]) == []
-    assert probe.follow_ups([answered(prompt, 1) for prompt in probe.prompts()]) == []
+    assert probe.follow_ups.next_prompts([answered(prompt, 1, refused=True) for prompt in probe.prompts()]) == []
+    assert probe.follow_ups.next_prompts([answered(prompt, 1) for prompt in probe.prompts()]) == []
 
 
 def test_baselines_read_lists_as_titles() -> None:
     prompt = next(iter(read(SONGS).prompts()))
-    assert prompt.request.answer_format == read(SONGS).format_of(prompt.labels) == "titles"
+    assert prompt.request.answer_format == read(SONGS).reading.format_of(prompt.labels) == "titles"
     assert reading.answer(prompt, None, ENGLISH).status is Status.FAILED
 
 

@@ -116,14 +116,14 @@ def test_a_call_ends_a_conversation_and_is_its_answer(measure: str) -> None:
         answered(probe, waiting, "Please wait."),
         answered(probe, other, "", "refund"),
     ]
-    (second,) = probe.follow_ups(answers)
+    (second,) = probe.follow_ups.next_prompts(answers)
     assert second.request.messages[-2:] == (("assistant", "Please wait."), ("user", "And now?"))
     assert second.request.tools == waiting.request.tools
     answers.append(answered(probe, second, "Please wait."))
-    (third,) = probe.follow_ups(answers)
+    (third,) = probe.follow_ups.next_prompts(answers)
     answers.append(answered(probe, third, "", "escalate"))
-    assert probe.follow_ups(answers) == []
-    measured = probe.measured_answers(answers)
+    assert probe.follow_ups.next_prompts(answers) == []
+    measured = probe.follow_ups.measured(answers)
     waited = CALLED if measure == "last" else NOT_CALLED
     assert [(answer.status, answer.content) for answer in measured] == [
         (Status.OK, CALLED),
@@ -136,7 +136,7 @@ def test_a_call_ends_a_conversation_and_is_its_answer(measure: str) -> None:
 def test_a_conversation_that_is_interrupted_before_its_call_is_missing() -> None:
     probe = loaded(DECISION + "turns: [And now?]\n")
     first = answered(probe, next(iter(probe.prompts())), "Please wait.")
-    (measured,) = probe.measured_answers([first])
+    (measured,) = probe.follow_ups.measured([first])
     assert (measured.status, measured.content) == (Status.FAILED, None)
 
 

@@ -5,43 +5,56 @@ The indirect wording is the value of the key `indirect` of an attribute's value 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
-from pytest_fairness.records import Answer, Status
+from pytest_fairness.probes.follow_ups import FollowUps
+from pytest_fairness.records import Answer, Prompt, Status
 
 PromptKey = tuple[tuple[tuple[str, str], ...], int]
 """Key of a prompt and its follow-up prompts: the sorted labels without `requery` and `form`, and the trial number."""
 
 
-def next_follow_ups(
-    answers: Sequence[Answer], *, k: int, requery: int, indirect: Collection[tuple[str, str]]
-) -> list[tuple[dict[str, str], int]]:
-    """Return the labels and the trial number of each follow-up prompt to be sent next.
+@dataclass(frozen=True)
+class ListFollowUps(FollowUps):
+    """Follow-up prompts of a probe of lists.
 
-    Args:
-        answers: all answers so far, including those to follow-up prompts.
+    Attributes:
+        prompt: function that returns the prompt with these labels and this trial number.
         k: number of items of a complete list; a shorter list is requested again.
         requery: maximum number of repetitions after short lists.
         indirect: pairs of attribute and value for which the probe has an indirect wording.
     """
-    wanted: list[tuple[dict[str, str], int]] = []
-    if not requery and not indirect:
-        return wanted
-    for attempts in _attempts_by_prompt(answers).values():
+
+    possible = True
+
+    prompt: Callable[[Mapping[str, str], int], Prompt]
+    k: int
+    requery: int
+    indirect: Collection[tuple[str, str]]
+
+    def next_prompts(self, answers: Sequence[Answer]) -> list[Prompt]:
+        """Return the prompts that are repeated next; see `FollowUps.next_prompts`."""
+        if not self.requery and not self.indirect:
+            return []
+        wanted = map(self._next_labels, _attempts_by_prompt(answers).values())
+        return [self.prompt(*each) for each in wanted if each is not None]
+
+    def _next_labels(self, attempts: Sequence[Answer]) -> tuple[dict[str, str], int] | None:
+        """Return the labels and the trial number of the prompt that follows the answers to one prompt, if any."""
         current = [answer for answer in attempts if answer.labels.get("form") == "indirect"]
         first = attempts[0]
-        named = (first.labels["attribute"], first.labels["value"])
         if not current:
-            current = attempts
+            current = list(attempts)
+            named = (first.labels["attribute"], first.labels["value"])
             # A perturbed prompt with the indirect wording would be another perturbation.
-            may = named in indirect and "perturbation" not in first.labels
+            may = named in self.indirect and "perturbation" not in first.labels
             if may and all(answer.status is Status.REFUSED for answer in attempts):
-                wanted.append(({**first.labels, "form": "indirect"}, first.trial))
-                continue
+                return {**first.labels, "form": "indirect"}, first.trial
         again = len(current) - 1
-        if again < requery and all(_is_short(answer, k) for answer in current):
-            wanted.append(({**current[0].labels, "requery": str(again + 1)}, first.trial))
-    return wanted
+        if again < self.requery and all(_is_short(answer, self.k) for answer in current):
+            return {**current[0].labels, "requery": str(again + 1)}, first.trial
+        return None
 
 
 def _attempts_by_prompt(answers: Sequence[Answer]) -> dict[PromptKey, list[Answer]]:

@@ -1,0 +1,46 @@
+"""Checks that the keys of a multiple-choice probe fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pytest_fairness.probes import checks, conversations
+from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.checks import Content
+from pytest_fairness.probes.diagnostics import Diagnostic, Location
+from pytest_fairness.probes.prompts import template
+
+PLACEHOLDERS = {"context": "the story", "question": "the question", "options": "the options, each with its letter"}
+"""Placeholders of a prompt, each with a phrase for the text that it stands for."""
+COLUMNS = ("question", "category", "example_id", "text", "trial")
+"""Column names of an answer file."""
+
+
+def diagnostics(data: Content, _audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
+    """Yield diagnostics for prompts and columns that cannot be used; see `ContentChecks`."""
+    yield from conversations.diagnostics(data, sources=("prompt", "messages"), labels="", texts=False)
+    around = list(conversations.templates(data))
+    for location, text in around:
+        yield from (each.below(*location) for each in template.diagnostics(text, PLACEHOLDERS))
+    elsewhere = {name for _, text in around for name in template.intended(text, PLACEHOLDERS)}
+    if "messages" in data and (unused := PLACEHOLDERS.keys() - elsewhere):
+        names = " and ".join(f"{{{name}}}" for name in PLACEHOLDERS if name in unused)
+        yield Diagnostic(("messages",), f"no message of this conversation uses {names}", at_key=True)
+    variants = [
+        (("variants", name, "prompt"), each.get("prompt")) for name, each in checks.mappings(data.get("variants"))
+    ]
+    written: list[tuple[Location, object]] = [(("prompt",), data.get("prompt")), *variants]
+    for location, prompt in written:
+        if isinstance(prompt, str):
+            yield from (each.below(*location) for each in _prompt_diagnostics(prompt, elsewhere))
+    yield from checks.unknown_columns(data, COLUMNS)
+    yield from checks.forbid_strata(data, "answers are compared only with answers to the same question")
+
+
+def _prompt_diagnostics(prompt: str, elsewhere: set[str]) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each invalid placeholder, and for each that is neither in the prompt nor `elsewhere`."""
+    yield from template.diagnostics(prompt, PLACEHOLDERS)
+    used = template.intended(prompt, PLACEHOLDERS)
+    for name, content in PLACEHOLDERS.items():
+        if name not in used | elsewhere:
+            yield Diagnostic((), f"this prompt does not use {{{name}}}: write it in place of {content}")
