@@ -329,7 +329,7 @@ class Audit(Explanation[ProbeT, SettingsT]):
     def compare_values(
         self, measurement: Measurement, value: float, standard_error: float | None, *, from_answers: bool
     ) -> Comparison:
-        """Return the comparison of two values as if the runs were independent, without the baseline's answers.
+        """Return the comparison of two values as if the runs were independent; single answers are not compared.
 
         Args:
             measurement: measurement of this run.

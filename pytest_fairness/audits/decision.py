@@ -1,8 +1,7 @@
 """Decision on an estimate: too bad, acceptable, or not known precisely enough.
 
-A decision uses only an estimate, its standard error and its p-value. For a comparison with a baseline, the estimate is
-the change and the threshold is the tolerance. For a comparison with a limit, the estimate is the distance from the
-limit and the threshold is 0.
+For a comparison with a baseline, the estimate is the change and the threshold is the tolerance. For a comparison with a
+limit, the estimate is the distance from the limit and the threshold is 0.
 """
 
 from __future__ import annotations

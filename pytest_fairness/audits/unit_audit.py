@@ -265,6 +265,5 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
 
 
 def _reversal(side_change: SideChange, names: Sequence[str]) -> Reversal:
-    """Return the reversal of the gap, with the names of the two groups."""
     high, low = names[side_change.high], names[side_change.low]
     return group_reversal(high, low, side_change.current, side_change.baseline, side_change.p_value)

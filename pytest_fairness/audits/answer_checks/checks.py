@@ -137,7 +137,7 @@ def truncated(probe: Probe, answers: Iterable[Answer]) -> dict[str, int]:
     usable = [answer for answer in answers if answer.usable]
     cut = [answer for answer in usable if answer.truncated]
     if probe.reading.choices or probe.reading.judging:
-        cut = [answer for answer in cut if _letters(answer.text) != _letters(answer.content)]
+        cut = [answer for answer in cut if _letters_and_digits(answer.text) != _letters_and_digits(answer.content)]
     return {"answers": len(cut), "of": len(usable)}
 
 
@@ -152,6 +152,5 @@ def _truncated_answers(probe: Probe, answers: Answers) -> Concern | None:
     )
 
 
-def _letters(text: object) -> str:
-    """Return the letters and digits of a text, case-folded."""
+def _letters_and_digits(text: object) -> str:
     return "".join(filter(str.isalnum, str(text).casefold()))

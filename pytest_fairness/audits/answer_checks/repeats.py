@@ -55,11 +55,10 @@ def _all_alike(texts: Sequence[str], temperature: float | None) -> bool:
     """Return whether all answers to one prompt count as repetitions of the same answer; see `repeats`."""
     if temperature == 0:
         words = [Counter(text.split()) for text in texts]
-        return all(_overlap(words[0], each) >= ALIKE for each in words)
+        return all(_dice_coefficient(words[0], each) >= ALIKE for each in words)
     return len(set(texts)) == 1 and not (temperature and len(texts[0].split()) <= SHORT_ANSWER)
 
 
-def _overlap(first: Counter[str], second: Counter[str]) -> float:
-    """Return Dice's coefficient of the words of two texts, 0..1."""
+def _dice_coefficient(first: Counter[str], second: Counter[str]) -> float:
     total = first.total() + second.total()
     return 2 * (first & second).total() / total if total else 1.0

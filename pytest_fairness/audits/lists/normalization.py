@@ -180,7 +180,6 @@ def count(lists: Iterable[RecommendedList], groups: Sequence[str], *statuses: St
 
 
 def _sort_key(answer: Answer) -> tuple[object, ...]:
-    """Return the sort key of an answer among the answers to the same question."""
     labels = answer.labels
     # Direct questions come before indirect ones, and first questions before repeated ones.
     again = labels.get("form", ""), len(labels.get("requery", "")), labels.get("requery", "")

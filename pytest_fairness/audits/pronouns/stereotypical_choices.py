@@ -110,7 +110,6 @@ def stereotyped_sentences(coded: Sequence[CodedAnswer]) -> tuple[int, int]:
 
 
 def _names_masculine_first(coded: CodedAnswer) -> bool:
-    """Return whether the sentence names the stereotypically masculine occupation first."""
     return coded.labels["first"] == coded.names[0]
 
 

@@ -86,7 +86,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
     def uses(self, item: AuditItem[CounterfactualProbe, SettingsT], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to an answer that the item needs.
 
-        The answer must have one of the `forms` of the audit, and its record a value of the item's attribute.
+        The answer has one of the audit's `forms`, and the record has a value of the item's attribute.
         """
         attribute = item.labels["attribute"]
         return (

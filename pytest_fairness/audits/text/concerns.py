@@ -1,4 +1,4 @@
-"""Reasons to doubt a measurement of texts that only some audits of texts have; see `Audit.concerns`."""
+"""Reasons to doubt a measurement, for audits of texts; see `Audit.concerns`."""
 
 from __future__ import annotations
 

@@ -117,7 +117,6 @@ class Documents:
 
 
 def _tokens(texts: Sequence[str], anonymize: Anonymizer) -> Tokens:
-    """Return the words of the texts without identity terms."""
     return Tokens.of(map(anonymize.words, texts))
 
 

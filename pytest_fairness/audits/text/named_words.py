@@ -16,7 +16,10 @@ NAMED_WORDS = 3
 
 
 class WordsExplanation(TextAudit[SettingsT]):
-    """Phrases and contributors, from the details of a measurement (`words`) and of a comparison (`grown`)."""
+    """Base class of `marked_words`, with the phrases and contributors that name words.
+
+    The words come from the details `words` of a measurement and `grown` of a comparison.
+    """
 
     def describe(self, measurement: Measurement) -> str:
         """Return the number of significant words as a phrase."""

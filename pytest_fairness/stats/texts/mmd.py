@@ -291,12 +291,13 @@ def _combined_estimates(features: Features | Sums, design: Design, first: Bools,
         difference, unbiased = _difference(features, stratum, first, second)
         within += share * unbiased if share else 0.0
         if design.within_weight < 1:
-            squares += stratum.weight**2 * _square(difference)
+            squares += stratum.weight**2 * _squared_lengths(difference)
             together += stratum.weight * difference
     if design.within_weight == 1:
         return within
     return (
-        design.within_weight * within + (1 - design.within_weight) * (_square(together) - squares) / design.pair_weight
+        design.within_weight * within
+        + (1 - design.within_weight) * (_squared_lengths(together) - squares) / design.pair_weight
     )
 
 
@@ -314,11 +315,11 @@ def _difference(features: Features | Sums, stratum: Stratum, first: Bools, secon
     else:
         vectors = features[stratum.units]
         vectors = vectors - vectors.mean(axis=0)
-        centred = vectors, _square(vectors)
+        centred = vectors, _squared_lengths(vectors)
     mean, bias = _mean_and_bias(*centred, first[:, stratum.units], stratum.first)
     other, other_bias = _mean_and_bias(*centred, second[:, stratum.units], stratum.second)
     difference = mean - other
-    return difference, _square(difference) - bias - other_bias
+    return difference, _squared_lengths(difference) - bias - other_bias
 
 
 def _mean_and_bias(own: Features, squares: Floats, labels: Bools, size: int) -> tuple[Features, Floats]:
@@ -333,10 +334,11 @@ def _mean_and_bias(own: Features, squares: Floats, labels: Bools, size: int) -> 
     used = labels.any(axis=0)
     own, chosen = own[used], cast("Features", labels[:, used].astype(own.dtype))
     mean = chosen @ own / own.dtype.type(size)
-    return mean, (chosen @ squares[used] / size - _square(mean)) / (size - 1) if size > 1 else np.zeros(len(labels))
+    return mean, (chosen @ squares[used] / size - _squared_lengths(mean)) / (size - 1) if size > 1 else np.zeros(
+        len(labels)
+    )
 
 
-def _square(vectors: Features) -> Floats:
-    """Return the squared length of each row."""
+def _squared_lengths(vectors: Features) -> Floats:
     squared: Floats = np.einsum("ij,ij->i", vectors, vectors).astype(np.float64)
     return squared

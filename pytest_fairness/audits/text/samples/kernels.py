@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 EXACT = 2048
 """Largest number of documents whose similarities are computed exactly; the time grows with the square of the number."""
 SKETCHED = 2048
-"""Number of dimensions of the approximate vectors that are used for more documents. The error of squared distances
+"""Number of dimensions of the approximate vectors for more than `EXACT` documents. The error of squared distances
 between means is about √(2 / 2048)."""
 SHORTEST, LONGEST = 3, 5
 """Smallest and largest number of characters of an n-gram."""
@@ -188,7 +188,6 @@ def _tfidf(documents: Sequence[Sequence[str]] | Sequence[str], **options: object
 
 
 def _inner_products(weights: csr_array) -> Floats:
-    """Return the inner products of all pairs of rows; shape (documents, documents)."""
     turned = weights.T.tocsr()
     found = np.empty((weights.shape[0], weights.shape[0]))
     for start in range(0, len(found), ROWS):

@@ -53,7 +53,7 @@ class Growth:
 
     @classmethod
     def of(cls, current: Documents, baseline: Documents, alpha: float, random: np.random.Generator) -> Growth:
-        """Return the test of the words' growth between two runs, with run labels permuted within group and stratum.
+        """Test the growth of all words between two runs, with run labels permuted within group and stratum.
 
         Args:
             current, baseline: documents of this run and of the baseline.

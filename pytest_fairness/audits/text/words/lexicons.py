@@ -27,13 +27,11 @@ SUFFIX = ".txt"
 
 
 def _checked_terms(listed: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the terms; raise an error if a term is repeated or invalid."""
     raise_diagnostics(Diagnostic((place,), message) for place, message in search_terms.errors(listed))
     return listed
 
 
 def _checked_term(term: str) -> str:
-    """Return the term; raise an error if it is invalid."""
     if (message := search_terms.error(term)) is not None:
         raise PydanticCustomError("term", "{message}", {"message": message})
     return term
