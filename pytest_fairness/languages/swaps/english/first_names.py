@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from pytest_fairness.languages.swaps.english.tokens import Tokens
 from pytest_fairness.languages.swaps.english.words import Term, gender, names, words
 from pytest_fairness.languages.swaps.reading import CannotSwapError
+
+_BEFORE_PLACES = frozenset({"in", "at", "near", "around", "via"})
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ def _first_name_of_list(tokens: Tokens, index: int, plain: str) -> FirstName | N
         return None
     if tokens.lower(index - 1) in names().before_places:
         return None
+    if tokens.lower(index - 1) in _BEFORE_PLACES and token.text == written:
+        raise CannotSwapError(f"'{written}' may be a place")
     if tokens.is_acronym(index) and len(plain) < 5:
         raise CannotSwapError(f"'{written}' may be an abbreviation")
     if tokens.text[token.end : token.end + 2] in ("' ", "’ "):
@@ -116,6 +121,56 @@ def is_unknown_name(tokens: Tokens, index: int) -> bool:
     neutral = {term.forms[2].lower() for term in names().listed.values()}
     known = plain in names().listed or plain in neutral or plain in gender()["titles"] or "'" in plain
     return not known and plain not in ("i", "i'm") and len(plain) > 1
+
+
+def check_unknown_names(tokens: Tokens, swapped: Collection[int], *, subjects: bool) -> None:
+    """Raise `CannotSwapError` if a word with a capital may be the name of a person that no list contains.
+
+    Args:
+        tokens: the prompt.
+        swapped: starts of the terms that are swapped.
+        subjects: whether the first word of a sentence may be a name if an age or a verb follows.
+    """
+    neutral = {term.forms[2].lower() for term in names().listed.values()}
+    lower_case = {token.text for token in tokens.all if token.text.islower()}
+    known = names().no_names | names().before_places | lower_case | neutral | words("names", "titles")
+    parts_of_names: set[int] = set()
+    for index, token in enumerate(tokens.all):
+        plain = token.lower.removesuffix("'s")
+        if not tokens.is_capitalised(index) or tokens.in_capitals or len(token.text) < 2:
+            continue
+        if _is_part_of_name(tokens, index, parts_of_names, neutral):
+            parts_of_names.add(index)
+        elif (
+            token.start in swapped or plain in known or tokens.is_acronym(index) or not plain.replace("-", "").isalpha()
+        ):
+            continue
+        elif not tokens.starts_sentence(index) or (subjects and _is_subject(tokens, index)):
+            raise CannotSwapError(f"'{token.text[: len(plain)]}' may be a name that the list lacks")
+
+
+def _is_part_of_name(tokens: Tokens, index: int, earlier: Collection[int], neutral: Collection[str]) -> bool:
+    """Return whether a word with a capital is a surname, or part of the name of a place or an organisation."""
+    before = index - 2 if tokens.lower(index - 1) == "." else index - 1
+    previous = tokens.lower(before).removesuffix("'s")
+    following = index + 1
+    while _adjoins(tokens, following - 1) and tokens.is_capitalised(following):
+        if tokens.lower(following) in names().places:
+            return True
+        following += 1
+    if previous in words("names", "titles"):
+        return following == index + 1  # "Mr. Miller", but not "Mr. Desmond Miller"
+    if not _adjoins(tokens, index - 1):
+        return False
+    place = previous in names().before_places | _BEFORE_PLACES and tokens.lower(index) != "the"
+    organisation = previous in names().places and tokens.is_capitalised(index - 1)
+    return index - 1 in earlier or place or organisation or previous in names().listed or previous in neutral
+
+
+def _is_subject(tokens: Tokens, index: int) -> bool:
+    """Return whether the word at a position is followed by an age or by a verb that often follows a name."""
+    age = tokens.lower(index + 1) in (",", "(") and tokens.lower(index + 2).isdigit()
+    return age or tokens.lower(index + 1) in words("names", "verbs_after_names")
 
 
 def _follows_title(tokens: Tokens, index: int) -> bool:

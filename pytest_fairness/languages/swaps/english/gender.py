@@ -6,7 +6,12 @@ import re
 from collections.abc import Sequence
 
 from pytest_fairness.languages.swaps.english import agreement, pronouns
-from pytest_fairness.languages.swaps.english.first_names import first_name, has_gendered_ending, is_unknown_name
+from pytest_fairness.languages.swaps.english.first_names import (
+    check_unknown_names,
+    first_name,
+    has_gendered_ending,
+    is_unknown_name,
+)
 from pytest_fairness.languages.swaps.english.people import People
 from pytest_fairness.languages.swaps.english.tokens import Tokens
 from pytest_fairness.languages.swaps.english.warnings import warnings_on
@@ -43,6 +48,8 @@ def read(text: str, groups: Sequence[str], *, neutral: bool) -> Reading:
     if column == NEUTRAL and (others := [token for token in tokens.all if token.lower in words("pronouns", "they")]):
         raise CannotSwapError(f"'{others[0].text}' may be plural")
     people = People(tokens, found.replacements)
+    starts = {item.start for item in found.replacements if item.is_term}
+    check_unknown_names(tokens, starts, subjects=not people.nouns)
     people.check()
     if neutral and column != NEUTRAL:
         people.check_neutral()

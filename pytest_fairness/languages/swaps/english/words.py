@@ -41,6 +41,7 @@ class Names:
         famous: names of famous people.
         before_places: words that show, before a name, that the name belongs to a place.
         places: words that show, after a name, that the name belongs to a place or an organisation, such as "Street".
+        no_names: words that are no names of people although they may have a capital, such as "Monday".
     """
 
     listed: Mapping[str, Term]
@@ -52,6 +53,7 @@ class Names:
     famous: re.Pattern[str]
     before_places: frozenset[str]
     places: frozenset[str]
+    no_names: frozenset[str]
 
 
 def gender() -> Mapping[str, Any]:
@@ -112,7 +114,8 @@ def names() -> Names:
             for column in (0, 1):
                 listed[row[column].lower()] = Term(column, tuple(row))
                 same_origin[row[column].lower()] = tuple(other[column] for other in others)
-    famous = [re.escape(name.strip()) for name in content["famous"].replace("\n", " ").split(",")]
+    famous = [name.strip() for name in content["famous"].replace("\n", " ").split(",")]
+    famous = [f"(?i:{re.escape(name)})" if " " in name else re.escape(name) for name in famous]
     return Names(
         listed=listed,
         same_origin=same_origin,
@@ -128,4 +131,11 @@ def names() -> Names:
         famous=re.compile(rf"(?<!\w){either(famous)}(?!\w)"),
         before_places=frozenset(content["before_places"].split()),
         places=frozenset(content["places"].split()),
+        no_names=frozenset([*content["capitalised"].split(), *content["places"].split(), *_words_of_lists()]),
     )
+
+
+def _words_of_lists() -> set[str]:
+    """Return all words of the lists in `en_gender.toml`."""
+    tables = [table for table in gender().values() if isinstance(table, dict)]
+    return {word for table in tables for value in table.values() if isinstance(value, str) for word in value.split()}

@@ -203,10 +203,32 @@ def test_what_cannot_be_told_has_no_gender_neutral_version(text: str, neutral: s
         ("he says hell pay", "'hell' may be misspelt"),
         ("James and Mary", "names several groups: male, female"),
         ("I asked Sister Agnes.", "'Sister Agnes' may be a name or a title"),
+        ("My flatmate Xandro called. He is late.", "'Xandro' may be a name that the list lacks"),
+        ("Why did Brutus kill him?", "'Brutus' may be a name that the list lacks"),
+        ("Xandro called. He is late.", "'Xandro' may be a name that the list lacks"),
+        ("Patient: Xandro, 41. He coughs.", "'Xandro' may be a name that the list lacks"),
+        ("I wrote to Mr. Xandro Clarke.", "'Xandro' may be a name that the list lacks"),
+        ("Who is the heroine in The Bell Jar? Is she sad?", "'Bell' may be a name that the list lacks"),
+        ("Is there a clinic in Lawrence, Kansas?", "'Lawrence' may be a place"),
+        ("write about marie curie", "names a famous person or a product: 'marie curie'"),
     ],
 )
 def test_prompts_that_are_left_out(text: str, expected: str) -> None:
     assert reason(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My wife moved from Ghana to Berlin in May. Tracking says that she speaks English.",
+        "My wife works at Riverside Family Clinic, near Market Street, in Trastevere.",
+        "My wife, Ms. Xandro, flies to San Francisco.",
+        "MY WIFE WROTE TO XANDRO.",
+        "My wife needs an A1c test from the HMO.",
+    ],
+)
+def test_words_with_capitals_that_are_no_first_names(text: str) -> None:
+    swapped(text)
 
 
 def test_gender_neutral_terms_are_swapped_without_pronouns() -> None:
@@ -218,7 +240,7 @@ def test_gender_neutral_terms_are_swapped_without_pronouns() -> None:
 
 
 def test_placebos() -> None:
-    assert swapped("Emily and her Rahul-branded card").placebo == "Carol and her Rahul-branded card"
+    assert swapped("Emily and her card").placebo == "Carol and her card"
     assert swapped("He doesn't pay.").placebo == "He does not pay."
     assert swapped("Why doesn't he pay?").placebo == "Why doesn’t he pay?"
     assert swapped("He pays.").placebo == "He pays. Thank you."
