@@ -40,8 +40,8 @@ COMMANDS = {
     "history": (history, "show the values of earlier runs"),
     "merge": (merge, "merge the stores of several jobs into one"),
     "store": (store, "show the size of the store, delete old responses, copy the store"),
-    "swaps": (swaps, "show the versions of a probe's own prompts for each group, before anything is sent"),
-    "calibrate": (calibrate, "show how often a probe's limits are wrong about labelled outputs"),
+    "swaps": (swaps, "show the prompts that a probe with `swap` would send for each group"),
+    "calibrate": (calibrate, "show how often a probe's limits misclassify labelled outputs"),
     "schema": (schema, "print the JSON Schema of probe files"),
 }
 

@@ -158,7 +158,7 @@ class Amount:
         start, end: position in the text, with sign, unit and scale.
         values: the number; two values if the separator can be read in two ways; the two ends of a range.
         own: whether the number has the probe's unit or scale.
-        foreign: whether the number has another unit, or an unknown one.
+        foreign: whether the number has another unit, or an unknown unit.
         is_range: whether the amount is a range.
     """
 
@@ -185,7 +185,7 @@ def _underscores(match: re.Match[str]) -> str:
 def amounts(text: str, wanted: NumberFormat) -> list[Amount]:
     """Return the amounts in a text that `without_other_numbers` returned, in their order.
 
-    Left out are bounds such as "at least 60", and the range from the probe's `min` to its `max`.
+    Bounds such as "at least 60", and the range from the probe's `min` to its `max`, are left out.
     """
     found: list[Amount] = []
     shared: list[float] = []

@@ -65,7 +65,7 @@ def with_refusal_class(answer: Answer, judged: Judged, error: str | None = None)
         return replace(answer, status=Status.REFUSED, content=None, judged=judged)
     if judged.majority is not None:
         return replace(answer, judged=judged)
-    error = error or f"{judged.by} named no class, or different classes"
+    error = error or f"{judged.by} gave no class, or votes for different classes"
     return replace(answer, status=Status.FAILED, content=None, judged=judged, error=error)
 
 

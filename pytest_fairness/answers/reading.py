@@ -72,8 +72,8 @@ def recorded(prompt: Prompt, text: str | None, language: Language, *, refused: b
     """Return the answer in a recorded text, from an `Answer` or a file; the text `None` stands for a missing response.
 
     Args:
-        prompt: the prompt, as in `answer`. If its format is `calls`, the text must be the JSON of a message, or say
-            whether the tool is called: a text alone does not show it.
+        prompt: the prompt, as in `answer`. For the format `calls`, the text must be the JSON of a message, `CALLED` or
+            `NOT_CALLED`.
         text: the text.
         language: language of the answer.
         refused: whether the target reported a refusal.

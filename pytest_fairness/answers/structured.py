@@ -11,7 +11,7 @@ from pytest_fairness.records import CALLED, NOT_CALLED, Json, Response, Selectio
 
 
 def select(response: Response, selection: Selection) -> str | None:
-    """Return the selected part of an answer as text; `None` if the answer does not show it.
+    """Return the selected part of an answer as text; `None` if the answer does not contain this part.
 
     Without a call in the answer, the tool counts as not called only if the answer is complete. If a call has malformed
     arguments, the result is `None`, because such a call cannot be carried out. A path must match exactly one value; an

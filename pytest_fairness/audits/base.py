@@ -177,7 +177,7 @@ class Explanation(ABC, Generic[ProbeT, SettingsT]):
         if not comparison.value:
             return "unchanged"
         if comparison.reversal is not None:
-            return f"the advantage changed sides; the gap changed by {significant(abs(comparison.value))}"
+            return f"the gap changed by {significant(abs(comparison.value))}, and now favours the other group"
         return f"{'worse' if comparison.value > 0 else 'better'} by {significant(abs(comparison.value))}"
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:

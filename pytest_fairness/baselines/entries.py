@@ -73,7 +73,7 @@ class Entry:
         date: date of the measurement, ISO 8601 in UTC.
         answer_set: id of the answer set from which the item was measured, or `None` if the answers were not kept; set
             by `update_baseline`. The key in files is `generation`.
-        run_to_run: variation of the value between runs; `None` if there were too few trials to divide them.
+        run_to_run: variation of the value between runs; `None` if there were too few trials.
         measured_by: version and alpha of the audit; `None` in files of earlier versions of pytest-fairness.
         served: names of the models that the server reported, sorted; `None` if the server reported no name.
         file: the probe file, or the file of the Python test, relative to the root. In files of earlier

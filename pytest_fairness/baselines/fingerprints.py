@@ -1,4 +1,4 @@
-"""Fingerprints of an item's inputs, and comparison of the inputs with those of its baseline."""
+"""Fingerprints of an item's inputs, and comparison of the inputs with the inputs of its baseline."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     recorded_answers.add_arguments(
         parser,
-        source="probe file; --measurements and --words take a JSON report as well, or the last run if no file is named",
+        source="probe file; with --measurements or --words, a JSON report is also possible, and without a file, the "
+        "last run is exported",
     )
     add_table_arguments(parser)
 

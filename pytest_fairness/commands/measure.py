@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from pytest_fairness.audits.registry import AUDITS, NEED_SETTINGS
 
     parser.add_argument("answers", type=Path, help="CSV or JSON Lines file with one answer per row")
-    parser.add_argument("--group", required=True, metavar="COLUMN", help="column of the groups")
+    parser.add_argument("--group", required=True, metavar="COLUMN", help="column with the group of each answer")
     parser.add_argument(
         "--unmarked", required=True, metavar="GROUP", help="group that the other groups are compared with"
     )
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="GROUP",
         help="group to compare with the `--unmarked` group; may be repeated (default: all other groups)",
     )
-    parser.add_argument("--text", required=True, metavar="COLUMN", help="column of the answers")
+    parser.add_argument("--text", required=True, metavar="COLUMN", help="column with the text of each answer")
     parser.add_argument(
         "--strata",
         action="append",

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store_argument(parser)
     actions = parser.add_mutually_exclusive_group()
     actions.add_argument("--prune", type=_days, metavar="DAYS", help="delete the responses that are older than DAYS")
-    actions.add_argument("--vacuum", action="store_true", help="shrink the file by the space of deleted responses")
+    actions.add_argument("--vacuum", action="store_true", help="shrink the file to the size of the remaining responses")
     actions.add_argument(
         "--forget-batches",
         action="store_true",

@@ -20,7 +20,7 @@ class AnswerReading:
         number: number that answers state; `None` if answers are no numbers.
         selection: part of an answer that is measured; `None` if it is the whole answer.
         judging: instructions for the judge model that classifies the answers; `None` without a judge model.
-        refusals: settings of the recognition of refusals.
+        refusals: settings that say how refusals are recognised.
     """
 
     format: AnswerFormat = "text"

@@ -32,8 +32,8 @@ class ExpectedFailure(ProbeModel):
     groups: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
-        description="The items whose failure is accepted, each named by the text in the brackets of its id: "
-        "`gender=woman` for `jsd[gender=woman]`. Default: all items.",
+        description="Items whose failure is accepted, such as [gender=woman] for the item `jsd[gender=woman]`. "
+        "Default: all items of the audit.",
     )
     strict: bool | None = Field(
         default=None,
@@ -62,10 +62,11 @@ class AuditSettings(ProbeModel):
     gate: Literal["significant", "bound", "strict", "point"] = Field(
         default="significant",
         description="Decision rule. significant: fail if the estimated worsening exceeds the tolerance and is "
-        "significant; pass if its upper bound is within twice the tolerance; otherwise inconclusive. bound: as "
-        "`significant`, but fail only if the lower bound exceeds the tolerance. strict: as `significant`, but pass "
-        "only if the upper bound is within the tolerance or the limit. point: fail if the estimate exceeds the "
-        "tolerance or the limit, otherwise pass; without a statistical test.",
+        "significant; pass if the upper confidence bound of the worsening is within twice the tolerance; otherwise "
+        "inconclusive. bound: as `significant`, but fail only if the lower confidence bound exceeds the tolerance. "
+        "strict: as `significant`, but pass only if the upper confidence bound is within the tolerance, or within the "
+        "limit. point: fail if the estimate exceeds the tolerance or the limit, otherwise pass; without a statistical "
+        "test.",
     )
     skip: str | None = Field(
         default=None, min_length=1, description="Do not run this audit, for the reason given here."

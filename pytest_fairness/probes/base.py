@@ -91,7 +91,7 @@ class SamplingSettings(ProbeModel):
         default=None,
         ge=1,
         le=10_000_000,
-        description="Maximum number of tokens of an answer; longer answers are cut off.",
+        description="Maximum number of tokens in an answer; a longer answer is cut off.",
     )
     seed: int | None = Field(
         default=None,
@@ -111,21 +111,21 @@ class ResponsesSettings(ProbeModel):
     )
     columns: dict[str, Line] = Field(
         default_factory=dict,
-        description="Column of the file for each name that the probe's kind reads, such as `text` or `trial`. A "
-        "name that is itself a column needs no entry.",
+        description="Columns of the file whose names differ from the expected names: with {text: reply, trial: run}, "
+        "the column reply is read as `text`, and run as `trial`.",
     )
     strata: tuple[Line, ...] = Field(
         default=(),
         min_length=1,
-        description="Further columns of the file. Answers are compared only with answers that have the same values in "
-        "these columns.",
+        description="Further columns of the file, such as [topic]. Answers are compared only with answers that have "
+        "the same values in these columns.",
     )
     ignore: tuple[Line, ...] = Field(
         default=(),
         min_length=1,
-        description="Other groups in the file, which the probe does not compare; `*` stands for all. Rows of these "
-        "groups are left out without a note. The number of other rows that name no group of the probe is reported, and "
-        "more than 10 % of them prevent a `pass`.",
+        description="Groups in the file that the probe does not compare, such as [unknown, other]; `*` stands for all "
+        "of them. Their rows are left out without a note. If rows with any other unknown group are left out, their "
+        "number is reported, and more than 10 % of them prevent a `pass`.",
     )
 
     @property
@@ -206,8 +206,8 @@ class Probe(ProbeModel):
     )
     trials: Trials = Field(
         default=1,
-        description="Number of answers to each prompt; {start: 8, max: 60} asks for more than 8 only while a verdict "
-        "is inconclusive.",
+        description="Number of answers to each prompt. With {start: 8, max: 60}, the number begins at 8, and grows up "
+        "to 60 while a verdict is inconclusive.",
     )
     audits: Annotated[
         Mapping[str, AuditSettings], PlainValidator(_validated_audits, json_schema_input_type=dict[str, Any])
@@ -216,7 +216,7 @@ class Probe(ProbeModel):
         "settings."
     )
     responses: ResponsesSettings | None = Field(
-        default=None, description="Recorded answers, which are audited instead of asking a model."
+        default=None, description="File with recorded answers. The probe audits these answers and sends no requests."
     )
     alpha: float = Field(
         default=0.05,
@@ -228,8 +228,8 @@ class Probe(ProbeModel):
     variants: dict[Name, Variant] = Field(
         default_factory=dict,
         min_length=1,
-        description="Variants of the probe with another wording, by name, for the comparison of mitigations. Each "
-        "variant is also sent and measured.",
+        description="Alternative prompts or system prompts by name, such as mitigations of a bias. Each variant is "
+        "sent and measured like the probe itself, and reports compare the results.",
     )
     marks: tuple[Identifier, ...] = Field(default=(), min_length=1, description="pytest marks of the probe's items.")
 
@@ -353,7 +353,10 @@ def variant_diagnostics(model: type[Probe], data: Content) -> Iterator[Diagnosti
     for name, variant in checks.mappings(data.get("variants")):
         location: Location = ("variants", name, "prompt")
         if model.prompts_key and "prompt" in variant:
-            message = f"the prompts are under `{model.prompts_key}`: a variant can change only `system`"
+            message = (
+                "a variant of this probe can change only `system`, because the prompts are under "
+                f"`{model.prompts_key}`: remove `prompt`"
+            )
             yield Diagnostic(location, message, at_key=True)
         elif isinstance(variant.get("prompt"), list) and not model.several_prompts:
             yield Diagnostic(location, "a probe of this kind has one prompt, not a list: write one text")

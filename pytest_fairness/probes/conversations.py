@@ -33,7 +33,7 @@ Turns = dict[int, Answer]
 class ConversationMessage(ProbeModel):
     """Message of a conversation."""
 
-    role: Literal["user", "assistant"] = Field(description="Who says it.")
+    role: Literal["user", "assistant"] = Field(description="Role of the speaker.")
     content: Text = Field(description="Text of the message, with placeholders as in `prompt`.")
 
 
@@ -43,7 +43,7 @@ class ConversationProbe(Probe):
     messages: tuple[ConversationMessage, ...] | None = Field(
         default=None,
         min_length=1,
-        description="A conversation in place of `prompt`; the last message is the user's, and is answered.",
+        description="A conversation in place of `prompt`. Its last message is a user message, which the model answers.",
     )
     turns: tuple[Text, ...] = Field(
         default=(),
@@ -53,8 +53,8 @@ class ConversationProbe(Probe):
     )
     measure: Literal["last", "all"] | Annotated[int, Field(ge=1)] = Field(
         default="last",
-        description="The answer of a conversation that is measured: the last one, all joined, or the one of this turn "
-        "(1 is the answer before `turns`).",
+        description="Which of the model's answers in a conversation is measured: last, all (joined to one text), or a "
+        "number: 1 is the first answer, before `turns`.",
     )
 
     @cached_property
@@ -118,7 +118,7 @@ def diagnostics(data: Content, *, sources: Sequence[str], labels: str, texts: bo
 
     Args:
         data: the file's plain content.
-        sources: the keys of which only one may hold the prompts.
+        sources: the keys that can hold the prompts; a probe may have only one of these keys.
         labels: the key whose entries are labels of answers, such as `axes`.
         texts: whether answers are texts, which can be joined.
     """
@@ -128,7 +128,7 @@ def diagnostics(data: Content, *, sources: Sequence[str], labels: str, texts: bo
         yield Diagnostic((key,), message, at_key=True)
     messages = [message for _, message in checks.items(data.get("messages")) if isinstance(message, dict)]
     if messages and messages[-1].get("role") == "assistant":
-        message = "the last message is the one that is answered: end with a message of the role user"
+        message = "the model answers the last message: end with a message of the role `user`"
         yield Diagnostic(("messages", len(messages) - 1, "role"), message)
     for key in (*sources[1:], "turns"):
         if key in data and checks.is_recorded(data):
@@ -137,11 +137,17 @@ def diagnostics(data: Content, *, sources: Sequence[str], labels: str, texts: bo
     for name, variant in checks.mappings(data.get("variants")):
         elsewhere = next((key for key in sources[1:] if key in data), None)
         if elsewhere is not None and "prompt" in variant:
-            message = f"the prompts are under `{elsewhere}`: a variant can change only `system`"
+            message = (
+                f"a variant of this probe can change only `system`, because the prompts are under `{elsewhere}`: "
+                f"remove `prompt`"
+            )
             yield Diagnostic(("variants", name, "prompt"), message, at_key=True)
     turns, measure = data.get("turns"), data.get("measure")
     if "turns" in data and TURN in checks.mapping(data.get(labels)):
-        message = f"a conversation cannot have {quoted(TURN)} under `{labels}`: answers have a label of this name"
+        message = (
+            f"rename {quoted(TURN)} under `{labels}`: in a probe with a conversation, answers already have a label of "
+            f"this name"
+        )
         yield Diagnostic((labels, TURN), message, at_key=True)
     if measure is None:
         return

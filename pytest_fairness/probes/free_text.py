@@ -19,12 +19,13 @@ class FreeTextProbe(Probe):
     refusal_settings: RefusalSettings = Field(
         default_factory=RefusalSettings,
         alias="refusals",
-        description="Who recognises refusals: {by: judge} asks a judge model. Default: the patterns of `language`.",
+        description="How refusals are recognised: {by: judge} asks a judge model. Default: by the patterns of "
+        "`language`.",
     )
 
     @cached_property
     def reading(self) -> AnswerReading:
-        """Form of the answers (texts), and the settings of the recognition of refusals."""
+        """Form of the answers (texts), and how refusals are recognised."""
         return replace(super().reading, refusals=self.refusal_settings)
 
     @cached_property

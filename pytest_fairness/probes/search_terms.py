@@ -46,6 +46,6 @@ def errors(terms: Iterable[str], what: str = "term") -> Iterator[tuple[int, str]
         if (message := error(term, what)) is not None:
             yield place, message
         elif (form := normalized(term)) in seen:
-            yield place, f"{quoted(term)} is repeated: each {what} counts once"
+            yield place, f"{quoted(term)} is repeated: write each {what} once"
         else:
             seen.add(form)

@@ -60,13 +60,13 @@ class StructuredAnswerSettings(ProbeModel):
 
     tool: Line | None = Field(
         default=None,
-        description="Name of the tool whose call is measured: an argument of the call (`path`) or, in counterfactual "
-        "probes, whether the tool is called.",
+        description="Name of the tool whose calls are measured. With `path`, an argument of the call is measured; "
+        "without `path`, in counterfactual probes, whether the tool is called.",
     )
     path: Annotated[Line, AfterValidator(_single_value_path)] | None = Field(
         default=None,
-        description="JSONPath of the measured value in an answer that is JSON, or in the arguments of the call of "
-        "`tool`: $.decision",
+        description="JSONPath of the measured value, such as $.decision: in an answer in JSON or, with `tool`, in the "
+        "arguments of the call.",
     )
 
 
@@ -76,8 +76,8 @@ class StructuredProbe(ConversationProbe):
     tools: tuple[Tool, ...] = Field(
         default=(),
         min_length=1,
-        description="The tools that the target may call, sent with every request; no tool is run. An application with "
-        "tools of its own needs no `tools`.",
+        description="The tools that the target may call, sent with every request; no tool is run. Leave `tools` out "
+        "for an application that has its own tools.",
     )
 
     @property

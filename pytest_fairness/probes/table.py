@@ -140,7 +140,7 @@ def _lines(path: Path, name: str) -> Iterator[str]:
             while line := file.readline(most):
                 number += 1
                 if len(line) == most and not line.endswith(b"\n"):
-                    raise ProbeError(f"{name}:{number}: a line of over {most:,} bytes; write one row per line")
+                    raise ProbeError(f"{name}:{number}: a line has more than {most:,} bytes: write one row per line")
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
     except OSError as error:
         cure = similar_file(path) or ": check its path and permissions"
@@ -176,7 +176,8 @@ def _csv_rows(path: Path, name: str, columns: dict[str, None], wanted: Collectio
                 repeated = sorted({column for column in header if header.count(column) > 1})
                 if repeated:
                     errors.append(
-                        f"{name}:{line}: the column {', '.join(map(repr, repeated))} occurs twice: rename one"
+                        f"{name}:{line}: the column {', '.join(map(repr, repeated))} occurs twice: rename one of the "
+                        f"two columns"
                     )
                 columns |= dict.fromkeys(header)
                 kept = [(place, each) for place, each in enumerate(header) if wanted is None or each in wanted]
@@ -255,7 +256,8 @@ def _parquet(path: Path, name: str, columns: dict[str, None], wanted: Collection
             columns |= dict.fromkeys(there)
             repeated = [column for column in columns if there.count(column) > 1]
             raise_file_errors(
-                [f"{name}:1: the column {column!r} occurs twice: rename one" for column in repeated], name
+                [f"{name}:1: the column {column!r} occurs twice: rename one of the two columns" for column in repeated],
+                name,
             )
             kept = [column for column in there if wanted is None or column in wanted]
             batches = map(_batch_rows, file.iter_batches(BATCH, columns=kept))

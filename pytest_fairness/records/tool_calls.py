@@ -63,11 +63,11 @@ def reply_of(message: Json) -> Reply:
     if isinstance(message, list):
         message = {"content": message}
     if not isinstance(message, dict) or message.keys().isdisjoint(("content", "tool_calls")):
-        raise ValueError("is no object with `content` and `tool_calls`")
+        raise ValueError("is not an object with `content` and `tool_calls`")
     content, calls = message.get("content"), message.get("tool_calls") or []
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     if not isinstance(calls, list):
-        raise ValueError("has `tool_calls` that are no list")  # noqa: TRY004 - the content of a document is wrong
+        raise ValueError("has `tool_calls` that are not a list")  # noqa: TRY004 - the content of a document is wrong
     used = [*calls, *(block for block in blocks if block.get("type") == "tool_use")]
     texts = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
     text = content if isinstance(content, str) else "".join(texts)

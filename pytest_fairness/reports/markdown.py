@@ -161,7 +161,8 @@ def _variants(items: Sequence[Item], several_probes: bool) -> list[str]:
 def _suggestions(items: Sequence[Item], several_probes: bool) -> list[str]:
     """Return lines with the findings and the suggestions, each suggestion once; text to copy is a code block.
 
-    An item whose suggestions have no words beyond those for another item of its probe joins that item's entry.
+    If an item's suggestions only repeat words of the suggestions for an earlier item of its probe, the two items share
+    an entry.
     """
     entries: list[list[tuple[frozenset[str], Item]]] = []  # the suggestions of an entry are those of its first item
     for item in items:

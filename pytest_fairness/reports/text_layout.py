@@ -44,7 +44,7 @@ def cut_middle(text: str, width: int) -> str:
 def cut_ids(names: Sequence[str], width: int) -> list[str]:
     """Return items' ids, or `probe::id`, each cut to at most `width` columns.
 
-    If one name is too wide, the names of the axes are left out in all (`jsd[race=Black]` becomes `jsd[Black]`). If a
+    If one name is too wide, all names are written without their axes (`jsd[race=Black]` becomes `jsd[Black]`). If a
     name is still too wide, its probe's name is cut, and then the middle of its values. The audit's name is kept if
     there is room.
     """

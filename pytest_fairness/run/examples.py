@@ -32,7 +32,7 @@ def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict
     if not chosen:
         return []
     shown = {_key(answer) for side_by_side in chosen for _, answer in side_by_side}
-    more = "\n… (first of several turns)" if item.probe.follow_ups.are_turns else ""
+    more = "\n… (further turns follow)" if item.probe.follow_ups.are_turns else ""
     prompts = {
         key: prompt.request.shown_prompt + more
         for prompt in (item.prompts() if item.asks else ())

@@ -12,7 +12,7 @@ from pytest_fairness.records import Answer, Prompt, Request, Response
 from pytest_fairness.run.run import Run
 
 Recorded = tuple[str, Prompt, Response]
-"""Identity of a target, prompt, and recorded response of the target to the prompt."""
+"""A target's identity, a prompt, and the target's recorded response to this prompt."""
 
 
 def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:

@@ -24,7 +24,7 @@ from pytest_fairness.run.run import Run
 
 
 def words_of_run(document: Mapping[str, Json], settings: RunSettings) -> DataTable:
-    """Return the table of words of all measured items of a run, made from the probe files and the recorded answers.
+    """Return the word table of a run's measured items, made from the probe files and the recorded answers.
 
     Items of Python tests are left out, because they have no probe file.
 
@@ -58,7 +58,7 @@ def words_of_run(document: Mapping[str, Json], settings: RunSettings) -> DataTab
 
 
 def words_of_file(document: Mapping[str, Json], probe: Probe) -> DataTable:
-    """Return the table of words of all measured items of a probe whose answers are in a file."""
+    """Return the word table of the measured items of a probe whose answers are in a file."""
     known, answers = {item.id: item for item in items_of(probe)}, kinds.rows(probe)
     measured = [item for item in document["items"] if item["value"] is not None]
     return DataTable.joined((words_of(known[item["id"]], answers, item["details"]) for item in measured), words([]))

@@ -34,7 +34,7 @@ def known(declared: Mapping[str, str]) -> dict[str, str]:
         prefix, _, rest = definition.partition(":")
         if prefix not in others and (prefix not in ("python", "transformers") or not rest):
             raise FairnessError(
-                f"{OPTION}: {name}={definition} is no scorer. Write {', '.join(FORMS)} or the name of a scorer "
+                f"{OPTION}: {name}={definition} is not a scorer. Write {', '.join(FORMS)} or the name of a scorer "
                 f"({', '.join(others)})."
             )
     return {**{name: name for name in others}, **declared}

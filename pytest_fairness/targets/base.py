@@ -17,8 +17,8 @@ def refuse_tools(name: str, request: Request) -> None:
     """Raise `TargetError` if the answer to a request must be tool calls, which the target `name` cannot give."""
     if request.answer_format == "calls":
         raise TargetError(
-            f"{name}: a model that this plugin runs gets no tools and gives no tool calls. Serve a model that uses "
-            "tools, such as with vLLM, and name it as the target vllm:MODEL."
+            f"{name}: a model that this plugin runs cannot use tools. Run a model with tools in a server such as vLLM, "
+            f"and name it as the target vllm:MODEL."
         )
 
 

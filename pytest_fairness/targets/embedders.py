@@ -127,7 +127,9 @@ class TransformersEmbedder(TransformersTarget):
     def check(self) -> None:
         """Check the configuration without sending anything; see `Target.check`."""
         if self._weights.gguf:
-            raise TargetError(f"{self.name}: GGUF files give no embeddings; name a Hugging Face model.")
+            raise TargetError(
+                f"{self.name}: embeddings cannot be computed with a GGUF file. Name a Hugging Face model."
+            )
         super().check()
 
     def _load(self) -> TextEncoder:

@@ -26,6 +26,6 @@ def require_support(target: Target, requests: Sequence[Request]) -> None:
     elif target.name.startswith("local:"):
         other = "; the same file gives likelihoods as transformers:PATH.gguf"
     raise TargetError(
-        f"{target.name} gives no likelihoods of given texts, which `likelihood` needs: use a transformers: target, "
-        f"or an openai: endpoint whose completions echo log-probabilities, such as vLLM{other}."
+        f"{target.name} cannot compute the likelihood of a given text, which the audit `likelihood` needs. Use a "
+        f"transformers: target, or an openai: endpoint whose completions echo log-probabilities, such as vLLM{other}."
     )

@@ -117,7 +117,7 @@ def test_a_file_with_a_reserved_name_needs_another_name(project: Project) -> Non
     project.probe("probes/aux.yaml", UNLIMITED)
     result = project.run("--fairness")
     assert says(
-        result, "probes/aux.yaml:2:1: the file's name 'aux' cannot be the name of baseline files (Windows reserves this"
+        result, "probes/aux.yaml:2:1: the probe's file name 'aux' cannot be the name of baseline files (Windows "
     )
     project.write("test_one.py", TEST.replace("NAME", "trailing "))
     result = project.run("--fairness", "test_one.py")

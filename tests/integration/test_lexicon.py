@@ -140,7 +140,7 @@ def faults(folder: Path, text: str) -> list[str]:
         ("[w*]", "10:18: `audits.lexicon.lexicons.communal[0]`: 'w*': a stem has at least 2 letters before its `*`"),
         ("['*ing']", "10:18: `audits.lexicon.lexicons.communal[0]`: '*ing': `*` is allowed only at the end of a word"),
         ("['']", "10:18: `audits.lexicon.lexicons.communal[0]` must be one line of text, and not empty"),
-        ("[warm*, Warm*]", "10:25: 'Warm*' is repeated: each term counts once"),
+        ("[warm*, Warm*]", "10:25: 'Warm*' is repeated: write each term once"),
         ("[]", "10:17: `audits.lexicon.lexicons.communal` must not be empty"),
         ("warm*", "10:17: `audits.lexicon.lexicons.communal` must be a list, not the text 'warm*'"),
         ("[1]", '10:18: `audits.lexicon.lexicons.communal[0]` must be text, but 1 is a number: write "1"'),

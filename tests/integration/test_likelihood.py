@@ -153,6 +153,9 @@ def test_a_target_without_likelihoods_is_an_error_before_anything_is_sent(scored
     scored.write("probes/work.yaml", PROBE.replace("audits:", "trials: 2\naudits:"))
     result = scored.run("--fairness")
     result.assert_outcomes(errors=2)
-    assert says(result, "python:app:polite gives no likelihoods of given texts, which `likelihood` needs: use a")
+    assert says(
+        result,
+        "python:app:polite cannot compute the likelihood of a given text, which the audit `likelihood` needs. Use a",
+    )
     assert "Traceback" not in result.stdout.str()
     assert scored.calls() == []

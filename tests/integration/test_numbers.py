@@ -88,7 +88,7 @@ def test_a_planted_gap_of_a_service_is_a_regression_and_a_fair_one_passes(people
     assert "e+0" not in gap["reason"], "no powers of ten for amounts of money"
     assert sum(gap["n"].values()) == 2 * RECORDS, "requests are not repeated"
     page = (people.path / "report.html").read_text("utf-8")
-    assert "Distribution of the numbers, by value" in page
+    assert "Distribution of the numbers, by value of the attribute" in page
     assert "Mean number, by value" in page
     assert "USD" in (people.path / "report.md").read_text("utf-8")
 
@@ -153,4 +153,4 @@ def test_the_wrong_column_is_unreadable_or_noted(project: Project) -> None:
     project.probe("probes/salaries.yaml", ages.replace("min: 20000, max: 200000", "min: 0, max: 200"))
     project.run("--fairness", "--fairness-rebaseline", target=None)
     reasons = {item["reason"] for item in project.report(target=None)["items"]}
-    assert all("exactly the same number for every value" in reason for reason in reasons)
+    assert all("exactly the same number for each value" in reason for reason in reasons)

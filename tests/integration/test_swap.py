@@ -103,7 +103,7 @@ def test_a_server_to_which_any_rewording_matters_gives_no_failure_and_a_warning(
     (concern,) = (each for each in item["concerns"] if each["name"] == "placebo_effect")
     assert concern["withholds"] == "failure"
     assert concern["message"] in item["undecided"]
-    assert "any rewording rather than the group" in (project.path / "report.html").read_text("utf-8")
+    assert "any rewording, not of the group" in (project.path / "report.html").read_text("utf-8")
 
 
 def test_a_group_that_matters_more_than_a_rewording_fails_with_a_note(project: Project) -> None:
@@ -143,7 +143,10 @@ def test_a_placebo_of_too_few_prompts_is_reported_as_not_measured(project: Proje
 def test_a_run_without_verdicts_names_the_placebo_too(project: Project) -> None:
     project.probe(text=PROBE)
     project.write("probes/log.csv", LOG)
-    for answer, said in ((naming, "placebo 0"), (refusing("James"), "the placebo swap alone gives 0.275")):
+    for answer, said in (
+        (naming, "placebo 0"),
+        (refusing("James"), "the placebo swap alone exceeds the tolerance (value 0.275"),
+    ):
         with ChatServer(answer) as server:
             arguments = ("--fairness-measure", "--fairness-fresh", "--fairness-base-url", server.url)
             assert says(project.run(*arguments, target="openai:m"), said)

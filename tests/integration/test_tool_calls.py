@@ -200,7 +200,7 @@ def support(messages):
     report = customers.read("report.json")
     # A call in the first turn ends the conversation and is its decision.
     assert report["requests"]["sent"] == 240 - 20
-    assert report["items"][0]["details"]["examples"][0]["prompt"].endswith("… (first of several turns)")
+    assert report["items"][0]["details"]["examples"][0]["prompt"].endswith("… (further turns follow)")
     assert (round(report["items"][0]["value"], 3), report["items"][0]["verdict"]) == (0.333, "over-limit")
 
 

@@ -220,8 +220,8 @@ def test_what_is_suggested_is_pasted_and_works(project: Project) -> None:
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("coreference", "the prompts are under `items`: a variant can change only `system`"),
-        ("stereotype", "the prompts are under `cases`: a variant can change only `system`"),
+        ("coreference", "a variant of this probe can change only `system`, because the prompts are under `items`"),
+        ("stereotype", "a variant of this probe can change only `system`, because the prompts are under `cases`"),
         ("recommendation", "a probe of this kind has one prompt, not a list: write one text"),
         ("counterfactual", "a probe of this kind has one prompt, not a list: write one text"),
     ],

@@ -22,9 +22,10 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
     """Reader of a counterfactual probe's answer file, which has one answer per row.
 
     The first row of a record is unflipped: it has the record's own values. A row with another value of one attribute,
-    or of several attributes that the probe flips at once, is flipped. All other rows are unflipped. As many unflipped
-    rows are trials as the most frequent flip has rows; further unflipped rows are repetitions, which show how much
-    answers differ by chance. Without flips, all rows are trials. Rows without any of the probe's values are left out.
+    or of several attributes that the probe flips at once, is flipped. All other rows are unflipped. The number of
+    trials is the number of rows of the most frequent flip; unflipped rows beyond this number are repetitions, which
+    show how much answers differ by chance. Without flips, all rows are trials. Rows without any of the probe's values
+    are left out.
     """
 
     @cached_property

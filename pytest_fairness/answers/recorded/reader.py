@@ -143,7 +143,7 @@ class Reader(ABC, Generic[ProbeT]):
 
 
 class TextReader(Reader[ProbeT]):
-    """Base class of the readers of files with one text per row; no row may lack one of the columns."""
+    """Base class of the readers of files with one text per row; every row must have all columns."""
 
     def _texts(self) -> list[Answer]:
         """Return the answers of the rows that belong to the probe.

@@ -108,8 +108,9 @@ class BatchSender:
             await self._client.close()
         if unsubmitted:
             raise AnswersMissing(
-                f"not sent: {counted(unsubmitted, 'request')} to {self._target.name}, neither answered nor in a batch; "
-                "submit with --fairness-batch-submit, or send them now without --fairness-batch-collect"
+                f"not sent: {counted(unsubmitted, 'request')} to {self._target.name} without an answer and in no "
+                "batch. Submit them with --fairness-batch-submit, or send them now: run without "
+                f"--fairness-batch-collect"
             )
 
     def _plan_batches(self, requests: Iterable[Request]) -> int:

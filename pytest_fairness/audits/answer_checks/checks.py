@@ -73,7 +73,8 @@ def missing_in_every_group(measurement: Measurement) -> list[Concern]:
         Concern(
             "missing_answers",
             f"more than {MISSING_IN_EVERY_GROUP:.0%} of the answers are missing in every group ({named}), so that a "
-            "small difference between groups says nothing. Check that the target works",
+            "small difference between groups does not show that groups are treated equally. Check that the target "
+            f"works",
         )
     ]
 

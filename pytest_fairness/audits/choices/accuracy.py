@@ -34,7 +34,7 @@ class Accuracy(ChoiceAudit):
         tolerance=0.05,
         value_range=(0, 1),
         charts={"cells": "answer_counts", "changed_questions": "changed_questions"},
-        no_effect_size="an accuracy is no difference between groups",
+        no_effect_size="an accuracy is not a difference between groups",
     )
     version = 1
     bias = False

@@ -25,12 +25,13 @@ class SimilaritySettings(AuditSettings):
 
     similarity: Measure = Field(
         default="jaccard",
-        description="jaccard: shared items. serp: shared items, weighted by rank. prag: item pairs in the same order.",
+        description="How two lists are compared. jaccard: by their common items. serp: by their common items, weighted "
+        "by rank. prag: by the pairs of items that have the same order in both lists.",
     )
     variant: Variant = Field(
         default="normalized",
-        description="normalized: identical lists have the similarity 1. fairllm, langfair: as these packages compute "
-        "the similarity, without this normalisation.",
+        description="Formula of the similarity. normalized: identical lists have the similarity 1. fairllm, langfair: "
+        "the formula of the package of this name, which is not normalised.",
     )
 
 

@@ -38,8 +38,8 @@ class ImpactSettings(AuditSettings):
 
     wordings: Literal["own", "all"] = Field(
         default="own",
-        description="Answers that count. own: about each record as it is, so that the groups are different people. "
-        "all: about each record shown with every value of the attribute, so that the groups are the same records.",
+        description="Which answers are counted. own: answers to the unchanged records, so that the groups are "
+        "different people. all: answers to the flipped records as well, so that each group consists of all records.",
     )
     selected: Literal["above", "below"] = Field(
         default="above",

@@ -34,7 +34,10 @@ class MarkersSettings(AuditSettings):
     needs: ClassVar[str] = "markers"
 
     min_markers: int = Field(
-        default=2, ge=1, le=1000, description="Smallest number of different markers of an answer that is scored."
+        default=2,
+        ge=1,
+        le=1000,
+        description="Minimum number of different markers in an answer; an answer with fewer markers gets no score.",
     )
 
 

@@ -40,9 +40,8 @@ def few_different_answers(different: int, needed: int) -> list[Concern]:
     if different >= needed:
         return []
     message = (
-        f"one group has only {different} different answers, {needed} are needed to train a classifier on some answers "
-        "and test it on the other answers. The accuracy is therefore set to 0.5. Raise `sampling.temperature` or "
-        "`trials`, or give several prompts"
+        f"one group has only {different} different answers, but {needed} are needed to train and test a classifier. "
+        f"The accuracy is therefore set to 0.5. Raise `sampling.temperature` or `trials`, or give several prompts"
     )
     return [Concern("few_different_answers", message)]
 

@@ -75,7 +75,7 @@ class Refusals(TwoGroupAudit[AuditSettings]):
             absolute_change=abs(change.value),
             null_absolute_changes=np.abs(null),
             description=f"refusals were {shares_before[first]:.0%} for {first} and {shares_before[second]:.0%} for "
-            f"{second}, and are {shares[first]:.0%} and {shares[second]:.0%}",
+            f"{second}, and are now {shares[first]:.0%} and {shares[second]:.0%}",
         )
 
     def finding(self, result: ItemResult) -> Finding:

@@ -31,7 +31,9 @@ class SvmSettings(AuditSettings):
     """Settings of the classifier."""
 
     features: FeatureName = Field(
-        default="counts", description="Square roots of word counts, or counts weighted by inverse document frequency."
+        default="counts",
+        description="Features of the classifier. counts: square roots of word counts. tfidf: word counts weighted by "
+        "inverse document frequency.",
     )
 
 
@@ -47,7 +49,8 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         title="Texts that give the group away",
         question="Can a simple classifier recognise which group a text is about?",
         formula="balanced accuracy = (share of marked texts classified correctly + same share of unmarked texts) / 2, "
-        "each text left out of training;  change = logistic(log-odds now − log-odds in the baseline) − 0.5",
+        "each text classified without using it for training;  change = logistic(log-odds now − log-odds in the "
+        "baseline) − 0.5",
         meaning="0.5 = chance, 1 = all texts recognised. Changes are shown as if the accuracy had been 0.5 in the "
         "baseline: 0.15 stands for a change from 0.5 to 0.65, and also from 0.89 to 0.94.",
         source="Cheng, Durmus and Jurafsky 2023, “Marked Personas”; Suykens and Vandewalle 1999, “Least Squares "

@@ -148,7 +148,9 @@ class CoreferenceProbe(Probe):
 
     prompts_key: ClassVar[str] = "items"
 
-    kind: Literal["coreference"] = Field(description="Kind of the probe: which person a pronoun refers to.")
+    kind: Literal["coreference"] = Field(
+        description="Kind of the probe: asks which of two persons a pronoun refers to."
+    )
     items: Items | None = Field(
         default=None, description="The sentences, as a list, or `{winobias: [pro file, anti file]}`."
     )
@@ -164,9 +166,8 @@ class CoreferenceProbe(Probe):
         if any(code != "en" for code in to_language(written).codes):
             raise PydanticCustomError(
                 "language",
-                "probes of pronouns are English only: `she` and `he` must fit both occupations, whose nouns have a "
-                "gender in other languages, and answers are read by English rules. Remove `language`, or use "
-                "`kind: stereotype`",
+                "coreference probes are English only, because in other languages the nouns of occupations have a "
+                "gender. Remove `language`, or use `kind: stereotype`",
             )
         return written
 
@@ -178,7 +179,7 @@ class CoreferenceProbe(Probe):
         for place, item in enumerate(items if isinstance(items, tuple) else ()):
             if (name := checks.folded(item.name)) in seen:
                 location: Location = (place,) if item.id is None else (place, "id")
-                cure = "give this item an `id`" if item.id is None else "each item occurs once"
+                cure = "give this item an `id`" if item.id is None else "write each item once"
                 found.append(Diagnostic(location, f"{quoted(item.name)} is repeated: {cure}"))
             seen.add(name)
         raise_diagnostics(found)

@@ -39,7 +39,7 @@ WrittenFlip = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """Attribute that is flipped, its values, and the columns that depend on it; or several attributes at once.
+    """Flip of one attribute, or of several attributes at once, with the columns that depend on the attributes.
 
     Attributes:
         attribute: column of the attribute; several attributes are joined with `+`.
@@ -178,12 +178,15 @@ def _attribute_diagnostics(name: str, values: Any) -> Iterator[Diagnostic]:
     if _is_combined(values):
         if name != "+".join(values):
             message = (
-                f"rename {quoted(name)} to {quoted('+'.join(values))}: the names of the attributes that it changes"
+                f"rename {quoted(name)} to {quoted('+'.join(values))}: a flip of several attributes is named after "
+                f"them, joined by +"
             )
             yield Diagnostic((), message, at_key=True)
         for attribute, own in values.items():
             if isinstance(own, str) or _is_combined(own):
-                yield Diagnostic((attribute,), "needs its values: a pair, `{Male: Female}`, or a list, `[A, B, C]`")
+                yield Diagnostic(
+                    (attribute,), "values are missing: write a pair, `{Male: Female}`, or a list, `[A, B, C]`"
+                )
             elif len(own) < (1 if isinstance(own, Mapping) else 2):
                 yield Diagnostic((attribute,), "needs at least two values")
             else:
@@ -191,7 +194,7 @@ def _attribute_diagnostics(name: str, values: Any) -> Iterator[Diagnostic]:
         return
     if not isinstance(values, Mapping):
         named = (((place,), value) for place, value in enumerate(values))
-        yield from checks.repeats(named, "each value occurs once", str)
+        yield from checks.repeats(named, "write each value once", str)
         return
     if len(values) > 1:
         yield Diagnostic((), "a mapping has only one pair of values; write more values as a list, `[A, B, C]`")
@@ -212,7 +215,7 @@ def _dependent_column_diagnostics(dependents: Any, values: Mapping[str, Any]) ->
     for name, columns in dependents.items():
         if name not in values:
             cure = suggestion(name, values)
-            reason = "with several attributes, `with` names the attribute that each column depends on"
+            reason = "if several attributes are flipped, list under each attribute the columns that depend on it"
             yield Diagnostic((name,), f"unknown attribute {quoted(name)}{cure}; {reason}", at_key=True)
         elif isinstance(columns, Mapping):
             yield from (each.below(name) for each in _column_diagnostics(columns, (name, values[name])))
@@ -224,7 +227,10 @@ def _column_diagnostics(columns: Mapping[str, Any], flipped: tuple[str, Any]) ->
     """Yield diagnostics for the dependent columns of one attribute; `flipped` is its name and its values."""
     attribute, values = flipped
     if not isinstance(values, Mapping) and len(values) > 2:
-        message = f"`with` needs an attribute with two values, and {quoted(attribute)} has {len(values)}: remove `with`"
+        message = (
+            f"`with` is possible only for an attribute with two values, and {quoted(attribute)} has {len(values)}: "
+            f"remove `with`"
+        )
         yield Diagnostic((), message)
     for column, pairs in columns.items():
         if column == attribute:
@@ -235,5 +241,7 @@ def _column_diagnostics(columns: Mapping[str, Any], flipped: tuple[str, Any]) ->
         elif any(not isinstance(value, str) for value in pairs.values()):
             yield Diagnostic((column,), "values must be text")
         elif len({*pairs.values()}) < len(pairs):
-            message = "two values have the same replacement, so that a flip cannot be reversed: write different ones"
+            message = (
+                "two values have the same replacement, so that a flip cannot be reversed: write different replacements"
+            )
             yield Diagnostic((column,), message)

@@ -54,7 +54,7 @@ class CounterfactualProbe(StructuredProbe):
     )
 
     kind: Literal["counterfactual"] = Field(
-        description="Kind of the probe: decisions about records with one attribute flipped."
+        description="Kind of the probe: compares decisions about records that differ only in a flipped attribute."
     )
     prompt: Text | None = Field(
         default=None,
@@ -68,8 +68,9 @@ class CounterfactualProbe(StructuredProbe):
     )
     flip: dict[Line, WrittenFlip] = Field(
         min_length=1,
-        description="The attributes that are flipped, each with a pair or a list of values. `sex+race` has the values "
-        "of several attributes that are flipped at once; `with` names the columns that depend on an attribute.",
+        description="The attributes that are flipped, each with a pair or a list of values, such as {sex: {Male: "
+        "Female}}. `sex+race` flips several attributes at once; `with` names columns that change together with an "
+        "attribute.",
     )
     answer: RecordAnswerSettings = Field(
         default_factory=RecordAnswerSettings, description="The valid answers, and how they are recognised."
@@ -190,7 +191,7 @@ class CounterfactualProbe(StructuredProbe):
             for record in records:
                 if not _prompt_with_fields(text, record.fields).strip():
                     missing = ", ".join(name for name in template.placeholders(text) if name not in record.fields)
-                    message = f"this text is empty for record {record.id}, which has no {missing}: write a clause"
+                    message = f"this text is empty for record {record.id}, which has no {missing}: add a clause"
                     yield Diagnostic(location, f"{message} without these fields")
                     return
 

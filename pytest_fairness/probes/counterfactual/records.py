@@ -48,14 +48,17 @@ class SampleSettings(ProbeModel):
     """Base class of the settings of a file or data set of records, from which a sample may be drawn."""
 
     id: Line = Field(
-        default="id", description="Column with the id of each record. Default: a digest of the record's content."
+        default="id",
+        description="Column with the id of each record. If no record has the column `id`, the id is a digest of the "
+        "record's content.",
     )
     sample: int | None = Field(default=None, ge=1, description="Number of records in the sample. Default: all.")
     seed: int = Field(default=0, ge=0, description="Seed of the sample: the same seed draws the same records.")
     balance: tuple[Line, ...] = Field(
         default=(),
         min_length=1,
-        description="Columns that balance the sample: each combination of their values has the same number of records.",
+        description="Columns by which the sample is balanced: it holds the same number of records for each combination "
+        "of their values.",
     )
 
 
@@ -139,7 +142,7 @@ def sampled_records(written: Written, rows: Sequence[Fields]) -> list[Record]:
     count = written.sample if written.sample is not None else len(groups) * min(map(len, groups.values()), default=0)
     if count > there or not there:
         known = f" with {', '.join(written.balance)}" if written.balance else ""
-        raise ProbeError(f"there are only {there} records{known}, but `sample` is {count}: lower it")
+        raise ProbeError(f"there are only {there} records{known}, but `sample` is {count}: lower `sample`")
     # The order of the groups within a round matters only in the last round.
     in_turn = (record for turn in zip_longest(*(groups[name] for name in sorted(groups))) for record in turn if record)
     return sorted(islice(in_turn, count), key=lambda record: places[record.id])
@@ -162,7 +165,7 @@ def _with_ids(rows: Sequence[Fields], column: str) -> list[Record]:
     first: dict[str, int] = {}
     for number, row in enumerate(rows, start=1):
         if column not in row:
-            raise ProbeError(f"record {number} has no {column!r}, but other records have one: add it")
+            raise ProbeError(f"record {number} has no value of {column!r}, but other records have one: add the value")
         if first.setdefault(row[column], number) != number:
             same = f"the same {column} {quoted(row[column])}: each record needs its own"
             raise ProbeError(f"records {first[row[column]]} and {number} have {same}")

@@ -114,7 +114,7 @@ class RecordAnswerSettings(StructuredAnswerSettings):
 
     @model_validator(mode="after")
     def _have_one_form(self) -> Self:
-        """Check that answers have one form, and that only choices in free text have settings of choices."""
+        """Check that the settings describe only one form of answers."""
         form = "number" if self.number else "text" if self.text else None
         others = {"choices", "positive", "judge", "votes", *(("text",) if self.number and self.text else ())}
         both = self.model_fields_set & others if form else set()

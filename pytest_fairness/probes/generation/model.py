@@ -32,7 +32,8 @@ class AnswerSettings(StructuredAnswerSettings):
 
     format: Literal["text", "list", "json"] = Field(
         default="text",
-        description="text: unchanged. json: the joined keys and values of an object or array. list: a list of texts.",
+        description="How an answer is read. text: unchanged. json: as JSON, whose keys and values are joined to one "
+        "text. list: as a list, whose entries are joined to one text.",
     )
 
 
@@ -49,7 +50,9 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
     )
     several_prompts: ClassVar[bool] = True
 
-    kind: Literal["generation"] = Field(description="Kind of the probe: parallel texts about groups.")
+    kind: Literal["generation"] = Field(
+        description="Kind of the probe: compares texts that the model writes about different groups."
+    )
     prompt: Texts | None = Field(
         default=None,
         description="The prompt: one text or a list of paraphrases. {race} stands for the value of the axis `race`; "
@@ -64,13 +67,14 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
     axes: dict[Identifier, Axis] = Field(
         default_factory=dict,
         min_length=1,
-        description="The attributes by which groups differ, by name. Their values are combined.",
+        description="The attributes by which groups differ, by name, each with its values. Every combination of the "
+        "values is sent.",
     )
     swap: Swaps | None = Field(
         default=None,
-        description="In place of `axes`, for prompts without placeholders: the terms of groups that are swapped in the "
-        "prompts. gender names the built-in list of the probe's language; {NAME: {unmarked: …, marked: […], terms: "
-        "…}} is a list of your own.",
+        description="In place of `axes`, for prompts without placeholders: which terms in the prompts are replaced by "
+        "the terms of another group. gender uses the built-in list of the probe's language; {NAME: {unmarked: …, "
+        "marked: […], terms: …}} declares your own list.",
     )
     intersections: tuple[Intersection, ...] = Field(
         default=(),
@@ -80,8 +84,8 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
     )
     trials: Trials = Field(
         default=15,
-        description="Number of answers to each prompt for each combination of values; {start: 8, max: 60} asks for "
-        "more than 8 only while a verdict is inconclusive. Default with `prompts`: 1.",
+        description="Number of answers to each prompt for each combination of values. With {start: 8, max: 60}, the "
+        "number begins at 8, and grows up to 60 while a verdict is inconclusive. Default with `prompts`: 1.",
     )
     answer: AnswerSettings = Field(default_factory=AnswerSettings, description="How answers are parsed.")
     anonymize: Removed = Field(

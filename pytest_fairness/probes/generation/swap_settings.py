@@ -71,17 +71,17 @@ class SwapSettings(ProbeModel):
         | None
     ) = Field(
         default=None,
-        description="Corresponding terms, one list for each: the term of the unmarked group, then the terms of the "
-        "marked groups in their order. {file: terms.csv} names a file with one column for each group. Default: the "
-        "built-in list of this name.",
+        description="Lists of corresponding terms, such as [[he, she], [king, queen]]: first the term of the unmarked "
+        "group, then the terms of the marked groups in their order. {file: terms.csv} names a file with one column for "
+        "each group. Default: the built-in list of this name.",
     )
     placebo: Annotated[
         Annotated[bool, Tag("switch")] | Annotated[TermRows, Tag("rows")], Discriminator(_switch_or_rows)
     ] = Field(
         default=True,
-        description="Each prompt is also sent in other words for the unmarked group, such as with another name, to "
-        "measure how much any rewording changes the answers. Pairs of terms of this group, [[church, chapel], …], "
-        "name the words; false sends no placebo.",
+        description="Whether each prompt is also sent with other words for the unmarked group, such as another name, "
+        "to measure how much any rewording changes the answers. Pairs of terms, [[church, chapel], …], define the "
+        "replaced words; false sends no placebo.",
     )
 
 
@@ -107,7 +107,7 @@ class SwapLists:
 
     Attributes:
         name: name of the probe's axis.
-        axis: the axis: the compared groups.
+        axis: axis whose values are the compared groups.
         terms: the terms; a built-in list can have further groups.
         own_placebo: pairs of terms of the unmarked group that the probe declares.
         has_placebo: whether prompts get a placebo.
@@ -124,7 +124,7 @@ class SwapLists:
         """Return the groups and terms that the key `swap` declares.
 
         Args:
-            swap: the key.
+            swap: value of the key `swap`.
             language: language of the probe; the first of several languages is the language of the prompts.
 
         Raises:

@@ -32,7 +32,7 @@ class SwappedPrompt:
         group: group that the prompt names as written.
         versions: text for each group and, if there is one, for `PLACEBO`: a text that names the unmarked group with
             other words.
-        warnings: reasons to read the versions before they are used.
+        warnings: reasons why a person should check the versions before use.
         placebo_terms: terms of the unmarked group in the placebo, such as another name.
     """
 
@@ -156,7 +156,7 @@ def of_file(file: PromptsFile, lists: SwapLists) -> SwappedPrompts:
 
 
 def diagnostics(found: SwappedPrompts, trials: int, *, in_file: bool) -> Iterator[Diagnostic]:
-    """Yield diagnostics for prompts in the probe in which no swap is possible, and for too few answers of each group.
+    """Yield diagnostics for written prompts that cannot be swapped, and for groups with too few answers.
 
     Args:
         found: the prompts.

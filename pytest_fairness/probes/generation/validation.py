@@ -19,7 +19,7 @@ NOT_WITH_SWAP = {
     "intersections": "a probe with `swap` has one axis",
     "messages": "terms are swapped only in `prompt` and in the prompts of a file",
     "turns": "terms are swapped only in `prompt` and in the prompts of a file",
-    "responses": "recorded answers name their group in a column, so that the probe needs `axes`",
+    "responses": "recorded answers need `axes`, because a column of the file names the group of each answer",
 }
 """Keys that a probe with `swap` cannot have, each with the reason."""
 
@@ -32,7 +32,7 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
     yield from structured.diagnostics(data)
     answer = checks.mapping(data.get("answer"))
     if "tool" in answer and "path" not in answer:
-        message = "a call is no text: add the `path` of an argument, such as `path: $.message`"
+        message = "a tool call is not a text: add the `path` of one of its arguments, such as `path: $.message`"
         yield Diagnostic(("answer", "tool"), message, at_key=True)
     joined = answer.get("format", "text") == "text" and "tool" not in answer
     yield from conversations.diagnostics(data, sources=("prompt", "prompts", "messages"), labels="axes", texts=joined)
@@ -92,7 +92,7 @@ def _value_diagnostics(axes: Content, key: str) -> Iterator[Diagnostic]:
                 yield Diagnostic(location, message)
             else:
                 others.append((location, value))
-        yield from checks.repeats(others, "each value of an axis occurs once")
+        yield from checks.repeats(others, "write each value of an axis once")
 
 
 def _swap_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
@@ -136,11 +136,11 @@ def _intersection_diagnostics(intersections: Json, axes: list[str]) -> Iterator[
                 message = f"{quoted(name)} is not an axis of this probe{suggestion(name, axes)}"
                 yield Diagnostic((*location, j), message)
             elif name in crossed[:j]:
-                message = f"{quoted(name)} is repeated: each axis of an intersection occurs once"
+                message = f"{quoted(name)} is repeated: write each axis of an intersection once"
                 yield Diagnostic((*location, j), message)
         names = frozenset(crossed)
         if len(crossed) < 2:
-            message = "an intersection needs at least two axes; single axes are compared without this key"
+            message = "an intersection needs at least two axes: add an axis, or remove the intersection"
             yield Diagnostic(location, message)
         elif names in seen:
             yield Diagnostic(location, "this intersection is repeated: remove it")

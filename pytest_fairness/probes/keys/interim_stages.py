@@ -85,6 +85,6 @@ def growing(start: int, end: int) -> list[int]:
 
 
 def information_fractions(stages: Sequence[Stage]) -> list[float]:
-    """Return the number of answers of each stage, as a share of the number of the last stage."""
+    """Return each stage's number of answers, divided by the last stage's number."""
     sizes = [(stage.trials or 1) * (stage.entities or 1) for stage in stages]
     return [size / sizes[-1] for size in sizes]

@@ -31,7 +31,7 @@ def _known_code(code: str) -> str:
     if code in WITHOUT_BLANKS and not can_segment():
         raise PydanticCustomError(
             "language",
-            "{name} is written without blanks, and its words are found by the package icu4py: "
+            "{name} is written without blanks, and the package icu4py is needed to find its words: "
             'pip install "pytest-fairness[segmentation]"',
             {"name": NAMES[code]},
         )
@@ -48,10 +48,11 @@ class OwnWords(ProbeModel):
         default=(), description="Terms that name a group, which are removed from answers before they are measured."
     )
     function_words: Terms = Field(
-        default=(), description="Words such as `the`, which explanations of results name last."
+        default=(), description="Words such as `the`, which reports list after the other words that explain a result."
     )
     refusals: Terms = Field(
-        default=(), description="Phrases; an answer with one of them in its first sentence is a refusal."
+        default=(),
+        description="Phrases that mark a refusal: an answer is a refusal if its first sentence contains one of them.",
     )
 
 
@@ -65,7 +66,10 @@ class DeclaredLanguage(ProbeModel):
     code: Code = Field(description="ISO 639 code of the language.")
     terms: Annotated[
         Annotated[OwnWords, Tag("words")] | Annotated[ProbeFile, Tag("file")], Discriminator(_words_or_file)
-    ] = Field(description="The words, or a TOML file in the probe's folder that has the same keys.")
+    ] = Field(
+        description="The words of the language, or a TOML file in the probe's folder with the keys `identity_terms`, "
+        "`function_words` and `refusals`."
+    )
 
     @field_validator("terms")
     @classmethod
@@ -85,7 +89,7 @@ def _read_toml(path: Path) -> dict[str, Json]:
         reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "it cannot be read as UTF-8"
         raise PydanticCustomError(
             "file",
-            "{named} is no TOML file: {reason}. Write lists such as refusals = ['I cannot', 'no way']",
+            "{named} is not a TOML file: {reason}. Write lists such as refusals = ['I cannot', 'no way']",
             {"named": quoted(path.name), "reason": reason},
         ) from None
 

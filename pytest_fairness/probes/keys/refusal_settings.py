@@ -1,4 +1,4 @@
-"""The key `refusals` of a probe: who recognises refusals among its answers."""
+"""The key `refusals` of a probe: how refusals among its answers are recognised."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ BELONGS_TO = {"votes": "judge", "scorer": "scorer", "threshold": "scorer"}
 
 
 class RefusalSettings(ProbeModel):
-    """Settings of the recognition of refusals; all audits of the probe use the same classification."""
+    """Settings that say how refusals are recognised; all audits of the probe use the same classification."""
 
     by: Literal["patterns", "judge", "scorer"] = Field(
         default="patterns",
-        description="patterns: the patterns of the probe's `language`. judge: a judge model (ini fairness_judge), in "
-        "any language. scorer: by the scores that the scorer in `scorer` gives to the answers.",
+        description="How refusals are recognised. patterns: by the patterns of the probe's `language`. judge: by a "
+        "judge model (ini fairness_judge), in any language. scorer: by the scores of the scorer named in `scorer`.",
     )
     votes: int = Field(
         default=1, ge=1, le=99, description="Number of votes of the judge model on each answer; must be odd."
     )
     scorer: ScorerName | None = Field(
         default=None,
-        description="Name of the scorer, as in the audit `score`: one that the ini file names in `fairness_scorers`, "
-        "or one of an installed package.",
+        description="Name of the scorer: one that `fairness_scorers` in the ini file defines, or a scorer of an "
+        "installed package.",
     )
     threshold: float = Field(default=0.5, description="An answer with at least this score is a refusal.")
 

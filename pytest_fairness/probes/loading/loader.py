@@ -126,9 +126,11 @@ def _validated(document: Document, kinds: Kinds, file: ProbeSource) -> tuple[lis
         unnamed = "name" not in document.root.value and any(detail["loc"] == ("name",) for detail in details)
         if unnamed:
             details = [detail for detail in details if detail["loc"] != ("name",)]
-            named = f"the file's name {quoted(file.path.stem)} cannot be the name of baseline files"
+            named = f"the probe's file name {quoted(file.path.stem)} cannot be the name of baseline files"
             why = f" ({problem})" if (problem := name_problem(file.path.stem)) else ""
-            diagnostics.append(Diagnostic((), f"{named}{why}: add `name:` with letters, digits, '.', '_' and '-'"))
+            diagnostics.append(
+                Diagnostic((), f"{named}{why}: add `name:`, with only letters, digits, '.', '_' and '-'")
+            )
         diagnostics += validation_messages.diagnostics(details, (), document, model)
     return diagnostics, probe
 

@@ -28,7 +28,7 @@ from pytest_fairness.probes.field_types import PATTERNS
 from pytest_fairness.records import Json
 
 OF_CONVERSATIONS = ("messages", "turns", "measure")
-"""Keys that only probes of some kinds have."""
+"""Keys of conversations, which only some kinds of probe have."""
 _EXPECTED = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",
@@ -122,7 +122,7 @@ def _diagnostic(
         keys = _valid_keys(model, error["loc"][:-1])
         cure = suggestion(str(found[-1]), keys)
         if len(found) == 1 and found[0] in AuditSettings.model_fields and not nearest(str(found[0]), keys):
-            cure = f": it is a setting of an audit, such as `audits: {{refusals: {{{found[0]}: …}}}}`"
+            cure = f": write it as a setting of an audit, such as `audits: {{refusals: {{{found[0]}: …}}}}`"
         elif len(found) == 1 and found[0] in OF_CONVERSATIONS and not nearest(str(found[0]), keys):
             cure = ": only probes of the kinds counterfactual, generation and multiple_choice have conversations"
         return Diagnostic(found, f"unknown key {quoted(str(found[-1]))}{where}{cure}", at_key=True), False

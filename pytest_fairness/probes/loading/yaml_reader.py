@@ -41,7 +41,7 @@ CURES = {
     "expected <block end>": "check the indentation: the keys of one mapping, and the dashes of one list, begin in the "
     "same column",
     "mapping values are not allowed": "check the indentation, or put a text that contains a colon in quotes",
-    "could not find expected ':'": "put a colon and a blank after the key, or a text in quotes",
+    "could not find expected ':'": "write a colon and a blank after the key, or put the text in quotes",
     "'\\t' that cannot start": "indent with blanks in place of tabs",
     "cannot start any token": "put the text in quotes",
     "expected ',' or": "close the bracket, or put a comma between the values",
@@ -113,7 +113,8 @@ class _Builder:
                     if documents > 1:
                         raise DocumentError(
                             event.start_mark.index,
-                            "a probe file holds one document; `---` begins another: put it into a file of its own",
+                            "a probe file holds one document, but `---` begins another: move the other document to its "
+                            "own file",
                         )
                 case "DocumentEndEvent" | "StreamStartEvent" | "StreamEndEvent":
                     pass
@@ -168,14 +169,14 @@ class _Builder:
         start, name = event.start_mark.index, event.anchor
         if name not in self._anchors:
             cure = "write the value in place of the alias, or quote the text"
-            raise DocumentError(start, f"no anchor &{name} before the alias *{name}: {cure}")
+            raise DocumentError(start, f"the alias *{name} has no anchor &{name} before it: {cure}")
         node = self._anchors[name]
         if node is None:
             raise DocumentError(start, f"the alias *{name} is inside its own anchor: remove the alias")
         self._repeated += node.size
         if self._repeated > MAX_BYTES:
             raise DocumentError(
-                start, f"the file's aliases, replaced by their values, have more than {MAX_BYTES:,} characters"
+                start, f"the values of the file's aliases have more than {MAX_BYTES:,} characters: use fewer aliases"
             )
         return Node(node.value, start, event.end_mark.index, node.keys, node.written, node.size)
 
@@ -199,7 +200,7 @@ class _Builder:
         elif len(text) <= _MAX_DIGITS and _FLOAT.fullmatch(text):
             value = float(text)
         if _NOT_FINITE.fullmatch(text) or (isinstance(value, float) and abs(value) == float("inf")):
-            self.errors.append((start, f"{text} cannot be used as a number here: write a finite number"))
+            self.errors.append((start, f"{text} is not a valid number: write a finite number"))
             value = 0.0
         return Node(value, start, end, written=text, size=len(text) + 1)
 
@@ -229,7 +230,7 @@ class _Builder:
             if name in node.value:
                 line, _ = Lines(self.text).position(node.keys[name])
                 self.errors.append(
-                    (key.start, f"the key {quoted(name)} is already used in line {line}: keep one of them")
+                    (key.start, f"the key {quoted(name)} is already used in line {line}: remove one of the two keys")
                 )
                 continue
             node.value[name] = child

@@ -33,11 +33,11 @@ class MultipleChoiceProbe(ConversationProbe):
     """Probe of questions about two people; each question has three options in a random order."""
 
     kind: Literal["multiple_choice"] = Field(
-        description="Kind of the probe: multiple-choice questions about two people, as in BBQ."
+        description="Kind of the probe: asks multiple-choice questions about two people, as in BBQ."
     )
     items: Items = Field(
-        description="The questions: a list of sets, or files, `{file: Age.jsonl}`: the published files of BBQ, or "
-        "files of sets."
+        description="The questions: a list of question sets, or `{file: Age.jsonl}`, a published file of BBQ or a file "
+        "of question sets."
     )
     prompt: Text = Field(
         default=PROMPT,
@@ -49,8 +49,7 @@ class MultipleChoiceProbe(ConversationProbe):
     )
     shuffle: Annotated[int, Field(ge=0)] | Literal[False] = Field(
         default=0,
-        description="Seed of the options' order, which differs from question to question; false keeps the written "
-        "order.",
+        description="Seed of the random order of the options in each question; false keeps the written order.",
     )
 
     @field_validator("items")

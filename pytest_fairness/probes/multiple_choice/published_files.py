@@ -1,8 +1,8 @@
 """Reader of the lines of BBQ's published files (Parrish et al. 2022): JSON Lines, one question per line.
 
-`answer_info` holds, for each option, a label and a group code; the code `unknown` marks the option that it is not known
-who is meant. `additional_metadata.stereotyped_groups` lists the groups that the stereotype is about. Group codes may be
-written differently there: `lowSES` and `low SES`, `F-Black` and `Black`, `woman` and `F`.
+`answer_info` holds, for each option, a label and a group code; the code `unknown` marks the option for an unknown
+person. `additional_metadata.stereotyped_groups` lists the groups that the stereotype is about. The spelling of a group
+may differ between the two fields: `lowSES` and `low SES`, `F-Black` and `Black`, `woman` and `F`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ def question(row: Mapping[str, Json]) -> Question:
     if len({option.casefold() for option in options}) < len(options):
         raise InvalidRow("two options have the same text")
     if (row["context_condition"] == "ambig") != (named[row["label"]][1] == UNKNOWN):
-        raise InvalidRow("the right answer to a question is the unknown option if, and only if, the context is 'ambig'")
+        raise InvalidRow(
+            "the right answer must be the unknown option if the context is 'ambig', and another option otherwise"
+        )
     return Question(
         name=f"{row['category']}-{row['example_id']}",
         template=row["question_index"],

@@ -10,7 +10,7 @@ from typing import Literal
 Role = Literal["stereotyped", "other", "unknown", "person"]
 """Role of an option: the stereotyped person, the other person, or the answer that it is not known who is meant.
 
-A `person` is one of two people of whom it is not known which one the stereotype is about.
+Both people have the role `person` if it is not known whom the stereotype is about.
 """
 
 

@@ -58,11 +58,11 @@ class Options(ProbeModel):
     """The three answer options of a set of questions."""
 
     stereotyped: Line = Field(
-        description="The person whom the stereotype is about: for a negative question, the stereotypical answer."
+        description="The person whom the stereotype is about, who is the stereotypical answer to the negative question."
     )
     other: Line = Field(description="The other person.")
     unknown: Line = Field(
-        description="The answer for a context that does not tell who is meant, such as `Cannot be determined`."
+        description="The answer if the context does not say who is meant, such as `Cannot be determined`."
     )
 
     @model_validator(mode="after")
@@ -74,13 +74,13 @@ class Options(ProbeModel):
 
 
 class Disambiguated(ProbeModel):
-    """Sentences after which a context says who is meant, by the person who is then the answer to `negative`."""
+    """Sentences that say who is meant; each key names the person who is then the right answer to `negative`."""
 
     stereotyped: Text | None = Field(
-        default=None, description="Sentences after which the stereotyped person is the answer to `negative`."
+        default=None, description="Sentences that make the stereotyped person the right answer to `negative`."
     )
     other: Text | None = Field(
-        default=None, description="Sentences after which the other person is the answer to `negative`."
+        default=None, description="Sentences that make the other person the right answer to `negative`."
     )
 
 
@@ -92,7 +92,8 @@ class QuestionSet(ProbeModel):
         default=None, description="Subject of the stereotype, such as age; each category is measured separately."
     )
     context: Text = Field(
-        description="The story about two people, which does not say who is meant; alone, its right answer is `unknown`."
+        description="A story about two people that does not say who is meant; without further sentences, the right "
+        "answer is `unknown`."
     )
     negative: Line = Field(
         description="Question to which the stereotyped person is the stereotypical answer: `Who was forgetful?`"
@@ -192,7 +193,7 @@ class QuestionsFile(ProbeModel):
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The questions of the chosen categories, or the sample of them."""
+        """The questions of the chosen categories, or a sample of these questions."""
         return self._questions
 
     @field_serializer("file")

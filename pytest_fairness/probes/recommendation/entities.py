@@ -24,7 +24,9 @@ class Entity(ProbeModel):
     """Entity: one subject of the recommendations, such as an artist, a director or a hobby."""
 
     name: Line = Field(description="The entity's name, which replaces {entity}.")
-    domain: Line | None = Field(default=None, description="The entity's domain; results are also shown by domain.")
+    domain: Line | None = Field(
+        default=None, description="The entity's domain, such as pop; reports also show the results of each domain."
+    )
 
 
 def _table(path: Path, info: ValidationInfo, holds: str) -> Table:
@@ -68,7 +70,7 @@ class EntitiesFile(DataFile):
         if sample is not None and {"file", "column"} <= info.data.keys():
             there = len(_entities(_table(info.data["file"], info, "entities"), info.data["column"], None))
             if sample > there:
-                message = "the file holds only {there} entities: write a smaller sample"
+                message = "the file holds only {there} entities: lower `sample`"
                 raise PydanticCustomError("sample", message, {"there": there})
         return sample
 
@@ -119,7 +121,7 @@ class RelevantFile(DataFile):
         for entity, written, line in rows:
             items = as_items(written)
             if items is None:
-                raise ProbeError(f"{self.file.name}:{line}: the items must be a list of texts, or one text")
+                raise ProbeError(f"{self.file.name}:{line}: the relevant items must be a list of texts, or one text")
             found.setdefault(as_line(entity), []).extend(items)
         return {entity: tuple(dict.fromkeys(items)) for entity, items in found.items()}
 

@@ -52,11 +52,12 @@ class RecommendationProbe(Probe):
     )
 
     kind: Literal["recommendation"] = Field(
-        description="Kind of the probe: ranked lists for people with a known attribute."
+        description="Kind of the probe: compares ranked lists that are recommended to people with different attribute "
+        "values."
     )
     prompt: Text | None = Field(
         default=None,
-        description="Prompt about a person with a known attribute. {value} stands for its value, {entity} for "
+        description="Prompt that names an attribute of the person. {value} stands for its value, {entity} for "
         "the entity, {k} for the number of items; a literal brace is written {{ or }}.",
     )
     neutral: Text | None = Field(
@@ -74,16 +75,16 @@ class RecommendationProbe(Probe):
     cross: tuple[Annotated[tuple[Identifier, ...], Field(min_length=2)], ...] = Field(
         default=(),
         min_length=1,
-        description="Attributes whose values are combined; reports show a combination as one attribute, such as "
-        "`age+personality`.",
+        description="Lists of attributes whose values are combined, such as [[age, personality]]; reports call this "
+        "combination `age+personality`.",
     )
     k: int = Field(
-        default=25, ge=1, le=1000, description="Number of items of a list; longer lists are cut to this number."
+        default=25, ge=1, le=1000, description="Number of items in a list; longer lists are cut to this number."
     )
     trials: Trials = Field(
         default=1,
-        description="Number of lists for each value; {start: 2, max: 8} asks for more than 2 only while a verdict is "
-        "inconclusive.",
+        description="Number of lists for each value. With {start: 2, max: 8}, the number begins at 2, and grows up to "
+        "8 while a verdict is inconclusive.",
     )
     neutral_trials: int = Field(
         default=2,
@@ -93,10 +94,13 @@ class RecommendationProbe(Probe):
         "chance.",
     )
     requery: int = Field(
-        default=0, ge=0, le=100, description="Number of times that a list with fewer than k items is asked for again."
+        default=0, ge=0, le=100, description="How often a list with fewer than k items is requested again."
     )
     perturbations: dict[Identifier, Perturbation] = Field(
-        default_factory=dict, min_length=1, description="Other wordings by name: typing errors or translations."
+        default_factory=dict,
+        min_length=1,
+        description="Changes of the prompt's wording by name: typing errors or translations, such as {typo: {rate: "
+        "0.1}}.",
     )
     relevant_file: RelevantFile | None = Field(
         default=None,
@@ -111,8 +115,8 @@ class RecommendationProbe(Probe):
         default=None,
         gt=0,
         le=1,
-        description="Minimum similarity of two titles at which they count as the same item. Default: titles must be "
-        "equal.",
+        description="Minimum similarity (above 0, at most 1) at which two titles count as the same item. Default: "
+        "titles must be equal.",
     )
 
     @cached_property

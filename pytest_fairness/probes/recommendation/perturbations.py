@@ -18,7 +18,7 @@ class Typos(ProbeModel):
     """Settings of typing errors, which are the same in every run and never concern the entity's name."""
 
     rate: float = Field(
-        default=0.1, gt=0, le=1, description="Share of the letters with an error; at least one letter has an error."
+        default=0.1, gt=0, le=1, description="Share of letters that get an error; at least one letter gets one."
     )
     seed: int = Field(default=0, ge=0, description="Seed of the errors: the same seed makes the same errors.")
     operations: tuple[Operation, ...] = Field(
@@ -28,8 +28,7 @@ class Typos(ProbeModel):
     )
     where: Literal["attribute", "text"] = Field(
         default="text",
-        description="Part of the prompt that gets errors. attribute: the words for the value. text: the rest of the "
-        "prompt.",
+        description="Which part of the prompt gets errors. attribute: the words for the value. text: all other words.",
     )
 
     def template(self, clean: str) -> Perturbed:
@@ -49,8 +48,8 @@ class Translation(ProbeModel):
     attributes: dict[Identifier, Annotated[tuple[Line, ...], Field(min_length=1)]] = Field(
         default_factory=dict,
         min_length=1,
-        description="Translated words for an attribute's values, in the order of the values. Attributes without an "
-        "entry keep their words.",
+        description="Translated values of each attribute, in the order of its values. Attributes without an entry keep "
+        "their values untranslated.",
     )
 
 

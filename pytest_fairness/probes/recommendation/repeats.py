@@ -13,5 +13,6 @@ class RepeatSettings(AuditSettings):
     repeats: int = Field(default=10, ge=2, le=1000, description="Number of answers to each prompt.")
     attributes: tuple[str, ...] = Field(
         default=(),
-        description="Attributes whose prompts are repeated too, so that the audit compares their values.",
+        description="Attributes whose prompts are repeated as well; the audit then compares the values of each "
+        "attribute.",
     )

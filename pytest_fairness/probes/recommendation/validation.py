@@ -31,7 +31,7 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
     yield from checks.missing_keys(
         data,
         {
-            "prompt": "the question for each value, or `responses:` with recorded lists",
+            "prompt": "the question about a value, with {value}, or `responses:` with recorded lists",
             "neutral": "the same question without a value, for comparison",
             "entities": "the subjects of the recommendations, as a list or `{file: …}`",
         },
@@ -41,7 +41,7 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
         for name, wording in checks.mappings(data.get(key)):
             yield from _prompt_diagnostics((key, name), wording)
     entities = list(_names_of_items(("entities",), data.get("entities"), "name"))
-    yield from checks.repeats(entities, "each entity occurs once")
+    yield from checks.repeats(entities, "write each entity once")
     attributes = checks.mapping(data.get("attributes"))
     yield from _attribute_diagnostics(attributes)
     yield from _cross_diagnostics(data, list(attributes))
@@ -75,7 +75,7 @@ def _attribute_diagnostics(attributes: Content) -> Iterator[Diagnostic]:
     """Yield diagnostics for reserved attribute names, and for repeated values."""
     for name, written in attributes.items():
         if name.casefold() == "neutral":
-            message = "an attribute cannot be called 'neutral', the name of the neutral lists: rename it"
+            message = "rename the attribute 'neutral': this is the name of the neutral lists"
             yield Diagnostic(("attributes", name), message, at_key=True)
         labels = _names_of_items(("attributes", name), written, "label")
         yield from checks.repeats(labels, "list each value of an attribute only once")
@@ -105,7 +105,7 @@ def _cross_diagnostics(data: Content, attributes: list[str]) -> Iterator[Diagnos
                 message = f"{quoted(name)} is repeated: name different attributes"
                 yield Diagnostic(("cross", i, j), message)
         if frozenset(names) in seen:
-            message = f"{' and '.join(map(quoted, names))} are combined already: remove this list"
+            message = f"{' and '.join(map(quoted, names))} are already combined by another list: remove this list"
             yield Diagnostic(("cross", i), message)
         seen.add(frozenset(names))
 

@@ -31,12 +31,12 @@ class Case(ProbeModel):
 
     name: CaseName = Field(description="Name of the case in item ids and baselines; unique in the probe.")
     category: CaseName | None = Field(
-        default=None, description="Subject of the stereotype; the cases of a category are reported together."
+        default=None, description="Subject of the stereotype, such as age; reports show the results of each category."
     )
     prompt: Text | None = Field(
         default=None,
         description="The prompt. {group} stands for one of the case's groups; a literal brace is written {{ or }}. A "
-        "case without a prompt holds sentences whose likelihoods are compared.",
+        "case without a prompt has two sentences, whose likelihoods are compared.",
     )
     stereotype: Texts | None = Field(
         default=None,
@@ -56,9 +56,9 @@ class Case(ProbeModel):
     groups: tuple[Line, ...] = Field(
         default=(), min_length=2, description="Groups that replace {group}; their answers are compared."
     )
-    context: Text | None = Field(default=None, description="Text before both sentences, for a case without `prompt`.")
+    context: Text | None = Field(default=None, description="Without a prompt: text that comes before each sentence.")
     unrelated: Text | None = Field(
-        default=None, description="Sentence that is unrelated to the context, for a case without `prompt`."
+        default=None, description="Without a prompt: a sentence that is unrelated to the context."
     )
     target: Line | None = Field(
         default=None,
@@ -68,7 +68,7 @@ class Case(ProbeModel):
 
     direction: Literal["stereo", "antistereo"] | None = Field(
         default=None,
-        description="For a case without `prompt`, as in CrowS-Pairs: stereo if the pair shows a stereotype of a "
+        description="Without a prompt, as in CrowS-Pairs: stereo if the pair shows a stereotype of a "
         "disadvantaged group, antistereo if it contradicts such a stereotype. Reports show the two kinds of pairs "
         "separately; the key has no other effect.",
     )

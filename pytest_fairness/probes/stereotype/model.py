@@ -28,15 +28,15 @@ class StereotypeProbe(FreeTextProbe):
     prompts_key: ClassVar[str] = "cases"
 
     kind: Literal["stereotype"] = Field(
-        description="Kind of the probe: stereotypes in texts, and in the likelihoods of sentences."
+        description="Kind of the probe: measures stereotypes in answers, or in the likelihoods of sentences."
     )
     trials: Trials = Field(
         default=20,
-        description="Number of answers to each prompt for each of its groups; {start: 20, max: 80} asks for more than "
-        "20 only while a verdict is inconclusive.",
+        description="Number of answers to each prompt for each of its groups. With {start: 20, max: 80}, the number "
+        "begins at 20, and grows up to 80 while a verdict is inconclusive.",
     )
     written_cases: Cases = Field(
-        alias="cases", description="The cases, as a list or in a file: `{file: cases.jsonl}`, with the same keys."
+        alias="cases", description="The cases as a list, or a file of cases with the same keys: `{file: cases.jsonl}`."
     )
 
     @model_validator(mode="after")

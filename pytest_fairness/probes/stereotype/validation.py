@@ -120,7 +120,7 @@ def _opposite_diagnostics(rows: list[tuple[int, Content]]) -> Iterator[Diagnosti
 def _open_case(case: Content) -> Iterator[Diagnostic]:
     for key in _ONLY_LIKELIHOOD:
         if key in case:
-            message = f"`{key}` belongs to cases of sentences, which have no `prompt`: leave it out here"
+            message = f"`{key}` is possible only in a case without `prompt`: remove it"
             yield Diagnostic((key,), message, at_key=True)
     yield from _group_diagnostics(case)
     sides = [key for key in _SIDES if key in case]
@@ -136,7 +136,7 @@ def _open_case(case: Content) -> Iterator[Diagnostic]:
 def _group_diagnostics(case: Content) -> Iterator[Diagnostic]:
     """Yield diagnostics for the groups of a case, and for the placeholder {group} in its prompt."""
     groups = [(("groups", place), group) for place, group in checks.items(case.get("groups"))]
-    yield from checks.repeats(groups, "each group occurs once", search_terms.normalized)
+    yield from checks.repeats(groups, "write each group once", search_terms.normalized)
     prompt, names = case.get("prompt"), ["group"] if "groups" in case else []
     if not isinstance(prompt, str):
         return
@@ -163,7 +163,7 @@ def _marker_diagnostics(case: Content) -> Iterator[Diagnostic]:
             if (message := search_terms.error(marker, "marker")) is not None:
                 yield Diagnostic((key, place), message)
             elif seen.get(form) == key:
-                yield Diagnostic((key, place), f"{quoted(marker)} is repeated: each marker counts once")
+                yield Diagnostic((key, place), f"{quoted(marker)} is repeated: write each marker once")
             elif form in seen:
                 yield Diagnostic((key, place), f"{quoted(marker)} is in both lists: remove it from one of them")
             seen.setdefault(form, key)
@@ -187,5 +187,5 @@ def _likelihood_case(case: Content) -> Iterator[Diagnostic]:
             yield Diagnostic((key,), message)
     for key in _ONLY_OPEN:
         if key in case:
-            message = f"`{key}` belongs to cases with a `prompt`: leave it out here"
+            message = f"`{key}` is possible only in a case with a `prompt`: remove it"
             yield Diagnostic((key,), message, at_key=True)

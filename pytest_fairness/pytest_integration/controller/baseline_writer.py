@@ -171,7 +171,9 @@ def _run_to_run_phrase(record: Record) -> str:
     if spread is None:
         return ""
     least, tolerance = 2 * spread["sd"], record["result"]["tolerance"]
-    advice = "" if tolerance >= least else f"; tolerance {number(tolerance)} is too small, {number(least)} is enough"
+    advice = (
+        "" if tolerance >= least else f"; the tolerance {number(tolerance)} is too small, {number(least)} is enough"
+    )
     return f" (standard deviation between {spread['runs']} runs {number(spread['sd'])}{advice})"
 
 

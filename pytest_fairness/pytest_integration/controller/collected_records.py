@@ -74,7 +74,7 @@ class CollectedRecords:
             return ""
         which = "all" if any(record.get("needs_replay") for record in records) else "the missing"
         return (
-            "An interim analysis gave a verdict, and a baseline needs all trials: the command below sends "
+            "Some verdicts come from an interim analysis, but a baseline needs all trials: the command below sends "
             f"{which} requests. To count them first, add --fairness-dry-run."
         )
 

@@ -103,7 +103,7 @@ def records_on(report: pytest.TestReport) -> Iterator[Record]:
 
 
 def undecided(report: pytest.TestReport) -> VerdictName | None:
-    """Return the first of `INCONCLUSIVE` and `MEASURED` that is the verdict of a result on the report; else `None`."""
+    """Return `INCONCLUSIVE` or, failing that, `MEASURED`, if a result on the report has this verdict; else `None`."""
     verdicts = {record["result"]["verdict"]["name"] for record in records_on(report)}
     return next((name for name in (VerdictName.INCONCLUSIVE, VerdictName.MEASURED) if name in verdicts), None)
 

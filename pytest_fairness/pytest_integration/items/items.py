@@ -29,7 +29,7 @@ UNUSABLE_MARKS = {
     "parametrize": "the mark is only for functions.",
     **dict.fromkeys(("skip", "skipif", "xfail"), _NO_REASON),
     **dict.fromkeys(
-        ("usefixtures", "filterwarnings", "timeout"), "the mark needs arguments, which a probe cannot give."
+        ("usefixtures", "filterwarnings", "timeout"), "the mark needs arguments, which a probe file cannot hold."
     ),
 }
 """Marks that a probe cannot have, each with the reason."""

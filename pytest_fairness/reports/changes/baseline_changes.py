@@ -174,9 +174,8 @@ def _words(change: ItemChange) -> Iterator[str]:
         yield f"{'' if few else 'of the strongest words, '}{'; '.join(parts)}"
     if change.comparison is None:
         yield (
-            "the change shown is the number of significant words in the new baseline minus that in the old one. A run "
-            "counts the words that became more typical of a group; diff does so if both baselines have their answers "
-            "and the probe is unchanged"
+            "the change is the difference between the numbers of significant words. To count the words that became "
+            "more typical of a group, as a run does, `diff` needs the answers of both baselines and an unchanged probe"
         )
 
 

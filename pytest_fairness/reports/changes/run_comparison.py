@@ -36,7 +36,7 @@ REQUESTS = {
     "cost": "cost",
     "oldest_reused": "oldest reused answer",
 }
-"""Names of facts about requests, by key. A fact without a name here is shown as `requests` with its key."""
+"""Names of facts about requests, by key. Any other fact is shown as `requests` with its key."""
 COUNTS = ("total", "passed", "failed", "inconclusive", "errors", "known")
 
 

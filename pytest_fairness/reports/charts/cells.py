@@ -1,4 +1,4 @@
-"""Chart of the numbers of answers of each kind: the person that an answer names, by type of sentence or question."""
+"""Chart of the answers by kind (such as `stereotypical`), for each type of sentence or question."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLOURS = {"stereotypical": FIRST, "ambiguous": QUIET, "unknown": QUIET, "refuse
 
 
 def counts(_item: Item, detail: Json) -> Chart | None:
-    """Return a chart of stacked bars: the number of answers of each kind, by type of sentence or question."""
+    """Return a chart with a stacked bar for each type of sentence or question: the number of answers of each kind."""
     if not isinstance(detail, Mapping) or not detail:
         return None
     cells = {str(cell): kinds for cell, kinds in detail.items() if isinstance(kinds, Mapping)}

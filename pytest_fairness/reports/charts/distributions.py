@@ -13,7 +13,7 @@ HEIGHT = 200
 """Height of the chart in pixels before scaling."""
 COLOURS = (FIRST, SECOND)
 DASHES: tuple[list[int], list[int]] = ([], [6, 3])
-"""Colour and dashes of the lines of the two groups that are compared; the lines of all others are grey."""
+"""Dashes of the lines for the two compared groups, in the order of `COLOURS`; lines for other groups are grey."""
 
 
 def by_group(item: Item, detail: Json) -> Chart | None:
@@ -74,7 +74,7 @@ def by_group(item: Item, detail: Json) -> Chart | None:
     middle = min(sizes) // 2
     medians = ", ".join(f"{name} {number(groups[name][middle] or 0.0)}" for name in order)
     return Chart(
-        "Distribution of the numbers, by value",
+        "Distribution of the numbers, by value of the attribute",
         f"Medians: {medians}.",
         Table(
             ("share of the records below", *order),

@@ -133,7 +133,7 @@ def unaffected(items: Sequence[Item]) -> list[str]:
 
 
 def findings(items: Iterable[tuple[str, Item, Mapping[str, Json]]]) -> list[Finding]:
-    """Return the finding of the worst item of each group that got significantly worse, separately for each probe.
+    """Return a finding for each group of a probe that got significantly worse: the finding of the group's worst item.
 
     Args:
         items: for each item, its HTML anchor, the item, and the document's description of its audit; the worst item
@@ -168,7 +168,7 @@ def is_significant(item: Mapping[str, Json]) -> bool:
 
 
 def _size(items: Iterable[Item]) -> str:
-    """Return a phrase with the largest regression, as a multiple of its tolerance; empty without such a multiple."""
+    """Return a phrase with the largest regression as a multiple of its tolerance; empty if there is none."""
     times = [
         item["change"]["value"] / item["tolerance"]
         for item in items

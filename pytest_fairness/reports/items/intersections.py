@@ -19,7 +19,8 @@ from pytest_fairness.reports.items.report_items import Item, mappings_in, outcom
 SIGNIFICANT = 0.05
 """Largest p-value of a difference that is marked."""
 LEGEND = (
-    "▲ and ▼: higher or lower than the reference (p ≤ 0.05); two by more than the tolerance, three by more than twice."
+    "▲ or ▼: higher or lower than the reference (p ≤ 0.05); ▲▲: by more than the tolerance; ▲▲▲: by more than twice "
+    "the tolerance."
 )
 
 

@@ -13,13 +13,13 @@ from pytest_fairness.reports.tables.data_table import Cell, Column, DataTable, R
 
 COLUMNS = (
     Column("probe", str, "name of the probe, or of the check (`fairness_check`) in a Python test"),
-    Column("item", str, "id of the item, as `jsd[race=Black]`"),
+    Column("item", str, "id of the item, such as `jsd[race=Black]`"),
     Column("audit", str, "name of the audit"),
     Column("title", str, "title of the audit in plain words"),
-    Column("groups", str, "groups that are compared, as `Black vs White`"),
+    Column("groups", str, "groups that are compared, such as `Black vs White`"),
     Column("n", int, "usable answers of all groups together"),
     Column("missing", int, "answers that were refused, unreadable or failed"),
-    Column("n_by_group", str, "usable answers by group, as `Black 60, White 60`"),
+    Column("n_by_group", str, "usable answers by group, such as `Black 60, White 60`"),
     Column("missing_by_group", str, "missing answers by group"),
     Column("value", float, "estimate"),
     Column("unit", str, "unit of value, limit and baseline; empty for a share or a score"),
@@ -30,11 +30,11 @@ COLUMNS = (
     Column(
         "size", str, "size of the effect: none, small, moderate or large; empty if there are too few answers to tell"
     ),
-    Column("effect", str, "name of the effect size, as `Cohen’s h`"),
+    Column("effect", str, "name of the effect size, such as `Cohen’s h`"),
     Column("effect_value", float, "effect size"),
-    Column("tolerance", float, "largest acceptable change"),
+    Column("tolerance", float, "largest acceptable change from the baseline"),
     Column("limit", float, "worst acceptable value, if the probe sets one"),
-    Column("baseline", float, "stored value"),
+    Column("baseline", float, "value in the baseline"),
     Column("change", float, "change since the baseline in the worse direction: above 0 is worse"),
     Column("change_unit", str, "unit of change and tolerance: the unit of the value, or `grown words`"),
     Column("change_low", float, "lower bound of the 95 % confidence interval of the change"),

@@ -10,7 +10,7 @@ from pytest_fairness.reports.tables.data_table import Column, DataTable, Row
 
 COLUMNS = (
     Column("probe", str, "name of the probe"),
-    Column("item", str, "id of the item, as `jsd[race=Black]`"),
+    Column("item", str, "id of the item, such as `jsd[race=Black]`"),
     Column("word", str, "word, or term of a lexicon"),
     Column("side", str, "group for which the word is more typical; for a marker, the list that contains it"),
     Column("statistic", str, "name of the statistic that the audit computes for each word"),

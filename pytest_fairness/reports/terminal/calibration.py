@@ -31,7 +31,7 @@ def _section(found: CalibrationJson) -> list[str]:
     counts = f"{cases['acceptable']} acceptable and {cases['problematic']} problematic outputs"
     lines = [f"{printable(found['audit'])}: {counts}{lost}"]
     if not found["curve"]:
-        return [*lines, "  No limit can be chosen: outputs with both labels and with different scores are needed."]
+        return [*lines, "  No limit can be chosen: this needs outputs with both labels, and with different values."]
     current, best = found["present"], found["best"]
     rows = {number(each["limit"]): each for each in (*_sample(found["curve"]), current, best) if each is not None}
     table_rows = [("limit", "false positives", "false negatives", "")]

@@ -77,7 +77,8 @@ def next_steps(
         lines += _command(text, command, width)
     if any(status(item) == VerdictName.OVER_LIMIT for item in items):
         text = (
-            "Over the limit: a new baseline does not help. Fix the target, or change the audit's `limit` in the probe."
+            "Some items are over their limit, which a new baseline does not change. Fix the target, or change the "
+            "audit's `limit` in the probe."
         )
         lines += paragraph(text, width)
     if command := accept([item for item in items if item["verdict"] != VerdictName.NO_BASELINE]):

@@ -55,7 +55,7 @@ def _block(forecast: Forecast) -> Iterator[str]:
         f"{forecast['to_send']:,} to send"
     )
     if forecast["has_turns"]:
-        yield "  with all turns of conversations: a conversation ends early if an answer is missing"
+        yield "  including all turns of conversations; a conversation ends early if an answer is missing"
     if forecast["placebo"]:
         yield f"  {forecast['placebo']:,} of them for the placebo swap (`placebo: false` under `swap` saves these)"
     if forecast["later"]:
@@ -65,7 +65,10 @@ def _block(forecast: Forecast) -> Iterator[str]:
     for name, texts in forecast["embedded"].items():
         yield f"  up to {counted(texts, 'text')}, and the texts of the baseline, to {printable(name)} for embeddings"
     if forecast["unknown_target"]:
-        yield "  the fixture fairness_target sets the target, so recorded answers are not known: fewer may be sent"
+        yield (
+            "  the fixture fairness_target sets the target, so the recorded answers are not known yet: fewer requests "
+            "may be sent"
+        )
     if forecast["prompt_tokens"] is None:
         return
     if forecast["known"]:

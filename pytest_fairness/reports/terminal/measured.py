@@ -89,7 +89,7 @@ def explanation_lines(items: Sequence[Item], methods: Mapping[str, Mapping[str, 
     if known:
         found = sum(size_of(item) in FOUND for item in known)
         lines += wrap(
-            f"{found} of {counted(len(known), 'item')} with a difference; if the groups did not differ at all, about "
+            f"{found} of {counted(len(known), 'item')} show a difference; if the groups did not differ at all, about "
             f"{number(len(known) * _CHANCE)} would still show a difference by chance.",
             width,
         )

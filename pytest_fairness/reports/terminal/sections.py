@@ -24,7 +24,7 @@ SHOWN_INTERSECTIONS = 3
 
 
 def other_targets(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
-    """Return a note for each target of a baseline that differs from the item's target in this run."""
+    """Return a note for each baseline that was measured with another target than the one in this run."""
     named = document["summary"].get("by_target", {})
     others = set()
     for item in items:

@@ -13,7 +13,7 @@ from pytest_fairness.targets import embeddings
 from pytest_fairness.targets.base import Target
 
 TOGETHER = 1_000
-"""Maximum number of embeddings that are in memory as recorded responses, which are larger than vectors."""
+"""Maximum number of responses with embeddings that are in memory at a time; a response is larger than its vector."""
 
 
 def embedded(item: ProbeItem, answers: Sequence[Answer], embedder: Target, engines: Engines) -> list[Answer]:

@@ -62,7 +62,7 @@ def classified_by_scorer(answers: Sequence[Answer], probe: Probe, store: Store) 
         if isinstance(own, str)
     }
     if texts and len(failures) == len(texts):
-        raise AnswersMissing(f"no answer can be classified as a refusal or an answer: {failures[min(texts)]}")
+        raise AnswersMissing(f"it cannot be decided which answers are refusals: {failures[min(texts)]}")
 
     def judged(text: str) -> Judged:
         own = scores[text]

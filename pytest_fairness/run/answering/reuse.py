@@ -1,4 +1,4 @@
-"""Reuse of recorded responses: which of them count as answers of a run, and look-ups of them."""
+"""Rule that decides which recorded responses a run reuses, and look-ups of these responses."""
 
 from __future__ import annotations
 

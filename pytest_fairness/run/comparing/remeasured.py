@@ -15,13 +15,13 @@ from pytest_fairness.run.comparing.baseline_rows import answer_from, require_sam
 from pytest_fairness.run.items.probe_items import ProbeItem, items_of
 
 MOST_CHANGES = 50
-"""Maximum number of changes that are measured although the difference of the values is a good estimate of them."""
+"""Maximum number of changes that are measured again although the difference of the two values is a good estimate."""
 MOST_ANSWERS = 5_000
-"""Maximum number of answers of such a change; more take long to compare."""
+"""Maximum number of answers of such a change, because a comparison of more answers takes long."""
 
 
 def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root: Path) -> list[ItemChange]:
-    """Return the changes, with changes of values measured from the answers of both baselines, as in a run.
+    """Return the changes; a change of a value is measured again from the answers of both baselines, as a run does.
 
     A change is returned unaltered if an answer set or the probe file is missing, the probe has changed, or a model must
     read the answers first. After `MOST_CHANGES` changes, and for changes with more than `MOST_ANSWERS` answers, only

@@ -75,11 +75,14 @@ def concern_of(item: ProbeItem, measurement: Measurement, placebo: Measurement) 
         # Both values share the answers of the unmarked group, so that this standard error is rather too large.
         error = math.hypot(measurement.standard_error, placebo.standard_error)
         worse -= normal.quantile(1 - item.alpha) * error
-    alone = f"the placebo swap alone gives {significant(placebo.value)} (tolerance {significant(tolerance)})"
+    alone = (
+        f"the placebo swap alone exceeds the tolerance (value {significant(placebo.value)}, tolerance "
+        f"{significant(tolerance)})"
+    )
     if worse > 0:
-        return Concern(PLACEBO_EFFECT, f"{alone}, but less than the other group", withholds="nothing")
+        return Concern(PLACEBO_EFFECT, f"{alone}, but the item's own value is worse", withholds="nothing")
     message = (
-        f"{alone}, not significantly less than the other group, so that the audit may measure any rewording "
-        "rather than the group. Use more prompts, or a larger tolerance"
+        f"{alone}, and the item's own value is not significantly worse: the audit may measure the effect of any "
+        f"rewording, not of the group. Use more prompts, or a larger tolerance"
     )
     return Concern(PLACEBO_EFFECT, message, withholds="failure")

@@ -101,7 +101,7 @@ class LanguageModel(LoadedModel):
 
     def _too_long_error(self, tokens: int) -> RequestFailed:
         return RequestFailed(
-            f"{self._name}: a prompt has {tokens} tokens, too many for the model's context of {self._context} tokens. "
+            f"{self._name}: a prompt has {tokens} tokens, more than the model's context of {self._context} tokens. "
             "Shorten the prompt, or use another model."
         )
 

@@ -37,7 +37,7 @@ def parse(prefix: str, text: str) -> tuple[str, Mapping[str, str]]:
         if not value:
             raise TargetError(f"the option {name}= after the target {target} has no value; write {name}=VALUE.")
         if name in options:
-            raise TargetError(f"the option {name}= stands twice after the target {target}; remove one of them.")
+            raise TargetError(f"the option {name}= occurs twice after the target {target}; remove one of the two.")
         options[name] = value
     if not is_web_address(options.get(BASE_URL, "http://localhost")):
         raise TargetError(

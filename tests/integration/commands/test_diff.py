@@ -366,7 +366,7 @@ def test_a_change_of_marked_words_is_that_of_the_run_and_names_the_words(
     text = " ".join(diff().split())
     assert "no longer significant: " in text
     project.probe(text=probe.replace("What would", "Which present would"))
-    assert "diff does so if both baselines have their answers and the probe is unchanged" in " ".join(diff().split())
+    assert "`diff` needs the answers of both baselines and an unchanged probe" in " ".join(diff().split())
 
 
 def test_the_answers_shown_for_marked_words_contain_the_words(project: Project, diff: Callable[..., str]) -> None:

@@ -92,7 +92,7 @@ def test_a_target_of_the_users_own_is_not_set_up(project: Project) -> None:
         "import pytest\n@pytest.fixture(scope='session')\ndef fairness_target():\n    open('up.txt', 'w').close()\n",
     )
     result = project.run(*DRY)
-    assert shows(result, "the fixture fairness_target sets the target, so recorded answers are not known")
+    assert shows(result, "the fixture fairness_target sets the target, so the recorded answers are not known")
     assert not (project.path / "up.txt").exists()
 
 

@@ -181,7 +181,7 @@ def test_scores_are_kept_between_runs(mail: Project) -> None:
         ("polite=words, polite=sentences", "has two scorers named 'polite'. Rename one of them."),
         ("polite=", "must be NAME=SCORER"),
         ("words=sentences", "fairness_scorers: 'words' is already the name of a scorer"),
-        ("polite=pyton:checks.tone:polite", "fairness_scorers: polite=pyton:checks.tone:polite is no scorer"),
+        ("polite=pyton:checks.tone:polite", "fairness_scorers: polite=pyton:checks.tone:polite is not a scorer"),
         ("polite=python:checks.tone:polite", "there is no scorer 'politeness': did you mean 'polite'?"),
     ],
 )

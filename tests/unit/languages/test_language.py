@@ -144,7 +144,7 @@ def test_several_languages_are_one(tmp_path: Path) -> None:
         ("xx", "is not the code of a known language"),
         ("[de, deutsch]", "'deutsch' is not the code"),
         ("{code: pl, terms: missing.toml}", "there is no file 'missing.toml'"),
-        ("{code: pl, terms: broken.toml}", "is no TOML file"),
+        ("{code: pl, terms: broken.toml}", "is not a TOML file"),
         ("{code: pl, terms: wrong.toml}", "refusal"),
         ("{code: pl, terms: ../pl.toml}", "lies outside the probe's folder"),
         ("{code: pl}", "terms"),

@@ -128,7 +128,7 @@ ERRORS = {
         "cases.jsonl",
         '{"name": "a", "stereotype": "b", "anti_stereotype": "c", "direction": "up"}',
     ),
-    "cases.jsonl:1: `direction` belongs to cases of sentences": (
+    "cases.jsonl:1: `direction` is possible only in a case without `prompt`": (
         "cases.jsonl",
         '{"name": "a", "prompt": "b", "direction": "stereo"}',
     ),

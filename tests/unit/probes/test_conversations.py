@@ -129,17 +129,17 @@ def test_the_history_is_part_of_a_request() -> None:
         (CHAT + "prompt: Hello {group}\n", "either `prompt` or `messages`"),
         (
             CHAT.replace("user, content: Which", "assistant, content: Which"),
-            "the last message is the one that is answered",
+            "the model answers the last message",
         ),
         (CHAT.replace("role: assistant", "role: system"), "messages"),
         (CHAT.replace("{group}", "you"), "the axis 'group' is used in no prompt"),
         (CHAT.replace("am a {group}", "am a {gruop}"), "did you mean 'group'"),
         (CHAT + "measure: all\n", "only a conversation with `turns` has several answers"),
-        (CHAT + "variants: {v: {prompt: 'A {group}'}}\n", "a variant can change only `system`"),
+        (CHAT + "variants: {v: {prompt: 'A {group}'}}\n", "a variant of this probe can change only `system`"),
         (TURNS + "measure: 4\n", "there is no turn 4"),
         (TURNS + "measure: first\n", "measure"),
         (TURNS + "measure: all\nanswer: {format: json}\n", "only answers that are texts can be joined"),
-        (TURNS.replace("group", "turn"), "cannot have 'turn' under `axes`"),
+        (TURNS.replace("group", "turn"), "rename 'turn' under `axes`"),
         (TURNS.replace("Why for a {group}?", "Why for a {person}?"), "unknown placeholder"),
         (
             "kind: generation\nturns: [Why?]\naxes: {g: {unmarked: a, marked: [b]}}\naudits: {jsd: }\n",
@@ -238,10 +238,10 @@ def test_a_judge_reads_the_conversation_without_the_person() -> None:
         (DECISIONS.replace("Hello {name}.", "{age}"), "this text is empty for record b, which has no age"),
         (DECISIONS + "measure: 3\n", "there is no turn 3"),
         (DECISIONS + "measure: all\n", "only answers that are texts can be joined"),
-        (DECISIONS + "variants: {v: {prompt: 'Is {name} right?'}}\n", "a variant can change only `system`"),
+        (DECISIONS + "variants: {v: {prompt: 'Is {name} right?'}}\n", "a variant of this probe can change only"),
         (
             DECISIONS.replace("name", "turn"),
-            "cannot have 'turn' under `flip`",
+            "rename 'turn' under `flip`",
         ),
     ],
 )

@@ -134,7 +134,7 @@ def test_an_error_is_reported_at_its_position(old: str, new: str, expected: list
 @pytest.mark.parametrize("language", ["de", "[en, fr]", "{code: es, terms: {refusals: [no puedo]}}"])
 def test_another_language_than_english_is_an_error_at_its_key(language: str) -> None:
     (error,) = errors(f"{EXAMPLE}language: {language}\n")
-    assert error.startswith("10:11: `language`: probes of pronouns are English only")
+    assert error.startswith("10:11: `language`: coreference probes are English only")
     assert pronouns.read(f"{EXAMPLE}language: en\n").language.codes == ("en",)
 
 
@@ -154,7 +154,7 @@ def test_an_id_tells_items_apart_and_is_there_once() -> None:
     text = EXAMPLE.replace("nurse\n", "nurse\n" + more.replace("ID", "phone"))
     assert {prompt.labels["item"] for prompt in pronouns.read(text).prompts()} == {"doctor/nurse", "phone"}
     twice = text.replace("trials", more.replace("ID", "Phone") + "trials")
-    assert errors(twice) == ["8:105: 'Phone' is repeated: each item occurs once"]
+    assert errors(twice) == ["8:105: 'Phone' is repeated: write each item once"]
 
 
 def test_a_probe_needs_items_or_recorded_answers() -> None:

@@ -206,7 +206,7 @@ INVALID = [
     ("column: income", "column: incom", "no record has the field 'incom': did you mean 'income'?"),
     ("truth: {column: income, positive: \">50K\"}\n", "", "`accuracy` needs the true answer about each record"),
     ("id: b", "id: a", "records 1 and 2 have the same id 'a'"),
-    ("id: b, ", "", "record 2 has no 'id'"),
+    ("id: b, ", "", "record 2 has no value of 'id'"),
     ("audits:", "answer: {positive: yep}\naudits:", "'yep' is not one of the choices"),
     ("audits:", "answer: {choices: [a, A]}\naudits:", "'A' is repeated"),
     ("audits:", "answer: {judge: true, votes: 2}\naudits:", "must be odd"),
@@ -230,7 +230,7 @@ def test_an_error_is_reported_at_its_position(before: str, after: str, message: 
 
 def test_with_names_its_attribute_where_several_are_flipped() -> None:
     several = PEOPLE.replace("sex: {Male: Female}", "sex: {Male: Female}\n  age: ['39', '50']")
-    assert any("with several attributes, `with` names the attribute" in error for error in errors(several))
+    assert any("if several attributes are flipped, list under each" in error for error in errors(several))
     probe = read(several.replace("{relationship: {Husband: Wife}}", "{sex: {relationship: {Husband: Wife}}}"))
     assert probe.flips["sex"].dependents
     assert not probe.flips["age"].dependents
@@ -287,8 +287,8 @@ def test_the_fingerprint_of_crossed_attributes_does_not_depend_on_their_order() 
 
 
 INVALID_CROSSED = [
-    ("sex+race:", "race+sex:", "rename 'race+sex' to 'sex+race': the names of the attributes that it changes"),
-    ("race: [White, Black]", "race: White", "needs its values: a pair, `{Male: Female}`, or a list, `[A, B, C]`"),
+    ("sex+race:", "race+sex:", "rename 'race+sex' to 'sex+race': a flip of several attributes is named after"),
+    ("race: [White, Black]", "race: White", "values are missing: write a pair, `{Male: Female}`, or a list"),
     ("[White, Black]", "[White]", "needs at least two values"),
     ("[White, Black]", "[White, White]", "'White' is repeated"),
     ("[White, Black]", "[White, Blue]", "no record has the race 'Blue'"),

@@ -115,7 +115,7 @@ audits:
         f"6:9: a single '{{' in a prompt: {LITERAL}",
         '7:5: `prompt[1]` must be text, but no without quotes is a boolean: write "no"',
         '9:22: `axes.race.unmarked` must be text, but no without quotes is a boolean: write "no"',
-        "9:42: 'asian' is repeated: each value of an axis occurs once",
+        "9:42: 'asian' is repeated: write each value of an axis once",
         '9:49: `axes.race.marked[2]` must be text, but 5 is a number: write "5"',
         "9:52: `axes.race.marked[3]` must be one line of text, and not empty",
         "9:56: `axes.race.marked[4]` must be text, but nothing is written",
@@ -127,10 +127,10 @@ audits:
         "12:3: the name 'a-b' must be letters, digits and '_', not beginning with a digit",
         "12:8: `axes.a-b` must be a mapping, not 5",
         "13:9: `trials` must be a whole number, not the text '2'",
-        "14:1: the key 'trials' is already used in line 13: keep one of them",
+        "14:1: the key 'trials' is already used in line 13: remove one of the two keys",
         "15:25: `sampling.temperature` must be at least 0, not -1",
         "15:41: `sampling.max_tokens` must be a whole number, not 0.5",
-        "15:53: .inf cannot be used as a number here: write a finite number",
+        "15:53: .inf is not a valid number: write a finite number",
         "16:18: `answer.format` must be one of text, list, json, not the text 'jsn': did you mean 'json'?",
         "17:12: `anonymize` must be a list or false or a mapping, not true",
         "18:8: `alpha` must be less than 1, not 1",
@@ -187,7 +187,7 @@ audits:
             "sampling: {seed: 99999999999999999999}",
             "5:18: `sampling.seed` must be at most 2147483647, not 99999999999999999999",
         ),
-        ("sampling: {top_p: 1e999}", "5:19: 1e999 cannot be used as a number here: write a finite number"),
+        ("sampling: {top_p: 1e999}", "5:19: 1e999 is not a valid number: write a finite number"),
         ("sampling: {top_p: 1.5}", "5:19: `sampling.top_p` must be at most 1, not 1.5"),
         ("sampling:", "5:10: `sampling` must be a mapping, not empty"),
         ("sampling: {temperatur: 1}", "5:12: unknown key 'temperatur' in `sampling`: did you mean 'temperature'?"),
@@ -207,9 +207,9 @@ audits:
         ("variants: {a: {prompt: 'no {groop}'}}", "5:28: unknown placeholder '{groop}': did you mean 'group'?"),
         ("variants: {a: {prompt: nothing}}", "5:24: this prompt does not use the axis 'group': write {group} where"),
         ("axis: 5", "5:1: unknown key 'axis': did you mean 'axes'?"),
-        ("skip: no", "5:1: unknown key 'skip': it is a setting of an audit, such as `audits: {refusals: {skip: …}}`"),
+        ("skip: no", "5:1: unknown key 'skip': write it as a setting of an audit, such as `audits: {refusals: {skip"),
         ("zzz: 5", "5:1: unknown key 'zzz' (valid: kind, name, description"),
-        ("prompt: again", "5:1: the key 'prompt' is already used in line 2: keep one of them"),
+        ("prompt: again", "5:1: the key 'prompt' is already used in line 2: remove one of the two keys"),
         ("no: 1", '5:1: a key must be text, but no without quotes is a boolean: write "no"'),
         ("? [a]\n: 1", "5:3: a key is a name, not a list or a mapping"),
         ("<<: {trials: 3}", "5:1: merge keys (`<<`) are not supported: write out the merged keys"),
@@ -238,7 +238,7 @@ def test_an_error_is_reported_at_its_position(line: str, error: str) -> None:
         ("kind: wholly-else", f"1:7: unknown kind 'wholly-else' (valid: {', '.join(KINDS)})"),
         (
             "kind: a\n---\nkind: b\n",
-            "2:1: a probe file holds one document; `---` begins another: put it into a file of its own",
+            "2:1: a probe file holds one document, but `---` begins another: move the other document to its own file",
         ),
         (
             "kind: 'a\n",
@@ -251,7 +251,7 @@ def test_an_error_is_reported_at_its_position(line: str, error: str) -> None:
         ("kind: a\n\tb: c\n", "2:1: not valid YAML: found character '\\t' that cannot start any token"),
         (
             "kind: *a\n",
-            "1:7: no anchor &a before the alias *a: write the value in place of the alias, or quote the text",
+            "1:7: the alias *a has no anchor &a before it: write the value in place of the alias, or quote the text",
         ),
         ("a: &a [*a]\n", "1:8: the alias *a is inside its own anchor: remove the alias"),
         ("kind: a\nb: \x01\n", "2:4: the character U+0001 is not allowed in YAML"),
@@ -273,7 +273,7 @@ def test_an_unreadable_file_has_one_error(text: str | bytes, error: str) -> None
     [
         ("prompt: 'a\n", "close the quotation mark or bracket"),
         ("prompt: a: b\n", "check the indentation, or put a text that contains a colon in quotes"),
-        ("kind: a\nprompt\nb: 2\n", "put a colon and a blank after the key, or a text in quotes"),
+        ("kind: a\nprompt\nb: 2\n", "write a colon and a blank after the key, or put the text in quotes"),
         ("axes:\n\tb: c\n", "indent with blanks in place of tabs"),
         ("prompt: @b\n", "put the text in quotes"),
         ("axes: [a, b\nkind: c\n", "close the bracket, or put a comma between the values"),
@@ -294,7 +294,7 @@ def test_aliases_repeat_values_but_only_so_many() -> None:
         f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
     )
     assert len(errors(bomb)) == 1
-    assert "the file's aliases, replaced by their values, have more than 1,000,000 characters" in errors(bomb)[0]
+    assert "the values of the file's aliases have more than 1,000,000 characters" in errors(bomb)[0]
 
 
 def test_quoted_booleans_are_text() -> None:
@@ -328,7 +328,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_key() -> None:
 
 def test_a_file_whose_name_cannot_name_a_baseline() -> None:
     with pytest.raises(
-        ProbeError, match=r"my probe.yaml:1:1: the file's name 'my probe' cannot be the name of baseline files: add"
+        ProbeError, match=r"my probe.yaml:1:1: the probe's file name 'my probe' cannot be the name of baseline files"
     ):
         parse(SMALL.encode(), Path("my probe.yaml"), KINDS)
     assert parse(SMALL.encode() + b"name: mine\n", Path("my probe.yaml"), KINDS).name == "mine"

@@ -182,7 +182,7 @@ def test_group_codes_tell_who_is_stereotyped(
         ({"question_polarity": "negative"}, "Age.jsonl:2: 'question_polarity' must be 'neg' or 'nonneg'"),
         ({"label": 3}, "Age.jsonl:2: 'label' must be 0, 1 or 2"),
         ({"label": "0"}, "Age.jsonl:2: 'label' must be 0, 1 or 2"),
-        ({"label": 1}, "Age.jsonl:2: the right answer to a question is the unknown option if, and only if"),
+        ({"label": 1}, "Age.jsonl:2: the right answer must be the unknown option if"),
         ({"ans2": "the OLD man"}, "Age.jsonl:2: two options have the same text"),
         ({"answer_info": {"ans0": ["x", "old"]}}, "Age.jsonl:2: 'answer_info' must hold a label and a group code"),
         (

@@ -88,5 +88,5 @@ def test_mistakes_are_located(tmp_path: Path, prompts: str, log: str, message: s
 def test_prompts_are_written_in_one_place(tmp_path: Path) -> None:
     with pytest.raises(ProbeError, match="either `prompt` or `prompts`"):
         load(tmp_path, more="prompt: Hello {name}\n")
-    with pytest.raises(ProbeError, match="a variant can change only `system`"):
+    with pytest.raises(ProbeError, match="a variant of this probe can change only `system`"):
         load(tmp_path, more="variants: {short: {prompt: 'Hi {name}'}}\n")

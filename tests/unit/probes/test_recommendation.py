@@ -283,7 +283,7 @@ def test_errors_of_entities(folder: Path, entities: str, message: str) -> None:
             ["3:10: this prompt does not use {entity}: write it where the entity's name belongs"],
         ),
         ("I am a fan of {entity}", "{value}: {entity}", ["3:11: the neutral prompt has no value: remove {value}"]),
-        ("{name: Coldplay", "{name: adele", ["4:26: 'adele' is repeated: each entity occurs once"]),
+        ("{name: Coldplay", "{name: adele", ["4:26: 'adele' is repeated: write each entity once"]),
         ("[Adele, {name: Coldplay, domain: music}]", "[]", ["4:11: `entities` must not be empty"]),
         ("[an extraverted, an introverted]", "[]", ["8:16: `attributes.personality` must not be empty"]),
         (
@@ -294,7 +294,7 @@ def test_errors_of_entities(folder: Path, entities: str, message: str) -> None:
         (
             "  religion:",
             "  neutral:",
-            ["7:3: an attribute cannot be called 'neutral', the name of the neutral lists: rename it"],
+            ["7:3: rename the attribute 'neutral': this is the name of the neutral lists"],
         ),
         ("text: a Muslim", "txt: a Muslim", [
             "7:26: `attributes.religion[1].text` is missing: the words that replace {value}",
@@ -306,7 +306,7 @@ def test_errors_of_entities(folder: Path, entities: str, message: str) -> None:
         (
             "[[age, personality]]",
             "[[age, personality], [personality, age]]",
-            ["9:29: 'personality' and 'age' are combined already: remove this list"],
+            ["9:29: 'personality' and 'age' are already combined by another list: remove this list"],
         ),
         ("k: 3", "k: 0", ["10:4: `k` must be at least 1, not 0"]),
         (

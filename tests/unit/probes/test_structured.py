@@ -159,7 +159,7 @@ def test_a_conversation_that_is_interrupted_before_its_call_is_missing() -> None
         (DECISION.replace("escalate}", "escalate, path: '$.a[*]'}"), "must lead to one value"),
         (DECISION.replace("escalate}", "escalate, path: '$[?search(@, \"(a+)+$\")]'}"), "must lead to one value"),
         (DECISION.replace("parameters", "arguments"), "unknown key 'arguments'"),
-        (TEXT.replace(", path: $.body", ""), "a call is no text: add the `path` of an argument"),
+        (TEXT.replace(", path: $.body", ""), "a tool call is not a text: add the `path` of one"),
         (TEXT + "turns: [Why?]\nmeasure: all\n", "only answers that are texts can be joined"),
         (
             TEXT.replace("prompt: Write", "responses: {file: a.csv}\ndescription: Write"),

@@ -131,7 +131,7 @@ def test_prompts_of_runs_are_compared_only_if_all_versions_are_the_same(tmp_path
         ("gender", "language: pl", "for the language 'pl': write your own list: `swap: {gender: {unmarked: …"),
         (FAITH, "axes: {a: {unmarked: b, marked: [c]}}", "4:1: `swap` gives the probe its axis: remove `axes`"),
         (FAITH, "turns: [Why?]", "4:1: terms are swapped only in `prompt`"),
-        (FAITH, "variants: {short: {prompt: Hi}}", "a variant can change only `system`"),
+        (FAITH, "variants: {short: {prompt: Hi}}", "a variant of this probe can change only `system`"),
     ],
 )
 def test_wrong_swaps_are_located(tmp_path: Path, swap: str, more: str, found: str) -> None:
@@ -230,7 +230,10 @@ def test_a_name_that_is_also_a_word_is_removed_only_as_a_name(tmp_path: Path) ->
 
 def test_reasons_are_counted_without_the_words_of_the_prompts(tmp_path: Path) -> None:
     log = LOG + "A church for Rome\nA church and a mosque\n"
-    assert load(tmp_path, log=log).swapped.reasons == {"no term found": 1, "names several groups: christian, muslim": 1}
+    assert load(tmp_path, log=log).swapped.reasons == {
+        "no term found": 1,
+        "names several groups: christian, muslim": 1,
+    }
     log = "text\n" + "".join(f"He lives in street {number}.\n" for number in range(8)) + "I met her last year.\n"
     found = load(tmp_path, "gender", log=log + "We gave her credit.\n").swapped
     assert [*found.reasons.values()] == [2], found.reasons

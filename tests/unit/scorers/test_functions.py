@@ -257,9 +257,9 @@ def test_names_of_scorers() -> None:
     ("declared", "message"),
     [
         ({"words": "python:a:b"}, "'words' is already the name of a scorer"),
-        ({"mine": "pyton:a:b"}, "mine=pyton:a:b is no scorer"),
-        ({"mine": "python:"}, "mine=python: is no scorer"),
-        ({"mine": "unitary/toxic-bert"}, "is no scorer"),
+        ({"mine": "pyton:a:b"}, "mine=pyton:a:b is not a scorer"),
+        ({"mine": "python:"}, "mine=python: is not a scorer"),
+        ({"mine": "unitary/toxic-bert"}, "is not a scorer"),
     ],
 )
 def test_definitions_that_are_wrong(declared: dict[str, str], message: str) -> None:

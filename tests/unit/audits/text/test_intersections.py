@@ -89,8 +89,8 @@ def test_reports_name_both_cells() -> None:
     ("intersections", "faults"),
     [
         ([["race", "gendre"]], ["'gendre' is not an axis of this probe: did you mean 'gender'?"]),
-        ([["race"]], ["an intersection needs at least two axes; single axes are compared without this key"]),
-        ([["age", "race", "age"]], ["'age' is repeated: each axis of an intersection occurs once"]),
+        ([["race"]], ["an intersection needs at least two axes: add an axis, or remove the intersection"]),
+        ([["age", "race", "age"]], ["'age' is repeated: write each axis of an intersection once"]),
         ([["race", "age"], ["age", "race"]], ["this intersection is repeated: remove it"]),
         (["race"], ["`intersections[0]` must be a list, not the text 'race'"]),
         ([], ["`intersections` must not be empty"]),
