@@ -158,11 +158,14 @@ def _is_part_of_name(tokens: Tokens, index: int, earlier: Collection[int], neutr
         if tokens.lower(following) in names().places:
             return True
         following += 1
+    if tokens.lower(following) in words("people", "compounds"):  # "the Senior Advantage plan"
+        return True
     if previous in words("names", "titles"):
         return following == index + 1  # "Mr. Miller", but not "Mr. Desmond Miller"
     if not _adjoins(tokens, index - 1):
         return False
     place = previous in names().before_places | _BEFORE_PLACES and tokens.lower(index) != "the"
+    place = place or (previous == "to" and tokens.lower(index - 3) == "from")
     organisation = previous in names().places and tokens.is_capitalised(index - 1)
     return index - 1 in earlier or place or organisation or previous in names().listed or previous in neutral
 

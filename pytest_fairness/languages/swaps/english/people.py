@@ -100,8 +100,11 @@ class People:
                 )
 
     def _other_people(self) -> list[int]:
-        """Return the positions in `others` that are not the person whom the nouns name; without nouns, only animals."""
-        if not self.nouns:
+        """Return the positions in `others` that are not the person whom the nouns name; without nouns, only animals.
+
+        Nouns after the first pronoun describe the pronoun's person, as in "he is a waiter".
+        """
+        if not self.nouns or min(self.pronouns, default=self.nouns[0]) < self.nouns[0]:
             return [index for index in self.others if self._plain(index) in words("people", "animals")]
         owners = {self._determiner(noun) for noun in self.nouns}
         described = {self._antecedent(self.nouns[0])} if self._describes(self.nouns[0]) else set()
@@ -209,11 +212,14 @@ class People:
             return determiner is None and previous in (*gender()["titles"], "dr", "prof")
         if word == "and" and before - 1 in (*self.nouns, *self.others):  # "he is a waiter and a father"
             return owner in ("", "a", "an", "the") and self._describes(before - 1)
-        if word in (",", "("):  # "Mary, the waitress", "the waitress, Mary"
-            noun = before - 1 in self.nouns
-            if tokens.is_capitalised(before - 1) and (noun or not tokens.starts_sentence(before - 1)):
+        if word in (",", "("):  # "Mary, the waitress", "the waitress, Mary", "our CEO, Mr. Miller"
+            if self._is_other(before - 1) or (before - 1 in self.nouns and not tokens.is_capitalised(before - 1)):
+                return owner in ("", "a", "an", "the")
+            if tokens.is_capitalised(before - 1) and (
+                before - 1 in self.nouns or not tokens.starts_sentence(before - 1)
+            ):
                 return owner in ("a", "an", "the") or (determiner is not None and index in self.others)
-            return (noun or self._is_other(before - 1)) and owner in ("", "a", "an", "the")
+            return False
         inverted = word in pronouns.SUBJECT and previous in ("is", "was", "if")
         copula = word == "as" or (word in words("people", "copulas") and not tokens.starts_sentence(before))
         return inverted or copula or (word.endswith(("'s", "'m", "'re")) and word != "let's")

@@ -72,6 +72,8 @@ def _is_object(tokens: Tokens, index: int) -> bool:
     if _ends_phrase(tokens, index + 1):
         return True
     token = tokens.all[index + 1]
+    if next_but_one == "times":
+        return True
     if token.kind == "number" or after in words("pronouns", "numbers"):
         if token.text[0] in "$€£":
             if _ends_phrase(tokens, index + 2):
