@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import openai
@@ -26,12 +26,28 @@ from pytest_fairness.targets.web.endpoint import Endpoint
 from pytest_fairness.targets.web.http_client import is_too_long, parsed
 from pytest_fairness.targets.web.http_library import httpx
 
+if TYPE_CHECKING:
+    from openai._types import RequestOptions  # the package exports no name for it
+
 CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
 """Finish reasons of answers that were cut off by `max_tokens`; the first one is OpenAI's."""
 ACCOUNT_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 """Headers that say which account of OpenAI is charged, and the environment variables that set them."""
 NO_KEY = "none"
 """Placeholder for the key of a client that has none; the placeholder is not sent."""
+UNSENT_HEADERS = (
+    "X-Stainless-Arch",
+    "X-Stainless-Async",
+    "X-Stainless-Lang",
+    "X-Stainless-OS",
+    "X-Stainless-Package-Version",
+    "X-Stainless-Read-Timeout",
+    "X-Stainless-Retry-Count",
+    "X-Stainless-Runtime",
+    "X-Stainless-Runtime-Version",
+)
+"""Headers in which the `openai` client describes this machine. They are not sent, because no server needs them, and
+because half of the headers take half of the processor time for headers."""
 JSON_FORMATS = ("json", "structured")
 """Answer formats whose requests set `response_format`."""
 NEW_LIMIT_NAME = "max_completion_tokens"
@@ -60,8 +76,6 @@ class Chat(ApiClient):
         self._limit_name = "max_tokens"
 
         address = urlsplit(endpoint.base_url)
-        if not endpoint.key:
-            self._http_client.event_hooks["request"].append(_remove_placeholder)
         self._client = openai.AsyncOpenAI(
             api_key=endpoint.key or NO_KEY,  # the client demands a key
             # The client would append the paths of its methods to the query.
@@ -72,6 +86,14 @@ class Chat(ApiClient):
             max_retries=0,
             http_client=self._http_client,
         )
+        for name in self._headers:
+            self._http_client.headers.pop(name, None)  # the `openai` client sends them; merging them twice takes time
+        self._root = str(self._client.base_url)
+        unsent = dict.fromkeys(UNSENT_HEADERS, openai.Omit())
+        if not endpoint.key and "authorization" not in map(str.lower, self._headers):
+            unsent["Authorization"] = openai.Omit()  # a server may reject the placeholder
+        # The client copies a default for each option that is not given.
+        self._options: RequestOptions = {"headers": unsent, "params": {}, "max_retries": 0, "timeout": endpoint.timeout}
 
     async def ask(
         self, request: Request, more: Mapping[str, Json] | None = None, *, json_format: bool = True
@@ -119,7 +141,7 @@ class Chat(ApiClient):
             raise RequestFailed(self._no_echo)
         with self._translated_errors():
             try:
-                answer = await self._post("/completions", {"model": self._model, **echoed_likelihoods.body(request)})
+                answer = await self._post("completions", {"model": self._model, **echoed_likelihoods.body(request)})
             except StatusError as error:
                 said = self._errors.quoted(error.said)
                 if error.status != 404 and not (error.status in (400, 422) and echoed_likelihoods.is_rejected(said)):
@@ -147,7 +169,7 @@ class Chat(ApiClient):
         """
         with self._translated_errors():
             body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
-            response = await self._post("/embeddings", body)
+            response = await self._post("embeddings", body)
         if is_too_long(response):
             raise RequestFailed(
                 f"{self._name}: the response of {self._endpoint} is too large. Raise the limit "
@@ -168,20 +190,20 @@ class Chat(ApiClient):
             fields["response_format"] = {"type": "json_object"}
         if "max_tokens" in fields:
             fields[self._limit_name] = fields.pop("max_tokens")
-        return await self._post("/chat/completions", fields)
+        return await self._post("chat/completions", fields)
 
     async def _post(self, path: str, body: Mapping[str, Json]) -> httpx.Response:
         """Send a body through the `openai` client, and return the raw response.
 
         The client's typed methods take as much processor time as the rest of the request, and their types fail if
-        compatible servers leave out a field.
+        compatible servers leave out a field. From a complete address, the client makes a request in less time.
 
         Raises:
             StatusError: the status is not a success.
             httpx.HTTPError: no complete response arrived.
         """
         try:
-            return await self._client.post(path, cast_to=httpx.Response, body=body)
+            return await self._client.post(self._root + path, cast_to=httpx.Response, body=body, options=self._options)
         except openai.APIStatusError as error:
             raise StatusError(error.response) from error
         except openai.APIConnectionError as error:
@@ -248,12 +270,6 @@ class Chat(ApiClient):
             fingerprint=identifier(completion.get("system_fingerprint")),
             tool_calls=self._tool_calls(message.get("tool_calls")),
         )
-
-
-async def _remove_placeholder(request: httpx.Request) -> None:
-    """Remove the header `Authorization` if it contains no key, because a server may reject the placeholder."""
-    if request.headers.get("Authorization") == f"Bearer {NO_KEY}":
-        del request.headers["Authorization"]
 
 
 def _joined(content: Json) -> str | None:

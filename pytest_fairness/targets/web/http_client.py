@@ -8,6 +8,7 @@ import os
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from pytest_fairness.errors import TargetError
@@ -28,6 +29,8 @@ _LOGS = (httpx.__name__, "openai._base_client")
 """Names of the loggers of the HTTP client and of OpenAI's client, which log the full address of each request."""
 _OF_THE_BODY = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 """Names of headers that no longer describe a body after it is read and decompressed."""
+
+_parsed_url = lru_cache(16)(httpx.URL)
 
 
 def _ssl_context(verify: Any, *, trust_env: bool) -> ssl.SSLContext:
@@ -59,10 +62,47 @@ class RedirectedElsewhere(httpx.RequestError):
         super().__init__(f"{public_url(url)} redirects to another host, {public_url(location)} (HTTP {status})")
 
 
-class BoundedClient(httpx.AsyncClient):
-    """HTTP client that reads at most `max_bytes` of a decompressed body.
+class BoundedTransport(httpx.AsyncBaseTransport):
+    """Transport that reads at most `max_bytes` of a decompressed body.
 
     A longer body is dropped if the response is successful (see `is_too_long`); otherwise its beginning is kept.
+
+    Args:
+        transport: the transport that sends the requests.
+        max_bytes: maximum number of bytes of a body after decompression.
+    """
+
+    def __init__(self, transport: httpx.AsyncBaseTransport, max_bytes: int) -> None:
+        self._transport, self._max_bytes = transport, max_bytes
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request, and return the response with its decompressed body, limited as the class describes."""
+        response = await self._transport.handle_async_request(request)
+        limit = self._max_bytes if response.is_success else min(self._max_bytes, MAX_ERROR_BYTES)
+        body = bytearray()
+        try:
+            async with aclosing(response.aiter_bytes()) as pieces:
+                async for piece in pieces:
+                    body += piece
+                    if len(body) > limit:
+                        break
+        finally:
+            await response.aclose()
+        too_long = response.is_success and len(body) > limit
+        return httpx.Response(
+            response.status_code,
+            headers=[(name, value) for name, value in response.headers.raw if name.lower() not in _OF_THE_BODY],
+            content=b"" if too_long else bytes(body[:limit]),
+            extensions={**response.extensions, "fairness_too_long": too_long},
+        )
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._transport.aclose()
+
+
+class BoundedClient(httpx.AsyncClient):
+    """HTTP client with a `BoundedTransport`, which follows no redirect to another host.
 
     Args:
         max_bytes: maximum number of bytes of a body after decompression.
@@ -70,24 +110,30 @@ class BoundedClient(httpx.AsyncClient):
     """
 
     def __init__(self, *, max_bytes: int, **settings: Any) -> None:
+        self._max_bytes = max_bytes
         super().__init__(**settings)
         for name in _LOGS:
             logging.getLogger(name).addFilter(_log_public_addresses)
-        self._max_bytes = max_bytes
 
     def _init_transport(self, **settings: Any) -> httpx.AsyncBaseTransport:  # type: ignore[override] # as `__init__` calls it
-        return AiohttpTransport(
+        transport = AiohttpTransport(
             _ssl_context(settings["verify"], trust_env=settings["trust_env"]), settings["limits"], settings.get("proxy")
         )
+        return BoundedTransport(transport, self._max_bytes)
 
     def _init_proxy_transport(  # type: ignore[override] # as `__init__` calls it
         self, proxy: httpx.Proxy, **settings: Any
     ) -> httpx.AsyncBaseTransport:
-        if proxy.url.scheme not in ("http", "https"):
-            return super()._init_proxy_transport(proxy, **settings)  # aiohttp knows no SOCKS proxies
-        return self._init_transport(proxy=proxy, **settings)
+        if proxy.url.scheme in ("http", "https"):
+            return self._init_transport(proxy=proxy, **settings)
+        # aiohttp knows no SOCKS proxies
+        return BoundedTransport(super()._init_proxy_transport(proxy, **settings), self._max_bytes)
 
-    async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
+    def build_request(self, method: str, url: httpx.URL | str, **settings: Any) -> httpx.Request:
+        """Return a request with the headers of the client; equal addresses are parsed once."""
+        return super().build_request(method, _parsed_url(url), **settings)
+
+    async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
         """Send a request and read its whole response, even with `stream`.
 
         Follow redirects within the host if the option `follow_redirects` (default: the client's setting) is true.
@@ -98,40 +144,14 @@ class BoundedClient(httpx.AsyncClient):
         """
         follow = options.pop("follow_redirects", self.follow_redirects)
         for _ in range(MAX_REDIRECTS + 1):
-            response = await super().send(request, stream=True, follow_redirects=False, **options)
-            try:
-                following = response.next_request
-                if following is not None and not _same_host(request.url, following.url):
-                    raise RedirectedElsewhere(str(request.url), response.status_code, str(following.url))
-                if following is None or follow is not True:
-                    return await self._read(response)
-                request = following
-            finally:
-                await response.aclose()
+            response = await super().send(request, follow_redirects=False, **options)
+            following = response.next_request
+            if following is not None and not _same_host(request.url, following.url):
+                raise RedirectedElsewhere(str(request.url), response.status_code, str(following.url))
+            if following is None or follow is not True:
+                return response
+            request = following
         raise httpx.TooManyRedirects(f"more than {MAX_REDIRECTS} redirects", request=request)
-
-    async def _read(self, response: httpx.Response) -> httpx.Response:
-        """Return the response with its decompressed body, limited to `max_bytes` as the class describes."""
-        limit = self._max_bytes if response.is_success else min(self._max_bytes, MAX_ERROR_BYTES)
-        body = bytearray()
-        async with aclosing(response.aiter_bytes()) as pieces:
-            async for piece in pieces:
-                body += piece
-                if len(body) > limit:
-                    break
-        too_long = response.is_success and len(body) > limit
-        headers = [(name, value) for name, value in response.headers.raw if name.lower() not in _OF_THE_BODY]
-        read = httpx.Response(
-            response.status_code,
-            headers=headers,
-            content=b"" if too_long else bytes(body[:limit]),
-            request=response.request,
-            extensions={**response.extensions, "fairness_too_long": too_long},
-            history=response.history,
-            default_encoding=response.default_encoding,
-        )
-        read.next_request = response.next_request
-        return read
 
 
 async def bounded_lines(pieces: AsyncIterator[bytes], limit: int) -> AsyncIterator[bytes]:

@@ -288,6 +288,15 @@ def test_headers_of_the_environment_are_sent(monkeypatch: pytest.MonkeyPatch) ->
     assert sent == [[None] * 3, ["org-1", "proj-2", None]]
 
 
+def test_headers_that_describe_this_machine_are_not_sent() -> None:
+    with ChatServer() as server:
+        ask(server)
+        ask(server, api_headers=("accept: text/plain", "authorization: Basic eDp5"))
+    names = {"host", "accept", "accept-encoding", "connection", "content-length", "content-type", "user-agent"}
+    assert [head.keys() - {"", ":path"} for head in server.heads] == [names, names | {"authorization"}]
+    assert [head["accept"] for head in server.heads] == ["application/json", "text/plain"]
+
+
 def test_identity_contains_model_and_endpoint_but_no_secret(tmp_path: Path) -> None:
     own = [settings_in(tmp_path, url) for url in ("http://u:p@h:1/v1/?key=1", "http://h:1/v1")]
     assert {open_target("openai:m", settings).identity for settings in own} == {"openai:m at http://h:1/v1"}
