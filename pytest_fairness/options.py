@@ -143,7 +143,7 @@ class RunSettings:
     )
     base_url: str | None = _option(
         None,
-        "Endpoint of an openai: target",
+        "Endpoint of an openai: target, such as http://localhost:8000/v1",
         metavar="URL",
         default="OpenAI's endpoint",
         environment="OPENAI_BASE_URL",
@@ -162,7 +162,7 @@ class RunSettings:
     )
     trials: int | None = _option(
         None,
-        "Override the `trials` of every probe",
+        "Number of answers to each prompt, in place of the `trials` of every probe",
         whole_number(most=MAX_TRIALS),
         metavar="N",
         default="the value in each probe",
@@ -268,22 +268,23 @@ class RunSettings:
     http_answer: str = _setting(DEFAULT_HTTP_ANSWER, "JSONPath of the answer in the response of an http target")
     http_headers: tuple[str, ...] = _setting(
         (),
-        "Headers sent to an http target, one `Name: value` per line; ${NAME} is replaced by the environment variable",
+        "Headers sent to an http target, one `Name: value` per line; ${NAME} is replaced by the value of the "
+        "environment variable NAME",
         LINES,
         default="none",
         secret=True,
     )
     api_headers: tuple[str, ...] = _setting(
         (),
-        "Headers sent to the API of an openai: or anthropic: target, one `Name: value` per line; also to the services "
-        "that work like OpenAI. ${NAME} is replaced by the environment variable",
+        "Headers sent to an anthropic: target, or to a target with OpenAI's API, one `Name: value` per line; ${NAME} "
+        "is replaced by the value of the environment variable NAME",
         LINES,
         default="none",
         secret=True,
     )
     judge: str | None = _setting(
         None,
-        "Target of the judge model, for `answer: {judge: true}` and `refusals: {by: judge}`",
+        "Target of the judge model, such as openai:MODEL, for `answer: {judge: true}` and `refusals: {by: judge}`",
         default="none",
     )
     judge_base_url: str | None = _setting(
@@ -333,8 +334,8 @@ class RunSettings:
     )
     backend: Literal["none", "joblib", "dask", "ray"] = _setting(
         "none",
-        "Where large recorded data are measured: none, joblib, dask or ray; in this process, in a process for each "
-        "core, or on a cluster (extras `dask` and `ray`); the numbers are the same",
+        "Where large recorded data are measured: none (in this process), joblib (in a process for each core), dask or "
+        "ray (on a cluster, with the extra of this name). The results are the same",
         choice("none", "joblib", "dask", "ray"),
     )
     device: str | None = _setting(
@@ -342,7 +343,8 @@ class RunSettings:
     )
     prices: tuple[Price, ...] = _setting(
         (),
-        "Prices per million tokens, for the cost in reports: a line MODEL INPUT OUTPUT for each model",
+        "Prices per million tokens, for the cost in reports: a line MODEL INPUT OUTPUT for each model, such as `gpt-5 "
+        "1.25 10`",
         PRICES,
         default="none",
     )

@@ -107,7 +107,7 @@ class Comparison:
             and standard error were available.
         details: further results about the change that reports show, as plain JSON.
         degrees_of_freedom: degrees of freedom of `standard_error`; `None` for the normal distribution.
-        reversal: gap whose disadvantaged group is another one than in the baseline; `None` without such a gap.
+        reversal: the reversal, if another group is worse off than in the baseline; else `None`.
     """
 
     value: float

@@ -21,7 +21,7 @@ OPTION = "fairness_scorers"
 
 
 class FunctionScorer:
-    """Scorer that calls a function with one text after the other.
+    """Scorer that calls a function once for each text.
 
     Args:
         identity: name and version of the function's code.

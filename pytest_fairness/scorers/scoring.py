@@ -97,7 +97,7 @@ def _checked(found: object, labels: Sequence[str], needed: Sequence[str]) -> dic
 
 
 def _number(value: Any) -> float | None:
-    """Return a number (also a number of numpy) as a float; `None` for any other value, NaN and beyond ±`LARGEST`."""
+    """Return a number as a float; `None` for NaN, for numbers beyond ±`LARGEST`, and for other values."""
     if not hasattr(value, "__float__"):  # texts would be read by `float`
         return None
     try:

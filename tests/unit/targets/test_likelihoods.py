@@ -161,7 +161,7 @@ def test_likelihoods_are_recorded_by_both_parts(tmp_path: Path) -> None:
     [
         ("local", "the same model gives likelihoods as transformers:.*SmolLM2-135M-Instruct.Q4_1.gguf"),
         ("local:tiny.gguf", "the same file gives likelihoods as transformers:PATH.gguf"),
-        ("python:app:polite", "use a transformers: target, or an openai: endpoint whose completions echo"),
+        ("python:app:polite", "Use a transformers: target, or an openai: endpoint whose completions echo"),
     ],
 )
 def test_targets_without_likelihoods_are_sent_none(tmp_path: Path, spec: str, cure: str) -> None:
@@ -169,6 +169,6 @@ def test_targets_without_likelihoods_are_sent_none(tmp_path: Path, spec: str, cu
     with Run(settings_in(tmp_path)) as run:
         target = open_target(spec, settings_in(tmp_path))
         run.engines.plan(target, [NURSE])
-        with pytest.raises(TargetError, match=f"gives no likelihoods of given texts, .*{cure}"):
+        with pytest.raises(TargetError, match=f"cannot compute the likelihood of a given text, .*{cure}"):
             run.engines.ask(target, [Request("hello", sampling=Sampling()), NURSE])
         assert run.engines.engine(target).progress()["sent"] == 0

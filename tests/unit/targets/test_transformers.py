@@ -285,7 +285,7 @@ def test_a_prompt_that_is_too_long_fails_alone(llama: Path) -> None:
     assert isinstance(second, Response)
     for fault in (long, long_text):
         assert isinstance(fault, RequestFailed)
-        assert "too many for the model's context of 256 tokens" in str(fault)
+        assert "more than the model's context of 256 tokens" in str(fault)
 
 
 # Memory
@@ -360,7 +360,7 @@ def test_a_worker_gets_the_answers_of_the_process_with_the_model(llama: Path, tm
         assert worker.identity == open_target(spec, settings).identity
         with engine_for(settings, worker) as engine:
             assert texts(engine.answers([*QUESTIONS, NURSE])) == texts(expected)
-        with pytest.raises(RequestFailed, match="too many for the model's context"):
+        with pytest.raises(RequestFailed, match="more than the model's context"):
             ask(open_target(spec, settings, served.address), Request("gift " * 300))
     with pytest.raises(TargetError, match=r"the process that serves the model .* has ended"):
         ask(open_target(spec, settings, served.address), NURSE)
