@@ -86,6 +86,8 @@ def _first_name_of_list(tokens: Tokens, index: int, plain: str) -> FirstName | N
 
 def _is_other_name(tokens: Tokens, index: int, plain: str) -> bool:
     """Return whether a word of `Names.others` is used as a first name at this position."""
+    if tokens.text.islower() and len(plain) > 3 and plain not in names().words_at_start:
+        return plain not in words("names", "not_in_lower_case") | words("names", "also_places")
     if not tokens.is_capitalised(index) or tokens.is_acronym(index) or _follows_title(tokens, index):
         return False
     if plain in names().words_at_start and tokens.starts_sentence(index):

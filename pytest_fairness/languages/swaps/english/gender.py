@@ -98,6 +98,8 @@ class _Finder:
         tokens, word = self._tokens, self._tokens.all[index]
         if _may_lack_apostrophe(tokens, index) or word.lower in words("left_out", "misspelt"):
             raise CannotSwapError(f"'{word.text}' may be misspelt")
+        if word.lower == "guys":
+            raise CannotSwapError(f"'{word.text}' may be people of any gender")
         if (column := pronouns.column(word.lower)) is not None:
             self._add_pronoun(index, column)
         elif (term := self._term(index)) is not None:
@@ -186,8 +188,15 @@ class _Finder:
         inside = not tokens.starts_sentence(index) and not tokens.in_capitals and written[0].isupper()
         if inside and tokens.is_capitalised(index + 1) and lower not in ("uncle", "aunt", "grandma", "grandpa", "mr"):
             raise CannotSwapError(f"'{written} {tokens.all[index + 1].text}' may be a name or a title")
-        if inside and lower in ("man", "men", "woman", "women", "boys", "girls") and tokens.is_capitalised(index - 1):
-            raise CannotSwapError(f"'{tokens.all[index - 1].text} {written}' may be a name")
+        titled = tokens.is_capitalised(index - 1) and before not in words("left_out", "determiners")
+        if inside and titled and before not in words("people", "greetings") and lower not in gender()["call_names"]:
+            raise CannotSwapError(f"'{tokens.all[index - 1].text} {written}' may be a name or a title")
+        if inside and lower in ("brother", "sister"):
+            raise CannotSwapError(f"'{written}' may be a name or a title")
+        if lower in ("bf", "gf", "lad", "man", "sir") and (
+            tokens.is_acronym(index) or (lower in ("bf", "gf") and not self._has_determiner(index))
+        ):
+            raise CannotSwapError(f"'{written}' may be an abbreviation")
         if lower == "husbands" and before in words("left_out", "possessors"):
             raise CannotSwapError(f"'{written}' may be a possessive without apostrophe")
         if lower in ("man", "boy", "girl", "dude") and tokens.starts_sentence(index) and after in (",", "!"):

@@ -139,8 +139,9 @@ class People:
     def _shows_one_person(self) -> bool:
         """Return whether a word shows that the pronouns are one person: "a student said he", "she is a student"."""
         tokens, first = self._tokens, self.pronouns[0]
-        if any(self._plain(index) in words("people", "persons") for index in range(first)):
-            return True
+        persons = [index for index in range(first) if self._plain(index) in words("people", "persons")]
+        if any(tokens.lower(index + 1) != "of" or index + 2 not in self.pronouns for index in persons):
+            return True  # but "a friend of his" is somebody else
         return any(
             tokens.lower(index) in pronouns.REFLEXIVE
             or (tokens.lower(index + 1) in ("is", "was") and tokens.lower(index + 2) in ("a", "an", "the"))
