@@ -160,7 +160,8 @@ def _is_part_of_name(tokens: Tokens, index: int, earlier: Collection[int], neutr
         if tokens.lower(following) in names().places:
             return True
         following += 1
-    if tokens.lower(following) in words("people", "compounds"):  # "the Senior Advantage plan"
+    possessive = tokens.lower(following - 1).endswith("'s")
+    if tokens.lower(following) in words("people", "compounds") and not possessive:  # "the Senior Advantage plan"
         return True
     if previous in words("names", "titles"):
         return following == index + 1  # "Mr. Miller", but not "Mr. Desmond Miller"
@@ -173,9 +174,12 @@ def _is_part_of_name(tokens: Tokens, index: int, earlier: Collection[int], neutr
 
 
 def _is_subject(tokens: Tokens, index: int) -> bool:
-    """Return whether the word at a position is followed by an age or by a verb that often follows a name."""
-    age = tokens.lower(index + 1) in (",", "(") and tokens.lower(index + 2).isdigit()
-    return age or tokens.lower(index + 1) in words("names", "verbs_after_names")
+    """Return whether the first word of a sentence may be a name: it is a possessive, or an age or a verb follows."""
+    after = tokens.lower(index + 1)
+    possessive = tokens.lower(index).endswith("'s") and tokens.lower(index) not in words("names", "contractions")
+    age = after in (",", "(") and tokens.lower(index + 2).isdigit()
+    verbs = words("names", "verbs_after_names") | words("agreement", "past") | words("agreement", "third_person")
+    return possessive or age or after in verbs or (after.endswith("ed") and tokens.is_word(index + 1))
 
 
 def _follows_title(tokens: Tokens, index: int) -> bool:

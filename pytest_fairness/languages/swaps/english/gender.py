@@ -265,6 +265,7 @@ def _refuse(text: str, tokens: Tokens) -> None:
     for key, reason in (
         ("phrases", "is a fixed phrase"),
         ("biological_phrases", "is bound to one sex"),
+        ("facts", "asks about a known person"),
         ("marks", "is a mark of gender that the list does not replace"),
     ):
         if found := pattern("left_out", key).search(text):

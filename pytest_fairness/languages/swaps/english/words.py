@@ -114,8 +114,7 @@ def names() -> Names:
             for column in (0, 1):
                 listed[row[column].lower()] = Term(column, tuple(row))
                 same_origin[row[column].lower()] = tuple(other[column] for other in others)
-    famous = [name.strip() for name in content["famous"].replace("\n", " ").split(",")]
-    famous = [f"(?i:{re.escape(name)})" if " " in name else re.escape(name) for name in famous]
+    famous = [re.escape(name.strip()) for name in content["famous"].replace("\n", " ").split(",")]
     return Names(
         listed=listed,
         same_origin=same_origin,
@@ -128,7 +127,7 @@ def names() -> Names:
             for name in row[:2]
         ),
         second=frozenset(content["second"].split()),
-        famous=re.compile(rf"(?<!\w){either(famous)}(?!\w)"),
+        famous=re.compile(rf"(?<!\w){either(famous)}(?!\w)", re.IGNORECASE),
         before_places=frozenset(content["before_places"].split()),
         places=frozenset(content["places"].split()),
         no_names=frozenset([*content["capitalised"].split(), *content["places"].split(), *_words_of_lists()]),
