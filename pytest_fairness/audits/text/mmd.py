@@ -29,7 +29,7 @@ from pytest_fairness.stats.intervals.estimate import Estimate
 
 
 class MmdSettings(AuditSettings):
-    """Settings of the squared maximum mean discrepancy."""
+    """Settings of `mmd`: the embedding model, if any."""
 
     embeddings: Annotated[str, Field(pattern=EMBEDDER)] | None = Field(
         default=None,

@@ -91,7 +91,7 @@ class Refusals(TwoGroupAudit[AuditSettings]):
         )
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the share of refused and unreadable answers of each group."""
+        """Return each group's share of refused or unusable answers."""
         shares: Mapping[str, float] = measurement.details["shares"]
         return shares
 
