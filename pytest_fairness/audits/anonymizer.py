@@ -93,7 +93,7 @@ class Anonymizer:
 
 
 def _is_inside_sentence(text: str, match: re.Match[str]) -> bool:
-    """Return whether the word is inside a sentence and not in capitals only; a capitalised word is then a name."""
+    """Return whether the word is inside a sentence, and not in capitals only; a capitalised word there is a name."""
     before = text[max(0, match.start() - BEFORE) : match.start()]
     return not match[0].isupper() and _SENTENCE_START.search(before) is None
 

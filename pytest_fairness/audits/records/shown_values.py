@@ -40,8 +40,8 @@ SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 class ShownValueAudit(RecordAudit[SettingsT]):
     """Base class of audits that show each record with each value of an attribute, and compare a number between values.
 
-    The audit's value is the difference between the two values that differ most: the value that the probe lists first
-    minus the second value.
+    The audit's value is the difference between the mean numbers of the two values that differ most: the value that the
+    probe lists first minus the other value.
     """
 
     usable = "have an answer for every value"

@@ -36,7 +36,7 @@ def permuted_means(rows: Floats, count: int, random: np.random.Generator) -> tup
         choices = [[row[order] for order in orders] for row in rows]
         return np.array([np.mean(choice, axis=0) for choice in product(*choices)]), True
     parts = []
-    for size in _chunks(count, rows.size):
+    for size in _batch_sizes(count, rows.size):
         drawn = random.permuted(np.repeat(rows[None], size, axis=0), axis=2)
         parts.append(drawn.mean(axis=1))
     return np.concatenate(parts), False
@@ -88,7 +88,7 @@ def bootstrap_means(rows: Floats, count: int, random: np.random.Generator) -> Fl
     filled = np.where(present, rows, 0.0)
     chances = np.full(len(rows), 1 / len(rows))
     parts = []
-    for size in _chunks(count, len(rows)):
+    for size in _batch_sizes(count, len(rows)):
         weights = random.multinomial(len(rows), chances, size=size).astype(np.float64)
         with np.errstate(invalid="ignore"):
             parts.append(weights @ filled / (weights @ present))
@@ -104,12 +104,11 @@ def _chosen_sums(rows: Floats, count: int, random: np.random.Generator) -> tuple
     if 2**entities <= count:
         return np.array(list(product((0.0, 1.0), repeat=entities))) @ rows, True
     parts = [
-        random.integers(0, 2, size=(size, entities)).astype(np.float64) @ rows for size in _chunks(count, entities)
+        random.integers(0, 2, size=(size, entities)).astype(np.float64) @ rows for size in _batch_sizes(count, entities)
     ]
     return np.concatenate(parts), False
 
 
-def _chunks(count: int, numbers: int) -> list[int]:
-    """Return the sizes of the batches in which `count` draws are computed; each draw needs `numbers` table cells."""
-    most = max(1, NUMBERS_AT_ONCE // max(1, numbers))
-    return [min(most, count - start) for start in range(0, count, most)]
+def _batch_sizes(draws: int, numbers_per_draw: int) -> list[int]:
+    most = max(1, NUMBERS_AT_ONCE // max(1, numbers_per_draw))
+    return [min(most, draws - start) for start in range(0, draws, most)]
