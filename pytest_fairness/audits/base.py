@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
 from pytest_fairness.stats.intervals import normal
+from pytest_fairness.stats.intervals.estimate import Estimate
 
 BETA = 0.05
 """Probability that an item passes although its true value is worse by twice the tolerance."""
@@ -163,10 +163,12 @@ class Explanation(ABC, Generic[ProbeT, SettingsT]):
 
     Class attributes:
         phrase: template for the phrase that `describe` returns by default.
+        change_phrase: template for the phrase that `describe_change` returns by default for a changed value.
     """
 
     info: ClassVar[AuditInfo]
     phrase: ClassVar[str] = "{value:.3g} {unit}"
+    change_phrase: ClassVar[str] = "{change}"
 
     def describe(self, measurement: Measurement) -> str:
         """Return a phrase with the value, which becomes part of the reason of a verdict."""
@@ -176,9 +178,11 @@ class Explanation(ABC, Generic[ProbeT, SettingsT]):
         """Return a phrase with the change, which becomes part of the reason of a verdict."""
         if not comparison.value:
             return "unchanged"
+        by = significant(abs(comparison.value))
+        change = f"{'worse' if comparison.value > 0 else 'better'} by {by}"
         if comparison.reversal is not None:
-            return f"the gap changed by {significant(abs(comparison.value))}, and now favours the other group"
-        return f"{'worse' if comparison.value > 0 else 'better'} by {significant(abs(comparison.value))}"
+            change = f"the gap changed by {by}, and now favours the other group"
+        return self.change_phrase.format(change=change)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the words, groups or records that contribute most to the value, the strongest first."""
@@ -336,17 +340,18 @@ class Audit(Explanation[ProbeT, SettingsT]):
             value, standard_error: value of the baseline and its standard error.
             from_answers: whether `value` was measured from the baseline's answers; `False` for a stored value.
         """
-        change = self.info.loss(measurement.value) - self.info.loss(value)
         if measurement.standard_error is None or standard_error is None:
-            return Comparison(value=change, interval=None, standard_error=None, p_value=None, from_answers=from_answers)
-        error = math.hypot(measurement.standard_error, standard_error)
-        return Comparison(
-            value=change,
-            interval=normal.interval(change, error),
-            standard_error=error,
-            p_value=normal.upper_tail(change / error) if error > 0 else float(change <= 0),
-            from_answers=from_answers,
-        )
+            change = self.info.loss(measurement.value) - self.info.loss(value)
+            return Comparison(change, from_answers=from_answers)
+        found = self.change_of_values(measurement, value, standard_error)
+        error = found.standard_error
+        p_value = normal.upper_tail(found.value / error) if error > 0 else float(found.value <= 0)
+        return Comparison(found.value, found.interval, error, p_value, from_answers=from_answers)
+
+    def change_of_values(self, measurement: Measurement, value: float, standard_error: float) -> Estimate:
+        """Return the change of the loss between two independent runs; see `compare_values` for the arguments."""
+        current = Estimate.normal(self.info.loss(measurement.value), measurement.standard_error or 0.0)
+        return Estimate.difference(current, Estimate.normal(self.info.loss(value), standard_error))
 
 
 AnyAudit = Audit[Any, Any]

@@ -111,9 +111,9 @@ class Comparison:
     """
 
     value: float
-    interval: Interval | None
-    standard_error: float | None
-    p_value: float | None
+    interval: Interval | None = None
+    standard_error: float | None = None
+    p_value: float | None = None
     from_answers: bool = True
     details: Mapping[str, Json] = field(default_factory=dict)
     degrees_of_freedom: float | None = None

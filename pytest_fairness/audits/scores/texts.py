@@ -39,9 +39,8 @@ class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, S
 
     def details(self, item: TextItem[ScoreSettings], groups: Groups, values: StratifiedValues) -> dict[str, Json]:
         """Return the groups' mean scores, their spread and example answers; see `common.details`."""
-        names = (groups.marked_name, groups.unmarked_name)
-        means = dict(zip(names, values.means(), strict=True))
-        return common.details(item, groups.answers, by_group(values, names), means, pairing(groups))
+        means = dict(zip(groups.names, values.means(), strict=True))
+        return common.details(item, groups.answers, by_group(values, groups.names), means, pairing(groups))
 
     def change_details(
         self,
@@ -51,8 +50,7 @@ class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, S
         baseline: StratifiedValues,
     ) -> dict[str, Json]:
         """Return no details; raise `BaselineStale` if the scales of the two runs differ."""
-        names = (groups.marked_name, groups.unmarked_name)
-        common.require_same_scale(item.labels[LABEL], by_group(current, names), by_group(baseline, names))
+        common.require_same_scale(item.labels[LABEL], *(by_group(run, groups.names) for run in (current, baseline)))
         return {}
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pytest_fairness.audits.text.groups import Groups
+from pytest_fairness.audits.text.samples.linear_classifier import FEWEST_DIFFERENT
 from pytest_fairness.plurals import joined
-from pytest_fairness.records import Concern
+from pytest_fairness.records import Concern, Measurement
 
 ONE_SIDED_SHARE = 0.10
 """Largest share of answers that may be left out because their stratum holds only one group."""
@@ -30,32 +31,26 @@ def repeated_or_one_sided(groups: Groups) -> list[Concern]:
     ]
 
 
-def few_different_answers(different: int, needed: int) -> list[Concern]:
+def few_different_answers(measurement: Measurement) -> list[Concern]:
     """Return a concern if a group has too few different answers to train a classifier, else an empty list.
 
-    Args:
-        different: number of different answers of the group with fewer different answers.
-        needed: smallest number of different answers of each group with which a classifier is trained.
+    The detail `different_answers` of the measurement is the number of the group with fewer different answers.
     """
-    if different >= needed:
+    if (different := measurement.details["different_answers"]) >= FEWEST_DIFFERENT:
         return []
     message = (
-        f"one group has only {different} different answers, but {needed} are needed to train and test a classifier. "
-        f"The accuracy is therefore set to 0.5. Raise `sampling.temperature` or `trials`, or give several prompts"
+        f"one group has only {different} different answers, but {FEWEST_DIFFERENT} are needed to train and test a "
+        "classifier. The accuracy is therefore set to 0.5. Raise `sampling.temperature` or `trials`, or give several "
+        "prompts"
     )
     return [Concern("few_different_answers", message)]
 
 
-def terms_never_occur(lexicon: str, occurring: int, listed: int) -> list[Concern]:
-    """Return a concern if no term of a lexicon occurs in any answer, else an empty list.
-
-    Args:
-        lexicon: name of the lexicon.
-        occurring: number of the lexicon's terms that occur.
-        listed: number of all terms of the lexicon.
-    """
-    if occurring:
+def terms_never_occur(lexicon: str, measurement: Measurement) -> list[Concern]:
+    """Return a concern if no term of the lexicon with this name occurs in any answer, else an empty list."""
+    if measurement.details["occurring_terms"]:
         return []
+    listed = measurement.details["terms_in_lexicon"]
     message = (
         f"none of the {listed} terms of the lexicon {lexicon} occurs in any answer, so that the groups cannot be "
         f"compared. Check the spelling in `lexicons.{lexicon}`, and the language of the answers; lead* stands for all "

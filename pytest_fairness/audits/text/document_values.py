@@ -99,7 +99,7 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
         cuts, swaps = runs.gaps(CUTS, random), runs.gaps_after_swaps(SWAPS, random)
         gaps = float(cuts[0].mean()), float(cuts[1].mean())
         changes = [directed_change(*each) for each in (cuts, swaps)]
-        more, less = (current.marked_name, current.unmarked_name)[:: 1 if gaps[0] > 0 else -1]
+        more, less = current.names[:: 1 if gaps[0] > 0 else -1]
         sizes = dict(zip(("now", "before"), (f"{abs(gap):.3g}" for gap in gaps), strict=True))
         return gap_change(
             gaps=gaps,

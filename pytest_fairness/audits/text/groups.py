@@ -143,6 +143,11 @@ class Groups:
         return {stratum: len(marked) for stratum, marked in sides.items() if len({*marked}) == 1}
 
     @property
+    def names(self) -> tuple[str, str]:
+        """Return the names of the marked and of the unmarked group."""
+        return self.marked_name, self.unmarked_name
+
+    @property
     def usable(self) -> dict[str, int]:
         """Return the number of usable answers by group."""
         return self.count(Status.OK)

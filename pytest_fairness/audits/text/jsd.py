@@ -17,7 +17,8 @@ from pytest_fairness.audits.text.documents import Documents, join_runs
 from pytest_fairness.audits.text.groups import MINIMUM_DOCUMENTS, Groups, TextItem
 from pytest_fairness.audits.text.samples.sample import Relabelled
 from pytest_fairness.audits.text.samples.word_counts import WordCounts
-from pytest_fairness.audits.text.two_sample import RunChange, TwoSampleAudit, equal_size
+from pytest_fairness.audits.text.text_audit import signed_weights
+from pytest_fairness.audits.text.two_sample import RunChange, Runs, TwoSampleAudit, equal_size
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Json, Measurement
 from pytest_fairness.stats.intervals.estimate import Estimate
@@ -69,24 +70,19 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
                 MINIMUM_DOCUMENTS, randomness.generator(f"{item.seed}/size")
             ),
             "words": len(sample.vocabulary),
-            "tokens": dict(zip((groups.marked_name, groups.unmarked_name), sample.tokens, strict=True)),
+            "tokens": dict(zip(groups.names, sample.tokens, strict=True)),
             "contributions": sample.top_contributions(),
         }
 
     def run_change(
-        self,
-        item: TextItem[AuditSettings],
-        current: Documents,
-        baseline: Documents,
-        random: np.random.Generator,
+        self, item: TextItem[AuditSettings], runs: Runs, random: np.random.Generator
     ) -> RunChange[WordCounts]:
         """Return the change of the excess between the runs, after runs of different sizes are cut to equal size."""
-        documents = join_runs(current, baseline)
+        documents = join_runs(*runs)
         cuts = equal_size(documents, random)
         both = WordCounts.of(documents, cuts[0][0])
         if len(cuts[0]) == 1:
-            runs = [self.relabelled(item, run) for run in (current, baseline)]
-            excesses = [(run.value, run.null_sd) for run in runs]
+            excesses = [(run.value, run.null_sd) for run in (self.relabelled(item, each) for each in runs)]
         else:
             excesses = [mean_of_cuts(both.words, documents.marked, documents.strata, cut, random) for cut in cuts]
         estimates = [
@@ -97,7 +93,4 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return the contribution of each word to the divergence; below 0 for words of the unmarked group."""
-        return {
-            word["word"]: word["bits"] if word["side"] == "marked" else -word["bits"]
-            for word in measurement.details["contributions"]
-        }
+        return signed_weights(measurement.details["contributions"], "bits")

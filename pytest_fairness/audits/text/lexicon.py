@@ -6,7 +6,6 @@ which most papers report, with a confidence interval and a test by document.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -16,16 +15,13 @@ from pytest_fairness.audits.text.concerns import terms_never_occur
 from pytest_fairness.audits.text.document_values import DocumentValueAudit
 from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.words import term_details, term_rates
-from pytest_fairness.audits.text.words.lexicons import LexiconSettings
+from pytest_fairness.audits.text.words.lexicons import LABEL, LexiconSettings
 from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.audits.text.words.term_rates import Rates
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.search_terms import normalized
 from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement
 from pytest_fairness.stats.resampling import randomness
-
-LABEL = "lexicon"
-"""Name of the item's label that holds the name of the lexicon; the item also has a label for its axis."""
 
 
 class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
@@ -66,15 +62,17 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
 
     def fingerprint(self, item: TextItem[LexiconSettings]) -> dict[str, str]:
         """Return the terms of the item's lexicon; their order does not matter."""
-        return {f"lexicon {item.labels[LABEL]}": repr(sorted(map(normalized, terms_of(item))))}
+        return {f"lexicon {item.labels[LABEL]}": repr(sorted(map(normalized, item.settings.terms(item.labels))))}
 
     def values(self, item: TextItem[LexiconSettings], groups: Groups) -> Rates:
         """Return the rates of the lexicon's terms; see `DocumentValueAudit.values`."""
-        return Rates.of(groups, terms_of(item))
+        return Rates.of(groups, item.settings.terms(item.labels))
 
     def details(self, item: TextItem[LexiconSettings], groups: Groups, values: Rates) -> dict[str, Json]:
         """Return the details: rates, counts, the odds ratio, and terms in order of their gaps."""
-        return term_details.details(groups, values, terms_of(item), randomness.generator(f"{item.seed}/odds"))
+        return term_details.details(
+            groups, values, item.settings.terms(item.labels), randomness.generator(f"{item.seed}/odds")
+        )
 
     def change_details(
         self, item: TextItem[LexiconSettings], groups: Groups, current: Rates, baseline: Rates
@@ -84,11 +82,7 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
 
     def concerns(self, item: TextItem[LexiconSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return the concerns of `TextAudit.concerns`, and a concern if no term occurs in any answer."""
-        occurring, listed = measurement.details["occurring_terms"], measurement.details["terms_in_lexicon"]
-        return [
-            *terms_never_occur(item.labels[LABEL], occurring, listed),
-            *super().concerns(item, answers, measurement),
-        ]
+        return [*terms_never_occur(item.labels[LABEL], measurement), *super().concerns(item, answers, measurement)]
 
     def describe(self, measurement: Measurement) -> str:
         """Return the gap and the rate of each group as a phrase."""
@@ -100,10 +94,8 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
     ) -> list[dict[str, Json]]:
         """Return a row for each term that occurs; see `Audit.word_rows`."""
         groups = Groups.of(item, answers)
-        found = Rates.of(groups, terms_of(item))
-        texts = [Counter(terms).elements() for terms in found.found]
-        names = groups.marked_name, groups.unmarked_name
-        return word_rows("gap per 100 words", found.gaps(), texts, found.marked.tolist(), names)
+        rates = self.values(item, groups)
+        return word_rows("gap per 100 words", rates.gaps(), rates.found, rates.marked, groups.names)
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return the gap of each term's rates; see `TextAudit.word_weights`."""
@@ -111,18 +103,11 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
 
     def typicality(self, item: TextItem[LexiconSettings], measurement: Measurement) -> Callable[[str], float]:
         """Return a function that scores how typical a text is of the marked group, by its rate of terms."""
-        sign, terms = -1.0 if measurement.value < 0 else 1.0, terms_of(item)
+        sign, terms = -1.0 if measurement.value < 0 else 1.0, item.settings.terms(item.labels)
         return lambda text: sign * term_rates.rate(text, terms, item.probe.language)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the terms that contribute most to the change of the gap or, without a baseline, to the gap itself."""
         changed = comparison.details.get("changed_terms", ()) if comparison is not None else ()
-        found = [(term["term"], term["change"]) for term in changed] or [
-            (term["term"], term["gap"]) for term in measurement.details["terms"]
-        ]
-        return [str(term) for term, gap in found if gap * measurement.value > 0]
-
-
-def terms_of(item: TextItem[LexiconSettings]) -> tuple[str, ...]:
-    """Return the terms of an item's lexicon."""
-    return item.settings.terms(item.labels[LABEL])
+        found = {term["term"]: term["change"] for term in changed} or self.word_weights(measurement)
+        return [term for term, gap in found.items() if gap * measurement.value > 0]

@@ -1,13 +1,9 @@
 """Audit `marked_words`: words that one group's texts use more, or less, by log-odds with a Dirichlet prior.
 
 The method comes from Monroe, Colaresi and Quinn 2008 ("Fightin' Words"), as used by Cheng, Durmus and Jurafsky 2023
-("Marked Personas"). With the usual critical value, |z| > 1.96, at least one word is significant in most comparisons of
-a group with itself. The audit therefore uses a quantile of the permutation distribution of the largest |z| of all words
-(Westfall and Young 1993). Documents are permuted, so that the repetition of words within a document is taken into
-account.
-
-Against a baseline, the audit compares the shares of documents that contain a word, and tests whether the difference
-between the groups' shares grew; see `words.growth`.
+("Marked Personas"). With their critical value, |z| > 1.96, at least one word is significant in most comparisons of a
+group with itself; see `words.association` for the critical value of this audit. Against a baseline, the audit tests
+whether the difference between the groups' shares of documents with a word grew; see `words.growth`.
 """
 
 from __future__ import annotations
@@ -19,12 +15,16 @@ from pytest_fairness.audits.decision_rules import GrownWords
 from pytest_fairness.audits.effects import LARGEST_H_OF_WORDS
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.concerns import repeated_or_one_sided
-from pytest_fairness.audits.text.documents import Documents
-from pytest_fairness.audits.text.groups import TextItem, groups_by_axis, is_compared, names_of, require_common_strata
+from pytest_fairness.audits.text.groups import TextItem, groups_by_axis, is_compared, names_of
 from pytest_fairness.audits.text.named_words import WordsExplanation
-from pytest_fairness.audits.text.words.association import associated_words, associations, z_of_words
+from pytest_fairness.audits.text.words.association import (
+    association_details,
+    associations,
+    significant_words,
+    z_of_words,
+)
 from pytest_fairness.audits.text.words.group_counts import GroupCounts
-from pytest_fairness.audits.text.words.growth import Growth, detection_details, growth_details
+from pytest_fairness.audits.text.words.growth import Growth, growth_details
 from pytest_fairness.audits.text.words.languages import language_details
 from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.audits.text.words.settings import MarkedWordsSettings
@@ -71,41 +71,27 @@ class MarkedWords(WordsExplanation[MarkedWordsSettings]):
         """Return the number of words whose |z| exceeds the critical value; see `Audit.measure`."""
         corpus = GroupCounts.of(item, answers)
         tests = associations(corpus, item.settings, item.alpha, f"{item.seed}/measure")
-        words, groups = associated_words(corpus, tests), corpus.groups.values()
+        details, groups = association_details(corpus, tests), corpus.groups.values()
         return Measurement(
-            value=float(sum(word["significant"] for word in words)),
+            value=float(len(significant_words(details))),
             interval=None,
             standard_error=None,
             p_value=max(test.p_value for test in tests),
             n={name: n for each in groups for name, n in each.usable.items()},
             missing={name: n for each in groups for name, n in each.missing.items()},
-            details={
-                "threshold": max(test.threshold for test in tests),
-                **detection_details([test.documents_needed for test in tests]),
-                "vocabulary": len(corpus.tested_words),
-                "words": words,
-                **language_details(item.probe),
-            },
+            details={**details, **language_details(item.probe)},
         )
 
     def compare(self, item: TextItem[MarkedWordsSettings], current: Answers, baseline: Answers) -> Comparison:
         """Return the number of words that became significantly more typical of a group; see `Audit.compare`."""
-        groups, before = (groups_by_axis(item, run) for run in (current, baseline))
-        for axis in groups:
-            require_common_strata(groups[axis], before[axis])
-        runs = [[Documents.of(each) for each in run.values()] for run in (groups, before)]
+        runs = [groups_by_axis(item, run) for run in (current, baseline)]
         tests = [
-            Growth.of(own, earlier, item.alpha, randomness.generator(f"{item.seed}/compare/{axis}"))
-            for axis, own, earlier in zip(groups, *runs, strict=True)
+            Growth.of(own, runs[1][axis], item.alpha, randomness.generator(f"{item.seed}/compare/{axis}"))
+            for axis, own in runs[0].items()
         ]
-        details = growth_details(tests, names_of(groups), item.settings.min_share)
-        return Comparison(
-            value=float(len(details["grown"])),
-            interval=None,
-            standard_error=None,
-            p_value=max(test.p_value for test in tests),
-            details=details,
-        )
+        details = growth_details(tests, names_of(runs[0]), item.settings.min_share)
+        p_value = max(test.p_value for test in tests)
+        return Comparison(float(len(details["grown"])), p_value=p_value, details=details)
 
     def concerns(
         self, item: TextItem[MarkedWordsSettings], answers: Answers, measurement: Measurement
@@ -115,18 +101,9 @@ class MarkedWords(WordsExplanation[MarkedWordsSettings]):
         return list(dict.fromkeys(concern for each in groups for concern in repeated_or_one_sided(each)))
 
     def word_rows(
-        self,
-        item: TextItem[MarkedWordsSettings],
-        answers: Answers,
-        details: Mapping[str, Json],
+        self, item: TextItem[MarkedWordsSettings], answers: Answers, details: Mapping[str, Json]
     ) -> list[dict[str, Json]]:
         """Return a row for each tested word; see `Audit.word_rows`."""
         corpus = GroupCounts.of(item, answers)
-        return word_rows(
-            "z",
-            dict(zip(corpus.tested_words, z_of_words(corpus, item.settings).tolist(), strict=True)),
-            corpus.words,
-            corpus.marked.tolist(),
-            names_of(corpus.groups),
-            {word["word"] for word in details["words"] if word["significant"]},
-        )
+        z, significant = z_of_words(corpus, item.settings), significant_words(details)
+        return word_rows("z", z, corpus.words, corpus.marked, names_of(corpus.groups), significant)

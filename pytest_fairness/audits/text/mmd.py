@@ -7,7 +7,6 @@ detects differences in some texts or in all texts, in a few words or in style.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -20,7 +19,7 @@ from pytest_fairness.audits.text.documents import Documents, join_runs, plain_te
 from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.samples.sample import ERROR_PERMUTATIONS, Relabelled
 from pytest_fairness.audits.text.samples.vectors import Vectors
-from pytest_fairness.audits.text.two_sample import RunChange, TwoSampleAudit, equal_size
+from pytest_fairness.audits.text.two_sample import RunChange, Runs, TwoSampleAudit, equal_size
 from pytest_fairness.audits.text.words.strongest import strongest_words
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.field_types import EMBEDDER
@@ -66,7 +65,7 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
     def preparation(self, item: TextItem[MmdSettings]) -> Preparation | None:
         """Return the embedding model, if the settings name one; it reads answers without identity terms."""
         model = item.settings.embeddings
-        return None if model is None else Preparation(model, partial(plain_texts, item.probe))
+        return None if model is None else Preparation(model, lambda answers: plain_texts(item.probe, answers))
 
     def fingerprint(self, item: TextItem[MmdSettings]) -> dict[str, str]:
         """Return the name of the embedding model, if the settings name one."""
@@ -85,19 +84,13 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
             **strongest_words(*run.sample.word_weights(), groups.probe.language),
         }
 
-    def run_change(
-        self,
-        item: TextItem[MmdSettings],
-        current: Documents,
-        baseline: Documents,
-        random: np.random.Generator,
-    ) -> RunChange[Vectors]:
+    def run_change(self, item: TextItem[MmdSettings], runs: Runs, random: np.random.Generator) -> RunChange[Vectors]:
         """Return the change of the squared discrepancy from the baseline to this run.
 
         The features for the test are computed from the documents of both runs together, so that terms have the same
         weight in both runs.
         """
-        runs = [Relabelled(self.sample(item, run), ERROR_PERMUTATIONS, random) for run in (current, baseline)]
-        change = Estimate.difference(*(run.sample.estimate(run, random) for run in runs))
-        both = self.sample(item, join_runs(current, baseline))
+        both = self.sample(item, join_runs(*runs))
+        found = [Relabelled(self.sample(item, run), ERROR_PERMUTATIONS, random) for run in runs]
+        change = Estimate.difference(*(run.sample.estimate(run, random) for run in found))
         return RunChange(change, both, equal_size(both.documents, random))

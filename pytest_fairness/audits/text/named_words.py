@@ -8,6 +8,7 @@ from typing import Any
 from pytest_fairness.audits.base import SettingsT
 from pytest_fairness.audits.findings import details_of, plain_words
 from pytest_fairness.audits.text.text_audit import TextAudit
+from pytest_fairness.audits.text.words.association import significant_words
 from pytest_fairness.audits.text.words.growth import SIDES
 from pytest_fairness.audits.text.words.languages import language_of
 from pytest_fairness.records import Comparison, ItemResult, Json, Measurement
@@ -39,7 +40,7 @@ class WordsExplanation(TextAudit[SettingsT]):
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
         """Return the z-score of each significant word."""
-        return {word["word"]: word["z"] for word in measurement.details["words"] if word["significant"]}
+        return significant_words(measurement.details)
 
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
         """Return words of the marked and of the unmarked group: words that grew or, if no word grew, significant words.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from pytest_fairness.audits.answer_checks import checks, foreign_answers
@@ -82,7 +80,7 @@ class Refusals(TwoGroupAudit[AuditSettings]):
         """Return the finding that states each group's share of refused or unusable answers; see `Audit.finding`."""
         details = details_of(result)
         shares = ", ".join(f"{shortened(name)} {share:.0%}" for name, share in details["shares"].items())
-        partly: Mapping[str, int] = details.get("partly_refused", {})
+        partly = details.get("partly_refused", {})
         counts = ", ".join(f"{shortened(name)} {count}" for name, count in partly.items())
         return Finding(
             f"Refused or unusable answers: {shares}.{f' Partly refused: {counts}.' if any(partly.values()) else ''}",
@@ -90,10 +88,9 @@ class Refusals(TwoGroupAudit[AuditSettings]):
             f"because {axis_of(result)} is mentioned.",
         )
 
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
+    def contributions(self, measurement: Measurement) -> dict[str, float]:
         """Return each group's share of refused or unusable answers."""
-        shares: Mapping[str, float] = measurement.details["shares"]
-        return shares
+        return dict(measurement.details["shares"])
 
     def describe(self, measurement: Measurement) -> str:
         """Return the gap and each group's share as a phrase."""

@@ -35,7 +35,7 @@ def gap_measurement(groups: Groups) -> Measurement:
             "Check that the target works.",
             unusable=True,
         )
-    marked, unmarked = groups.marked_name, groups.unmarked_name
+    marked, unmarked = groups.names
     table = [(refused[name], n[name] - refused[name]) for name in (marked, unmarked)]
     return Measurement(
         value=refused[marked] / n[marked] - refused[unmarked] / n[unmarked],

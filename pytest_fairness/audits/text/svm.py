@@ -16,15 +16,15 @@ from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.concerns import few_different_answers
 from pytest_fairness.audits.text.documents import Documents, join_runs
 from pytest_fairness.audits.text.groups import Groups, TextItem
-from pytest_fairness.audits.text.samples.linear_classifier import FEWEST_DIFFERENT, Corpus, FeatureName, null_accuracies
+from pytest_fairness.audits.text.samples.linear_classifier import Corpus, FeatureName, null_accuracies
 from pytest_fairness.audits.text.samples.published_accuracy import published_accuracy
 from pytest_fairness.audits.text.samples.sample import Relabelled
-from pytest_fairness.audits.text.two_sample import RunChange, TwoSampleAudit, equal_size
+from pytest_fairness.audits.text.two_sample import RunChange, Runs, TwoSampleAudit, equal_size
 from pytest_fairness.audits.text.words.strongest import strongest_words
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement
-from pytest_fairness.stats.intervals import normal
+from pytest_fairness.records import Answers, Concern, Json, Measurement
 from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, accuracy_change
+from pytest_fairness.stats.intervals.estimate import Estimate
 
 
 class SvmSettings(AuditSettings):
@@ -38,11 +38,7 @@ class SvmSettings(AuditSettings):
 
 
 class Svm(TwoSampleAudit[SvmSettings, Corpus]):
-    """Balanced accuracy of a linear classifier on texts that it was not trained on, 0..1; chance is 0.5.
-
-    A change is the difference between the log-odds of two runs, reported as logistic(difference) − 0.5: as if the
-    baseline's accuracy were 0.5. For example, 0.15 stands for a change from 0.5 to 0.65, and also from 0.89 to 0.94.
-    """
+    """Balanced accuracy of a linear classifier on texts that it was not trained on, 0..1; chance is 0.5."""
 
     info = AuditInfo(
         name="svm",
@@ -64,6 +60,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         effect=COHENS_U2,
     )
     phrase = "groups recognised with accuracy {value:.3g} (chance 0.5)"
+    change_phrase = "{change} (converted to a change from an accuracy of 0.5)"
     word_statistic = "weight"
     version = 4
     settings_model = SvmSettings
@@ -87,41 +84,20 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
             **strongest_words(*run.sample.word_weights(), groups.probe.language),
         }
 
-    def run_change(
-        self,
-        item: TextItem[SvmSettings],
-        current: Documents,
-        baseline: Documents,
-        random: np.random.Generator,
-    ) -> RunChange[Corpus]:
-        """Return the change of the accuracy after the runs are cut to equal size, on the scale that `Svm` explains."""
-        both = self.sample(item, join_runs(current, baseline))
+    def run_change(self, item: TextItem[SvmSettings], runs: Runs, random: np.random.Generator) -> RunChange[Corpus]:
+        """Return the change of the accuracy after the runs are cut to equal size, on the scale of `accuracy_change`."""
+        both = self.sample(item, join_runs(*runs))
         cuts = equal_size(both.documents, random)
-        runs = [self.sample(item, run) for run in (current, baseline)]
-        accuracies = [both.accuracy_of_run(run, cut, random) for run, cut in zip(runs, cuts, strict=True)]
+        samples = [self.sample(item, run) for run in runs]
+        accuracies = [both.accuracy_of_run(run, cut, random) for run, cut in zip(samples, cuts, strict=True)]
         return RunChange(accuracy_change(*accuracies), both, cuts)
 
-    def compare_values(
-        self, measurement: Measurement, value: float, standard_error: float | None, *, from_answers: bool
-    ) -> Comparison:
-        """Return the comparison with a baseline whose answers are not available; see `Audit.compare_values`."""
-        if measurement.standard_error is None or standard_error is None:
-            return super().compare_values(measurement, value, standard_error, from_answers=from_answers)
+    def change_of_values(self, measurement: Measurement, value: float, standard_error: float) -> Estimate:
+        """Return the change on the scale of `accuracy_change`; see `Audit.change_of_values`."""
         n = sum(measurement.n.values())
-        current = Accuracy(measurement.value, n, measurement.standard_error)
-        change = accuracy_change(current, Accuracy(value, n, standard_error))
-        p_value = normal.upper_tail(change.value / change.standard_error)
-        return Comparison(change.value, change.interval, change.standard_error, p_value, from_answers=from_answers)
+        current = Accuracy(measurement.value, n, measurement.standard_error or 0.0)
+        return accuracy_change(current, Accuracy(value, n, standard_error))
 
     def concerns(self, item: TextItem[SvmSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return the concerns of `TextAudit.concerns`, and a concern if too few answers differ for training."""
-        different = measurement.details["different_answers"]
-        return [
-            *super().concerns(item, answers, measurement),
-            *few_different_answers(different, FEWEST_DIFFERENT),
-        ]
-
-    def describe_change(self, comparison: Comparison) -> str:
-        """Return the change as a phrase, with a number on the scale that `Svm` explains."""
-        found = super().describe_change(comparison)
-        return f"{found} (converted to a change from an accuracy of 0.5)" if comparison.value else found
+        return [*super().concerns(item, answers, measurement), *few_different_answers(measurement)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -177,13 +177,19 @@ class TwoGroupAudit(TextAudit[SettingsT]):
         return self.change(item, runs[0], runs[1], randomness.generator(f"{item.seed}/compare"))
 
 
+def signed_weights(words: Iterable[Mapping[str, Json]], name: str) -> dict[str, float]:
+    """Return the weight of each listed word; below 0 for words of the unmarked group.
+
+    Args:
+        words: entries of a detail, each with the keys `word`, `side` and `name`.
+        name: key of the weights, whose signs do not matter.
+    """
+    return {word["word"]: abs(word[name]) * (-1.0 if word["side"] == "unmarked" else 1.0) for word in words}
+
+
 def _weights(words: Mapping[str, Json]) -> dict[str, float]:
     """Return the weight of each word in a detail such as `top_words`; below 0 for words of the unmarked group."""
-    return {
-        word["word"]: sign * abs(word["weight"])
-        for side, sign in (("marked", 1.0), ("unmarked", -1.0))
-        for word in words.get(side, ())
-    }
+    return signed_weights(({**word, "side": side} for side in words for word in words[side]), "weight")
 
 
 def group_names(result: ItemResult) -> tuple[str, str]:

@@ -26,6 +26,9 @@ from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.intervals.estimate import Estimate
 from pytest_fairness.stats.resampling import randomness, relabelling, significance
 
+Runs = tuple[Documents, Documents]
+"""Documents of the current run and of the baseline."""
+
 SUBSAMPLES = 20
 """Number of random cuts to equal size that are averaged if two runs have different numbers of documents."""
 
@@ -68,13 +71,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         """Return the details of a measurement of these groups."""
 
     @abstractmethod
-    def run_change(
-        self,
-        item: TextItem[SettingsT],
-        current: Documents,
-        baseline: Documents,
-        random: np.random.Generator,
-    ) -> RunChange[SampleT]:
+    def run_change(self, item: TextItem[SettingsT], runs: Runs, random: np.random.Generator) -> RunChange[SampleT]:
         """Return the change from the baseline with its standard error."""
 
     def relabelled(self, item: TextItem[SettingsT], documents: Documents) -> Relabelled[SampleT]:
@@ -108,17 +105,17 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         random: np.random.Generator,
     ) -> Comparison:
         """Return the change with its standard error, tested by permutation of run labels; see `Audit.compare`."""
-        documents = Documents.of(current), Documents.of(baseline)
-        require_comparable(*documents)
-        change = self.run_change(item, *documents, random)
+        runs = Documents.of(current), Documents.of(baseline)
+        require_comparable(*runs)
+        change = self.run_change(item, runs, random)
         both = change.both
-        runs, cells = both.documents.current, both.documents.cells
+        cells = both.documents.cells
 
         def difference(selected: tuple[Bools, Bools]) -> Floats:
             found: Floats = both.distance(selected[0]) - both.distance(selected[1])
             return found
 
-        swaps = (relabelling.run_swaps(runs, cells, count, random) for count in self.swap_batches)
+        swaps = (relabelling.run_swaps(both.documents.current, cells, count, random) for count in self.swap_batches)
         null = np.concatenate([difference(swap) for swap in swaps])
         return Comparison(
             value=change.estimate.value,
@@ -135,8 +132,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         documents = Documents.of(groups)
         words, weights = self.sample(item, documents).word_weights()
         values = dict(zip(words, weights.tolist(), strict=True))
-        names = groups.marked_name, groups.unmarked_name
-        return word_rows(self.word_statistic, values, documents.words, documents.marked.tolist(), names)
+        return word_rows(self.word_statistic, values, documents.words, documents.marked, groups.names)
 
 
 def equal_size(both: Documents, random: np.random.Generator) -> tuple[Bools, Bools]:

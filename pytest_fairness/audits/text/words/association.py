@@ -7,7 +7,7 @@ taken into account.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ import numpy as np
 
 from pytest_fairness.audits.text.documents import MINIMUM_DOCUMENTS_OF_A_WORD
 from pytest_fairness.audits.text.words.group_counts import GroupCounts
+from pytest_fairness.audits.text.words.growth import detection_details
 from pytest_fairness.audits.text.words.settings import MarkedWordsSettings
 from pytest_fairness.audits.text.words.strongest import order_by_strength
 from pytest_fairness.backends import map_chunks
@@ -175,7 +176,22 @@ def associations(corpus: GroupCounts, settings: MarkedWordsSettings, alpha: floa
     ]
 
 
-def associated_words(corpus: GroupCounts, tests: Sequence[Association]) -> list[dict[str, Json]]:
+def association_details(corpus: GroupCounts, tests: Sequence[Association]) -> dict[str, Json]:
+    """Return the details of a measurement: the associated words, and the share of texts in which a word is detected."""
+    return {
+        "threshold": max(test.threshold for test in tests),
+        **detection_details([test.documents_needed for test in tests]),
+        "vocabulary": len(corpus.tested_words),
+        "words": _associated_words(corpus, tests),
+    }
+
+
+def significant_words(details: Mapping[str, Json]) -> dict[str, float]:
+    """Return the z-score of each significant word, from the details of a measurement."""
+    return {word["word"]: word["z"] for word in details["words"] if word["significant"]}
+
+
+def _associated_words(corpus: GroupCounts, tests: Sequence[Association]) -> list[dict[str, Json]]:
     """Return the words that are significant, or whose |z| exceeds `SHOWN_Z`, the largest |z| first.
 
     For an intersection of axes, a word must differ from the unmarked group of each axis, always in the same direction.
@@ -203,14 +219,14 @@ def associated_words(corpus: GroupCounts, tests: Sequence[Association]) -> list[
     ]
 
 
-def z_of_words(corpus: GroupCounts, settings: MarkedWordsSettings) -> Floats:
-    """Return the z-score of each tested word, added over the axes; shape (tested words,)."""
+def z_of_words(corpus: GroupCounts, settings: MarkedWordsSettings) -> dict[str, float]:
+    """Return the z-score of each tested word, added over the axes."""
     scores = [
         z_scores(*Contrast.of(corpus, number, settings).log_odds_arguments(documents.marked[None]))[0]
         for number, documents in enumerate(corpus.documents)
     ]
     total: Floats = np.sum(scores, axis=0)
-    return total
+    return dict(zip(corpus.tested_words, total.tolist(), strict=True))
 
 
 def prior_counts(used: Floats, settings: MarkedWordsSettings) -> Floats:

@@ -20,6 +20,7 @@ from pytest_fairness.audits.text.documents import (
     require_comparable,
     require_words,
 )
+from pytest_fairness.audits.text.groups import Groups, require_common_strata
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Json
 from pytest_fairness.stats.arrays import Floats
@@ -52,19 +53,23 @@ class Growth:
     p_value: float
 
     @classmethod
-    def of(cls, current: Documents, baseline: Documents, alpha: float, random: np.random.Generator) -> Growth:
+    def of(cls, current: Groups, baseline: Groups, alpha: float, random: np.random.Generator) -> Growth:
         """Test the growth of all words between two runs, with run labels permuted within group and stratum.
 
         Args:
-            current, baseline: documents of this run and of the baseline.
+            current, baseline: answers of this run and of the baseline.
             alpha: significance level of the test of all words together.
             random: random generator.
 
         Raises:
-            NotMeasurable: fewer than two words can be tested, or no stratum holds both groups in both runs.
+            BaselineStale: the two runs have different strata.
+            NotMeasurable: a group has too few usable answers, fewer than two words can be tested, or no stratum holds
+                both groups in both runs.
         """
-        require_comparable(current, baseline)
-        both = join_runs(current, baseline)
+        require_common_strata(current, baseline)
+        runs = Documents.of(current), Documents.of(baseline)
+        require_comparable(*runs)
+        both = join_runs(*runs)
         words, counts = both.words.counts()
         columns = np.flatnonzero(documents_by_word(counts) >= MINIMUM_DOCUMENTS_OF_A_WORD)
         require_words(len(columns))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -24,6 +25,9 @@ from pytest_fairness.probes.field_types import Identifier, Line, ProbeFile, disp
 
 COMMENT = "#"
 SUFFIX = ".txt"
+
+LABEL = "lexicon"
+"""Name of an item's label that holds the name of its lexicon; the item also has a label for its axis."""
 
 
 def _checked_terms(listed: tuple[str, ...]) -> tuple[str, ...]:
@@ -112,7 +116,7 @@ Lexicon = Annotated[
 class LexiconSettings(AuditSettings):
     """Settings of `lexicon`: lists of words, stems and phrases whose rates are compared between groups."""
 
-    item_labels: ClassVar[tuple[str, ...]] = ("lexicon",)
+    item_labels: ClassVar[tuple[str, ...]] = (LABEL,)
 
     lexicons: dict[Identifier, Lexicon] = Field(
         min_length=1,
@@ -120,7 +124,7 @@ class LexiconSettings(AuditSettings):
         "which stand for all words with this beginning. Each list becomes an item.",
     )
 
-    def terms(self, name: str) -> tuple[str, ...]:
-        """Return the terms of the lexicon with this name."""
-        lexicon = self.lexicons[name]
+    def terms(self, labels: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the terms of an item's lexicon, from the labels of the item."""
+        lexicon = self.lexicons[labels[LABEL]]
         return lexicon.terms if isinstance(lexicon, LexiconFile) else lexicon

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pytest_fairness.records import Json
+from pytest_fairness.stats.arrays import Bools
 
 
 def word_rows(
     statistic: str,
     values: Mapping[str, float],
-    texts: Sequence[Iterable[str]],
-    marked: Sequence[bool],
+    texts: Sequence[Iterable[str] | Mapping[str, int]],
+    marked: Bools,
     names: tuple[str, str],
     significant: Collection[str] | None = None,
 ) -> list[dict[str, Json]]:
@@ -21,17 +22,17 @@ def word_rows(
     Args:
         statistic: name of the statistic whose values are given.
         values: value of each word; above 0 if the word is typical of the marked group.
-        texts: words of each text.
-        marked: for each text, whether it belongs to the marked group.
+        texts: words of each text, or their numbers of uses.
+        marked: (texts,) whether the text belongs to the marked group.
         names: names of the marked and of the unmarked group.
         significant: the significant words; `None` if words are not tested individually.
     """
     uses, holding = (Counter[str](), Counter[str]()), (Counter[str](), Counter[str]())
-    for text, of_marked in zip(texts, marked, strict=True):
+    for text, of_marked in zip(texts, marked.tolist(), strict=True):
         counts = Counter(text)
         uses[not of_marked].update(counts)
         holding[not of_marked].update(counts.keys())
-    sizes = sum(marked), len(marked) - sum(marked)
+    sizes = int(marked.sum()), int((~marked).sum())
     return [
         {
             "word": word,
