@@ -78,6 +78,10 @@ def verb_edits(tokens: Tokens, index: int) -> list[tuple[int, str]]:
 def _is_unclear(tokens: Tokens, index: int, first: int) -> bool:
     """Return whether it is unclear that the word at `first`, after a subject at `index`, is the subject's verb."""
     verb, after = tokens.lower(first), tokens.lower(first + 1)
+    if re.fullmatch(
+        r"(?:what|where|when|how|who|why)'?s", tokens.lower(index - 1)
+    ):  # "what's he need", "what's he like"
+        return True
     inverted = tokens.lower(index - 1) in _auxiliaries()
     if verb in ("who", "that", "(", "–", "—", "-") or (verb == "," and after == "who"):
         return True
@@ -135,6 +139,8 @@ def _plural(tokens: Tokens, index: int) -> str:
     if word in _auxiliaries():
         return _auxiliaries()[word]
     if not tokens.is_word(index) or not word.endswith("s") or word.endswith("ss") or "'" in word:
+        return ""
+    if word == "thanks" and tokens.lower(index + 1) == "to":
         return ""
     return "" if word in words("agreement", "no_verbs") else base(word)
 

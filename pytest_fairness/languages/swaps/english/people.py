@@ -232,6 +232,8 @@ class People:
         earlier = self.nouns[: self.nouns.index(index)]
         if owner in ("his", "her", "another") or owner.endswith("'s"):
             return False
+        if self._tokens.lower(index - 1) in ("new", "other", "older", "younger", "second", "current", "next"):
+            return False
         if self._plain(index) in gender()["titles"]:
             return self._surname(index) in {self._surname(other) for other in earlier}
         return self._plain(index) in {self._plain(other) for other in earlier}
