@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
         points = [point for point in points if wanted in (None, point[name])]
         if not points:
             raise FairnessError(
-                f"--{option} {wanted}: not in the recorded runs of {path}. Recorded: {joined(known, SHOWN_NAMES)}."
+                f"--{option} {wanted}: no run recorded in {path} has it. Recorded are: {joined(known, SHOWN_NAMES)}."
             )
     write([without_commands(history(points, arguments.last, shutil.get_terminal_size((120, 24)).columns))], None)
 

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
                 files[GITLAB] = INCLUDE
     written = _write(root, files, force=arguments.force)
     if includes and GITLAB_JOB.name not in (root / GITLAB).read_text("utf-8", "replace"):
-        print(f"\n{GITLAB} exists and stays unchanged. Add these lines:\n\n{INCLUDE.rstrip()}")
+        print(f"\n{GITLAB} exists and stays unchanged. Add these lines to it:\n\n{INCLUDE.rstrip()}")
     if len(services) > 1:
         print("\nNo file or git remote says which CI service you use: delete the workflow of the other service.")
     if services and own_requirement() is None:

@@ -69,7 +69,9 @@ class AuditSettings(ProbeModel):
         "test.",
     )
     skip: str | None = Field(
-        default=None, min_length=1, description="Do not run this audit, for the reason given here."
+        default=None,
+        min_length=1,
+        description="Reason why this audit is skipped; with this key, the audit does not run.",
     )
     xfail: Annotated[str, Field(min_length=1)] | ExpectedFailure | None = Field(
         default=None,

@@ -265,7 +265,9 @@ def _parquet(path: Path, name: str, columns: dict[str, None], wanted: Collection
                 yield Row(number, row, name)
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:200]
-        raise ProbeError(f"{name}: cannot be read as Parquet: {reason}") from None
+        raise ProbeError(
+            f"{name}: the file cannot be read as Parquet ({reason}): correct it, or save it as CSV"
+        ) from None
 
 
 def _batch_rows(batch: RecordBatch) -> Iterator[dict[str, Json]]:

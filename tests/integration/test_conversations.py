@@ -101,7 +101,7 @@ def test_the_turns_that_are_left_are_counted_before_they_are_sent(project: Proje
         assert says(dry, "gifts (probes/gifts.yaml): at most 60 requests, 0 recorded, 60 to send")
         assert says(dry, "total: at most 60 requests to openai:m")
         assert says(dry, "a conversation ends early if an answer is missing")
-        assert says(dry, "more than --fairness-max-requests allows (50)")
+        assert says(dry, "--fairness-max-requests allows only 50 of these requests")
         assert not says(dry, "follow-up requests that depend on answers")
         project.run(*arguments, "--fairness-max-requests", "33", target="openai:m")
         dry = project.run(*arguments, "--fairness-dry-run", target="openai:m")

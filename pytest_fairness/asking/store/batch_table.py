@@ -37,7 +37,7 @@ class Batch(NamedTuple):
     """One batch.
 
     Attributes:
-        token: our name of the batch; the provider stores it in the batch's metadata, if it has metadata.
+        token: this package's name for the batch, which the provider stores as metadata if it supports metadata.
         state: state of the batch's creation at the provider.
         file: the provider's id of the file with the batch's requests; empty if there is none.
         remote: the provider's id of the batch; empty if it is not known.

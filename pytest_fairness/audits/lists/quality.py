@@ -41,7 +41,7 @@ class Quality(ValueGapAudit[QualitySettings]):
         name="quality",
         title="Unequally relevant lists",
         question="Does one value of the attribute get less relevant lists?",
-        formula="largest − smallest mean NDCG@k of an attribute value",
+        formula="largest − smallest mean NDCG@k among the attribute's values",
         meaning="Gap between mean NDCG scores, 0 to 1; 0 = no difference.",
         source="Järvelin and Kekäläinen 2002",
         better=Direction.LOWER,

@@ -145,7 +145,7 @@ class _Builder:
     def _node(self, event: Any, depth: int) -> Node:
         start = event.start_mark.index
         if depth > MAX_DEPTH:
-            raise DocumentError(start, f"nested more than {MAX_DEPTH} levels deep: a probe needs fewer levels")
+            raise DocumentError(start, f"the file is nested more than {MAX_DEPTH} levels deep: use fewer levels")
         kind = type(event).__name__
         if kind == "AliasEvent":
             return self._alias(event)

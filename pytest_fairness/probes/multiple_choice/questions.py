@@ -254,11 +254,11 @@ def _questions_of_row(fields: Mapping[str, Json], path: Path) -> list[Question]:
 
 
 def drawn(questions: Sequence[Question], count: int, seed: int) -> list[Question]:
-    """Return a seeded sample of questions, in their given order; the sample does not depend on this order.
+    """Return a random sample of `count` questions, in their given order; their order does not change the sample.
 
-    The sample is even over templates and over types of questions: ambiguous and disambiguated contexts, negative and
-    non-negative questions, and right answers that agree with the stereotype or contradict it. A larger sample contains
-    a smaller one.
+    Templates are equally frequent, and so are types of questions: ambiguous and disambiguated contexts, negative and
+    non-negative questions, and right answers that agree with the stereotype or contradict it. With the same seed, a
+    larger sample contains a smaller one.
     """
     shuffled = sorted(questions, key=lambda question: _digest(f"{seed}/{question.name}"))
     templates = sorted({question.template for question in questions}, key=lambda name: _digest(f"{seed}/{name}"))

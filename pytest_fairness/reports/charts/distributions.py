@@ -17,11 +17,11 @@ DASHES: tuple[list[int], list[int]] = ([], [6, 3])
 
 
 def by_group(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of each group's quantiles: lines that lie apart at one end show a difference in this tail.
+    """Return a chart with a line of quantiles for each group; where two lines lie apart, the groups differ.
 
     Args:
         item: item of the report document.
-        detail: by group, quantiles at equal distances from the smallest to the largest number.
+        detail: by group, the quantiles of its numbers at equally spaced probabilities from 0 to 1.
     """
     if not isinstance(detail, Mapping) or not detail:
         return None

@@ -34,7 +34,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class ChangeChart:
-    """Small chart of a change and its interval, on a scale from `LOWEST` to `HIGHEST` tolerances.
+    """Small chart of a change and its interval; the unit of its scale, from `LOWEST` to `HIGHEST`, is the tolerance.
 
     Attributes:
         low, value, high: positions of the interval's bounds and of the change on the scale, in percent of its length.

@@ -59,8 +59,8 @@ def top_contributors(item: Item) -> list[str]:
 def sided_words(details: Mapping[str, Json]) -> dict[str, list[Mapping[str, Json]]]:
     """Return the words in an item's details, by the name of the detail.
 
-    Each word is a mapping with `word`, `side` (`marked` or `unmarked`: the group that uses the word more) and its
-    numbers. Of the words that `marked_words` tested, only the significant ones are returned.
+    Each word is a mapping with `word`, `side` (`marked` or `unmarked`: the group that uses the word more) and measured
+    numbers. The detail `words` is limited to significant words.
     """
     top = details.get("top_words")
     return {

@@ -32,7 +32,9 @@ def lines(
     if replay and total:
         text.append("--fairness-replay sends none of these requests: items that need them would end in an error")
     elif max_requests is not None and total > max_requests:
-        text.append(f"more than --fairness-max-requests allows ({max_requests:,}): some items would lack answers")
+        text.append(
+            f"--fairness-max-requests allows only {max_requests:,} of these requests: some items would lack answers"
+        )
     more = ["retries"] if total else []
     if any(forecast["may_ask_more"] for forecast in forecasts):
         more.append("follow-up requests that depend on answers")

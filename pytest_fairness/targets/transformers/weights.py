@@ -70,7 +70,7 @@ def find(written: str, root: Path) -> Weights:
 
 
 def cached_commit(identifier: str, revision: str) -> str | None:
-    """Return the cached commit of a revision of a model of the Hub; `None` if the cache has no such commit."""
+    """Return the commit of a Hub model's revision; `None` if the commit is not in the cache."""
     folder = _hub_cache() / f"models--{identifier.replace('/', '--')}"
     reference = folder / "refs" / revision
     try:

@@ -97,7 +97,7 @@ class ApiClient(ABC):
 
         Args:
             method: HTTP method.
-            path: path behind the server's address.
+            path: path that is appended to the server's address.
             body: body in JSON, or `None`.
             query: parameters that are added to the query of the server's address.
             more: further arguments of `httpx.AsyncClient.build_request`.

@@ -12,10 +12,10 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 from pytest_fairness.errors import TargetError
 
 SHORTEST = 8
-"""Minimum length of a key of letters only that is removed from texts; shorter keys, such as `none`, may be ordinary
+"""Minimum length at which a key with only letters is removed from texts; shorter keys, such as `none`, may be ordinary
 words."""
 SHORTEST_MIXED = 4
-"""Minimum length of a key with other characters than letters that is removed from texts."""
+"""Minimum length at which a key with other characters than letters is removed from texts."""
 
 
 def key_of(target: str, variable: str) -> str:

@@ -109,7 +109,7 @@ class ApiTarget(ABC, Generic[ClientT]):
 
     @property
     def _setting_names(self) -> str:
-        """Return the names of the settings for the address and, last, for the API key, for messages."""
+        """Return the names of the settings that hold the address and, last, the API key; they are shown in messages."""
         key = self._key_variables[0]
         is_providers = self._is_default_address and self._base_url.startswith("https://")  # and not of this machine
         return key if is_providers else f"{self._url_setting} and {key}"

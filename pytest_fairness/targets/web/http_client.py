@@ -20,7 +20,7 @@ from pytest_fairness.targets.web.http_library import httpx
 T = TypeVar("T")
 
 MAX_ERROR_BYTES = 65_536
-"""Maximum number of bytes that are read of the body of an error or a redirect."""
+"""Maximum number of bytes that are read from the body of an error or a redirect."""
 LARGE = 65_536
 """Size in bytes from which a body is parsed in a thread, so that the event loop can serve other requests."""
 MAX_REDIRECTS = 5

@@ -138,7 +138,7 @@ def test_faulty_probes_are_errors_all_the_same(project: Project) -> None:
 def test_limits_are_compared(project: Project) -> None:
     project.probe()
     result = project.run(*DRY, "--fairness-max-requests", "12")
-    assert says(result, "more than --fairness-max-requests allows (12): some items would lack answers")
+    assert says(result, "--fairness-max-requests allows only 12 of these requests: some items would lack answers")
     result = project.run(*DRY, "--fairness-replay")
     assert says(result, "--fairness-replay sends none of these requests: items that need them would end in an error")
 

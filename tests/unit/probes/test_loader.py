@@ -255,7 +255,7 @@ def test_an_error_is_reported_at_its_position(line: str, error: str) -> None:
         ),
         ("a: &a [*a]\n", "1:8: the alias *a is inside its own anchor: remove the alias"),
         ("kind: a\nb: \x01\n", "2:4: the character U+0001 is not allowed in YAML"),
-        ("[" * 100, "1:52: nested more than 50 levels deep: a probe needs fewer levels"),
+        ("[" * 100, "1:52: the file is nested more than 50 levels deep: use fewer levels"),
         (b"kind: a\nb: \xff\n", "2:4: not UTF-8 text: save the file in the encoding UTF-8"),
         ("kind: a".encode("utf-16"), "1:1: not UTF-8 text: save the file in the encoding UTF-8"),
         (b"#" * 1_000_001, "1:1: a probe file holds at most 1,000,000 bytes; put data into a separate file"),

@@ -44,7 +44,7 @@ def test_values_that_json_does_not_know(tmp_path: Path) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "broken.parquet"
     broken.write_text("name,text\n", "utf-8")
-    with pytest.raises(ProbeError, match=r"broken\.parquet: cannot be read as Parquet: .*[Pp]arquet"):
+    with pytest.raises(ProbeError, match=r"broken\.parquet: the file cannot be read as Parquet \(.*[Pp]arquet"):
         table.read(broken, "broken.parquet")
     whole = written(tmp_path / "cut.parquet", {"name": ["Kim"] * 1000}).read_bytes()
     (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
