@@ -189,8 +189,12 @@ class StoreSync:
         """Record results, claim requests, and return the claims; must be called in a transaction."""
         if any(map(self._ends_preflight, results)):
             self._store.runs.put_preflight(self._run, self._target.identity, None)
+        answers = [(key, request, outcome) for key, request, outcome, *_ in results if isinstance(outcome, Response)]
+        if answers:
+            self._store.record_all(answers, self._target.identity, self._fresh)
         for result in results:
-            self._record(result)
+            if not isinstance(result.outcome, Response):
+                self._record_error(result)
         self._adapt_rate_limit(results)
         if renewing:
             self._store.claims.renew(self._owner, self._timing.claim_lease)
@@ -219,11 +223,9 @@ class StoreSync:
         goes_on = self._preflight.keeps_others_waiting(result.request, result.outcome)
         return result.key == self._preflight.key and not goes_on
 
-    def _record(self, result: AttemptResult) -> None:
+    def _record_error(self, result: AttemptResult) -> None:
         key, outcome, identity = result.key, result.outcome, self._target.identity
-        if isinstance(outcome, Response):
-            self._store.record(key, result.request, identity, outcome, self._fresh)
-        elif isinstance(outcome, TargetError):
+        if isinstance(outcome, TargetError):
             self._store.claims.release(key, self._owner)  # another run may have a valid key, for example
             self._store.runs.put_target_error(self._run, identity, str(outcome))
         elif result.retry_at is not None:

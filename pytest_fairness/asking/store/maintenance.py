@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 
 from pytest_fairness.asking.store.database import Database
 from pytest_fairness.asking.store.result_cache import LAST_RUN
-from pytest_fairness.asking.store.store import RESPONSE_COLUMNS, Store, response_pages
-
-_INSERT = f"INSERT INTO responses ({RESPONSE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608 - a constant
+from pytest_fairness.asking.store.store import INSERT_RESPONSE, Store, response_pages
 
 
 class Size(NamedTuple):
@@ -107,5 +105,5 @@ def _insert_newer(database: Database, rows: list[Any]) -> int:
     chosen = {key: row for key, row in newest.items() if key not in known or row[-1] > known[key]}
     replaced = json.dumps(list(chosen))
     database.execute("DELETE FROM responses WHERE key IN (SELECT value FROM json_each(?))", (replaced,))
-    database.execute_many(_INSERT, list(chosen.values()))
+    database.execute_many(INSERT_RESPONSE, list(chosen.values()))
     return len(chosen)

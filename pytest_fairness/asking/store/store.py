@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -31,6 +31,8 @@ FAILURE_KEPT = 86_400.0
 """Seconds after which a failed request is forgotten."""
 RESPONSE_COLUMNS = "key, run, target, request, response, created"
 """Columns of the table of responses, without the sequence number."""
+INSERT_RESPONSE = f"INSERT INTO responses ({RESPONSE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608 - a constant
+"""Statement that inserts a response that is not recorded yet."""
 PAGE = 1_000
 """Number of responses that are read from the database at once."""
 
@@ -165,22 +167,32 @@ class Store(Closing):
             response: the answer.
             fresh: rule of the sending run; it decides which recorded answers the run reuses.
         """
-        row = (
-            key,
-            fresh.run,
-            target_identity,
-            encode_request(request),
-            _encode(_plain_response(response)),
-            response.created,
-        )
+        self.record_all([(key, request, response)], target_identity, fresh)
+
+    @in_transaction
+    def record_all(
+        self, answers: Sequence[tuple[str, Request, Response]], target_identity: str, fresh: Freshness
+    ) -> None:
+        """Record answers with their keys and requests, which must differ; see `record`."""
+        keys = _encode([key for key, _, _ in answers])
         self.database.execute(
-            "DELETE FROM responses WHERE key = ? AND (run = ? OR run NOT IN (SELECT run FROM runs WHERE stopped = 0))",
-            (key, fresh.run),
+            "DELETE FROM responses WHERE key IN (SELECT value FROM json_each(?)) "
+            "AND (run = ? OR run NOT IN (SELECT run FROM runs WHERE stopped = 0))",
+            (keys, fresh.run),
         )
-        self.database.execute(
-            "INSERT INTO responses (key, run, target, request, response, created) VALUES (?, ?, ?, ?, ?, ?)", row
-        )
-        self._release(key, fresh)
+        rows = [
+            (
+                key,
+                fresh.run,
+                target_identity,
+                encode_request(request),
+                _encode(_plain_response(response)),
+                response.created,
+            )
+            for key, request, response in answers
+        ]
+        self.database.execute_many(INSERT_RESPONSE, rows)
+        self._release(keys, fresh)
 
     @in_transaction
     def record_failure(self, key: str, target_identity: str, message: str, fresh: Freshness = ANY_ANSWER) -> None:
@@ -193,17 +205,18 @@ class Store(Closing):
             fresh: rule of the sending run; it decides which recorded answers the run reuses.
         """
         now = self.database.now()
-        self._release(key, fresh)
+        self._release(_encode([key]), fresh)
         self.database.execute("DELETE FROM failures WHERE created < ?", (now - FAILURE_KEPT,))
         self.database.execute(
             "INSERT INTO failures (target, key, scope, message, created) VALUES (?, ?, ?, ?, ?)",
             (target_identity, key, fresh.scope, storable(message), now),
         )
 
-    def _release(self, key: str, fresh: Freshness) -> None:
-        """Release the claim of a request, and take the request out of its batch."""
-        self.database.execute("DELETE FROM claims WHERE key = ? AND scope = ?", (key, fresh.scope))
-        self.database.execute("DELETE FROM batch_requests WHERE key = ?", (key,))
+    def _release(self, keys: str, fresh: Freshness) -> None:
+        """Release the claims of requests, and take the requests out of their batches; `keys` is a JSON array."""
+        among = "key IN (SELECT value FROM json_each(?))"
+        self.database.execute(f"DELETE FROM claims WHERE scope = ? AND {among}", (fresh.scope, keys))  # noqa: S608 - a constant
+        self.database.execute(f"DELETE FROM batch_requests WHERE {among}", (keys,))  # noqa: S608 - a constant
 
     def has_changed(self) -> bool:
         """Return whether another process or thread wrote anything since this thread's last call."""
