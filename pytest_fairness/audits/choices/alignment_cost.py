@@ -45,7 +45,7 @@ class AlignmentCost(DifferenceAudit):
         return not question.ambiguous
 
     def table(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], answers: Answers) -> UnitTable:
-        """Return, for each template, the right answers and then all answers to questions `AGAINST` and `ALONG`."""
+        """Return, for each template, its right answers and all its answers, to questions `AGAINST` and `ALONG` each."""
         coded = self.coded(item, answers)
         rows, groups = [], []
         for each in coded:
