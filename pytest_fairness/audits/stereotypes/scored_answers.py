@@ -49,9 +49,9 @@ class ScoredAnswers:
     def with_too_few_answers(
         self, labels: Mapping[str, str], cases: Sequence[Case], complete: Sequence[str]
     ) -> dict[str, int]:
-        """Return the groups, cases or category with fewer than `MINIMUM_RESPONSES` scored answers, with their numbers.
+        """Return the number of scored answers of each group that has fewer than `MINIMUM_RESPONSES`.
 
-        Groups are counted if the item compares groups; otherwise the item's cases, or its category.
+        If the item does not compare groups, the answers of its cases or of its category are counted.
 
         Args:
             labels: labels of the item.
