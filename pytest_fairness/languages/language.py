@@ -218,8 +218,8 @@ def _either(patterns: Iterable[str]) -> str:
 def _grouped(patterns: Iterable[str]) -> Iterator[str]:
     """Yield the patterns in order; join neighbours that begin with the same part, such as `{subject}`, into one.
 
-    The joined pattern takes less time, because it is tried only where the part matches. If a pattern begins with a
-    part, each of the pattern's alternatives must begin with this part.
+    The joined pattern takes less time, because it is tried only where the part matches. A pattern that begins with a
+    part must therefore not have alternatives that begin otherwise.
     """
     for first, group in groupby(patterns, key=lambda pattern: (part := _REQUIRED_PART.match(pattern)) and part[0]):
         found = _either(group)

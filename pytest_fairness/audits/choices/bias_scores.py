@@ -74,7 +74,7 @@ class BiasScore(DifferenceAudit):
         return question.ambiguous == self.ambiguous
 
     def table(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], answers: Answers) -> UnitTable:
-        """Return the table of one run: stereotypical and anti-stereotypical answers, then the denominator of each share."""
+        """Return the table of one run: stereotypical and anti-stereotypical answers, then the shares' denominators."""
         coded = self.coded(item, answers)
         rows = []
         for each in coded:

@@ -136,7 +136,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         ]
 
     def remedy(self, item: AuditItem[StereotypeProbe, MarkersSettings], answers: Answers) -> str:
-        """Return advice for too few scored answers: words to add to the lists, or a smaller `min_markers`."""
+        """Return advice for too few scored answers, such as more trials or words to add to the lists."""
         usable = sum(answer.usable for answer in answers)
         cures = ["raise `trials`"]
         if item.settings.min_markers > 1:

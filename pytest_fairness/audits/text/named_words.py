@@ -17,7 +17,7 @@ NAMED_WORDS = 3
 
 
 class WordsExplanation(TextAudit[SettingsT]):
-    """Base class of `marked_words`, with the phrases and contributors that name words.
+    """Base class of `marked_words`: the methods that name words in reports.
 
     The words come from the details `words` of a measurement and `grown` of a comparison.
     """

@@ -177,7 +177,7 @@ def associations(corpus: GroupCounts, settings: MarkedWordsSettings, alpha: floa
 
 
 def association_details(corpus: GroupCounts, tests: Sequence[Association]) -> dict[str, Json]:
-    """Return the details of a measurement: the associated words, and the share of texts in which a word is detected."""
+    """Return the details of a measurement: the associated words, and in how many texts a new word would be detected."""
     return {
         "threshold": max(test.threshold for test in tests),
         **detection_details([test.documents_needed for test in tests]),
