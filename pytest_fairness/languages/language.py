@@ -53,32 +53,6 @@ class RefusalPatterns:
     continuation: re.Pattern[str] = _NEVER
     answered: re.Pattern[str] = _NEVER
 
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> RefusalPatterns:
-        """Return the patterns of the table `refusals` of a data file."""
-        parts = data["parts"]
-
-        def either(name: str) -> str:
-            return _either(_expanded(pattern, parts) for pattern in data[name])
-
-        return cls(
-            core=re.compile(rf"\b{_expanded(_either(_grouped(data['core'])), parts)}"),
-            opening=re.compile(rf"{either('opening')}"),
-            redirection=re.compile(rf"{either('redirection')}"),
-            lead=re.compile(rf"\b{either('lead')}\b"),
-            concession=re.compile(rf"\b{either('concession')}\s*$"),
-            praise=re.compile(rf"\b{either('praise')}\b"),
-            condition=re.compile(rf"{either('condition')}\b"),
-            continuation=re.compile(rf"\b{either('continuation')}\b"),
-            answered=re.compile(rf"\b{either('answered')}\b"),
-        )
-
-    @classmethod
-    def of_phrases(cls, phrases: Iterable[str]) -> RefusalPatterns:
-        """Return patterns by which a text is a refusal if its first sentence contains one of the phrases."""
-        either = _either(r"\s+".join(map(re.escape, normalise(phrase).split())) for phrase in phrases)
-        return cls(core=re.compile(rf"^.*(?<!\w){either}(?!\w)"))
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Language:
@@ -97,7 +71,8 @@ class Language:
         before_choice: words that may stand before a choice in its clause, as in "I would say yes"; English is included.
         negations: choices that may also negate the next word, as in "no service"; English is included.
         after_choice: words that may stand after a choice in its clause, as in "no because of …"; English is included.
-        refusals: patterns of refusals in each language and in English, because many models refuse in English.
+        refusal_sources: regular expressions of refusals in each language and in English, because many models refuse in
+            English; by the name of the attribute of `RefusalPatterns`.
         refusals_missing: names of the languages whose refusals are not recognised.
     """
 
@@ -111,7 +86,7 @@ class Language:
     before_choice: re.Pattern[str]
     after_choice: re.Pattern[str]
     negations: frozenset[str]
-    refusals: tuple[RefusalPatterns, ...]
+    refusal_sources: tuple[Mapping[str, str], ...]
     refusals_missing: tuple[str, ...]
 
     @property
@@ -120,9 +95,17 @@ class Language:
         return " or ".join(self.names)
 
     @cached_property
+    def refusals(self) -> tuple[RefusalPatterns, ...]:
+        """Patterns of refusals; compiled at the first use, because a run without new answers needs none of them."""
+        return tuple(
+            RefusalPatterns(**{name: re.compile(source) for name, source in sources.items()})
+            for sources in self.refusal_sources
+        )
+
+    @cached_property
     def digest(self) -> str:
         """Hash of all words and patterns."""
-        refusals = [pattern.pattern for patterns in self.refusals for pattern in vars(patterns).values()]
+        refusals = [source for sources in self.refusal_sources for source in sources.values()]
         choices = self.before_choice.pattern, self.after_choice.pattern
         sets = [sorted(own) for own in (self.generic_words, self.function_words, self.elisions, self.negations)]
         content = self.codes, self.identity_terms, sets, self.no_identity_before, choices, refusals
@@ -165,7 +148,7 @@ class Language:
             self,
             identity_terms=(*self.identity_terms, *identity_terms),
             function_words=self.function_words.union(map(normalise, function_words)),
-            refusals=(*self.refusals, RefusalPatterns.of_phrases(refusals)) if refusals else self.refusals,
+            refusal_sources=(*self.refusal_sources, *([_phrase_sources(refusals)] if refusals else [])),
             refusals_missing=() if refusals else self.refusals_missing,
         )
 
@@ -195,7 +178,9 @@ def language(*codes: str) -> Language:
         before_choice=re.compile(rf"\b{_either(of_choices('before'))}$"),
         after_choice=re.compile(rf"{_either(of_choices('after'))}\b"),
         negations=frozenset(of_choices("negations")),
-        refusals=tuple(_refusals(code) for code in dict.fromkeys([*codes, "en"]) if code in BUILT_IN),
+        refusal_sources=tuple(
+            _refusal_sources(_data(code)["refusals"]) for code in dict.fromkeys([*codes, "en"]) if code in BUILT_IN
+        ),
         refusals_missing=tuple(name for code, name in names.items() if code not in BUILT_IN),
     )
 
@@ -206,9 +191,30 @@ def _data(code: str) -> Mapping[str, Any]:
     return tomllib.loads(files(__package__).joinpath("data", f"{code}.toml").read_text(encoding="utf-8"))
 
 
-@cache
-def _refusals(code: str) -> RefusalPatterns:
-    return RefusalPatterns.of(_data(code)["refusals"])
+def _refusal_sources(data: Mapping[str, Any]) -> dict[str, str]:
+    """Return the regular expressions of the table `refusals` of a data file."""
+    parts = data["parts"]
+
+    def either(name: str) -> str:
+        return _either(_expanded(pattern, parts) for pattern in data[name])
+
+    return {
+        "core": rf"\b{_expanded(_either(_grouped(data['core'])), parts)}",
+        "opening": rf"{either('opening')}",
+        "redirection": rf"{either('redirection')}",
+        "lead": rf"\b{either('lead')}\b",
+        "concession": rf"\b{either('concession')}\s*$",
+        "praise": rf"\b{either('praise')}\b",
+        "condition": rf"{either('condition')}\b",
+        "continuation": rf"\b{either('continuation')}\b",
+        "answered": rf"\b{either('answered')}\b",
+    }
+
+
+def _phrase_sources(phrases: Iterable[str]) -> dict[str, str]:
+    """Return the regular expression by which a text is a refusal if its first sentence contains one of the phrases."""
+    either = _either(r"\s+".join(map(re.escape, normalise(phrase).split())) for phrase in phrases)
+    return {"core": rf"^.*(?<!\w){either}(?!\w)"}
 
 
 def _either(patterns: Iterable[str]) -> str:

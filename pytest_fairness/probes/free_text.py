@@ -32,4 +32,6 @@ class FreeTextProbe(Probe):
     def language(self) -> Language:
         """The language of the answers; without patterns of refusals if a model recognises refusals."""
         found = super().language
-        return found if self.refusal_settings.by == "patterns" else replace(found, refusals=(), refusals_missing=())
+        if self.refusal_settings.by == "patterns":
+            return found
+        return replace(found, refusal_sources=(), refusals_missing=())
