@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-OTHERS_OFF = ("-p", "no:randomly", "-p", "no:hypothesispytest", "-p", "no:xdist", "-p", "no:timeout", "-p", "no:anyio")
+_OTHERS = ("randomly", "hypothesispytest", "xdist", "timeout", "anyio", "faker", "syrupy")
+OTHERS_OFF = tuple(word for name in _OTHERS for word in ("-p", f"no:{name}"))
 
 
 def fastest(rounds: int, *works: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> list[float]:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_fairness.asking.garbage_collection import rare_collections
 from pytest_fairness.asking.timing import DEFAULT_TIMING
 from pytest_fairness.backends import require_package
 from pytest_fairness.errors import FairnessError, StoreError
@@ -68,6 +69,9 @@ def start(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: a setting is invalid.
     """
+    cleanup = ExitStack()
+    cleanup.enter_context(rare_collections())
+    config.add_cleanup(cleanup.close)
     controller: Controller | None = None
     worker = getattr(config, "workerinput", None)
     if worker is None:

@@ -21,7 +21,8 @@ from pytest_fairness.run.answering.engines import Engines
 from pytest_fairness.run.answering.item_answers import ItemAnswers, read_all, with_follow_ups
 from pytest_fairness.run.answering.open_targets import OpenTargets
 from pytest_fairness.run.comparing.baseline_comparer import BaselineComparer, BaselineComparison
-from pytest_fairness.run.items.probe_items import ProbeItem
+from pytest_fairness.run.earlier_results import EarlierResults
+from pytest_fairness.run.items.probe_items import RECENT, ProbeItem
 from pytest_fairness.run.measuring import placebos, variants
 from pytest_fairness.run.measuring.measurements import ItemMeasurement
 from pytest_fairness.run.measuring.measurer import Measurer
@@ -57,6 +58,7 @@ class Run(Closing):
         self.answers = ItemAnswers(self.targets, self.engines)
         self.measurer = Measurer(self.targets, self.engines, self.answers)
         self.baselines = BaselineComparer(settings, self.started, self.measurer)
+        self.earlier_results = EarlierResults(self.engines, self.baselines)
 
     @property
     def store(self) -> Store:
@@ -166,6 +168,7 @@ class Run(Closing):
         Args:
             grace: seconds to wait for the requests in flight.
         """
+        RECENT.forget()
         self.answers.forget()
         self.baselines.forget()
         self.engines.stop(grace)

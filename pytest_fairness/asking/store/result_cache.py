@@ -32,6 +32,13 @@ class ResultCache:
         with self.database.decoding_errors():
             return read(json.loads(rows[0][0])) if rows else None
 
+    def get_all(self, prefix: str) -> dict[str, Json]:
+        """Return all results whose keys are this prefix and further hexadecimal digits, by key."""
+        query = "SELECT key, measurement FROM measurements WHERE key > ? AND key < ?"
+        rows = self.database.execute(query, (prefix, f"{prefix}g"))  # `g` follows all hexadecimal digits
+        with self.database.decoding_errors():
+            return {key: json.loads(result) for key, result in rows}
+
     @in_transaction
     def put(self, key: str, result: Json) -> None:
         """Store a result under a key; the caller derives the key from all inputs of the result.

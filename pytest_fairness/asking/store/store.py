@@ -124,9 +124,20 @@ class Store(Closing):
 
         If a key has several answers, the run reuses its own answer or, without one, the newest answer.
         """
-        rows = self.database.execute(_ANSWERS, (*fresh.parameters, _encode(list(keys)), fresh.run))
+        rows = self._answers(keys, fresh)
         with self.database.decoding_errors():
             return {key: _response(response, created) for key, response, created in rows}
+
+    def digest(self, keys: Sequence[str], fresh: Freshness) -> str | None:
+        """Return a hash of the recorded answers that the run reuses; `None` if a key has no recorded answer."""
+        found = {key: response for key, response, _ in self._answers(keys, fresh)}
+        if len(found) < len(set(keys)):
+            return None
+        return hashlib.sha256(_encode([[key, found[key]] for key in keys]).encode()).hexdigest()
+
+    def _answers(self, keys: Iterable[str], fresh: Freshness) -> list[Any]:
+        """Return the key, the JSON and the date of the answers; of several answers to a key, the last one counts."""
+        return self.database.execute(_ANSWERS, (*fresh.parameters, _encode(list(keys)), fresh.run))
 
     def recorded(self, keys: Iterable[str], fresh: Freshness) -> set[str]:
         """Return the keys for which the run may reuse a recorded answer."""

@@ -25,7 +25,7 @@ from pytest_fairness.pytest_integration.controller.request_totals import Request
 from pytest_fairness.pytest_integration.controller.workers import Workers
 from pytest_fairness.pytest_integration.guarded_terminal import GuardedFile
 from pytest_fairness.pytest_integration.items import junit
-from pytest_fairness.pytest_integration.items.item_results import Record, inconclusive_findings
+from pytest_fairness.pytest_integration.items.item_results import Record, drop_records, inconclusive_findings
 from pytest_fairness.pytest_integration.node_names import keep_name_in_junit, keep_names_in_summary
 from pytest_fairness.pytest_integration.progress import ProgressLine, WorkersProgress
 from pytest_fairness.pytest_integration.relative_paths import relative_path
@@ -102,6 +102,7 @@ class Controller:
         if getattr(report, "fairness_undecided", None) == VerdictName.INCONCLUSIVE:
             as_skipped = self._settings.junit_inconclusive == "skipped"
             junit.count_inconclusive(self._config, report, inconclusive_findings(report) if as_skipped else None)
+        drop_records(report)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write baselines and reports."""
@@ -158,6 +159,10 @@ class Controller:
         for line in lines:
             terminalreporter.write_line(line.text, **line.markup)
         self._annotate(terminalreporter)
+
+    def pytest_unconfigure(self) -> None:
+        """Free the records and the report; pytest and Python then search the objects that are left for garbage."""
+        self._records, self._document = CollectedRecords(self._settings), None
 
     @property
     def _only_collects(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable
-from pytest_fairness.pytest_integration.items.item_results import Biased, Unfair, attach_result
+from pytest_fairness.pytest_integration.items.item_results import Biased, Unfair, attach_earlier, attach_result
 from pytest_fairness.pytest_integration.items.item_targets import probe_item_of, unrepeated_id, uses_default_target
 from pytest_fairness.pytest_integration.items.probe_files import ProbeFiles
 from pytest_fairness.pytest_integration.items.request_planner import RequestPlanner
@@ -27,6 +27,7 @@ from pytest_fairness.run import (
     result_of,
 )
 from pytest_fairness.run.comparing.baseline_rows import row_from
+from pytest_fairness.run.earlier_results import EarlierResult
 from pytest_fairness.targets.base import Target
 
 FAILURES = pytest.StashKey[list[Unfair]]()
@@ -51,10 +52,13 @@ class AuditService:
         self._measure_only: bool = config.getoption("fairness_measure")
         self._checked: dict[tuple[str, str], str] = {}
 
-    def measure(self, item: pytest.Item, probe_item: ProbeItem) -> tuple[ItemMeasurement, BaselineComparison]:
-        """Return the measurement of a probe item and its comparison with the baseline.
+    def measure(
+        self, item: pytest.Item, probe_item: ProbeItem
+    ) -> tuple[ItemMeasurement, BaselineComparison] | EarlierResult:
+        """Return the measurement of a probe item and its comparison with the baseline, or the result of an earlier run.
 
-        The call sends the requests that have no recorded answer, and waits for the answers.
+        The call sends the requests that have no recorded answer, and waits for the answers. If no input of the result
+        changed since an earlier run, the item is not measured.
 
         With `--fairness-measure`, the comparison is empty and no baseline is read.
 
@@ -67,6 +71,10 @@ class AuditService:
             target = self.planner.target_of_probe_item(item)
             if target is None:
                 return self._measured(probe_item, None)
+            if not (self._measure_only or self._rebaseline):
+                earlier = self.run.earlier_results.find(probe_item, target, unrepeated_id(item))
+                if earlier is not None:
+                    return earlier
             with self.planner.progress(target):
                 return self._measured(probe_item, target)
         except NotMeasurable as error:
@@ -125,7 +133,17 @@ class AuditService:
             rows = (row_from(answer, measured.item.probe) for answer in measured.answers)
             plain = ([dict(row.labels), row.trial, row.text, row.judged, row.refused] for row in rows)
             more |= {"entry": compared.entry.to_json(), "answers": self.run.store.cache.put_answers(plain)}
-        attach_result(item, result, measured.item, measured.target, **more)
+        record = attach_result(item, result, measured.item, measured.target, **more)
+        self.run.earlier_results.keep(record["result"])
+        return result
+
+    def attach_earlier(self, item: pytest.Item, earlier: EarlierResult, siblings: dict[str, bool]) -> ItemResult:
+        """Attach the result of an earlier run to an item of a probe, and return the result."""
+        result = ItemResult.from_plain(earlier.plain)
+        item.ihook.pytest_fairness_measured(item=item, measurement=result.measurement)
+        # An earlier result needs no interim analysis, so that the run has all answers.
+        more = {"siblings": siblings, "complete": True, "needs_replay": self.run.engines.reuse_needs_replay}
+        attach_earlier(item, earlier.plain, earlier.item, earlier.target.name, **more)
         return result
 
     def attach_error(self, item: pytest.Item, error: BaseException, siblings: dict[str, bool]) -> None:

@@ -64,10 +64,22 @@ class Biased(Unfair):
 
 def attach_result(
     item: pytest.Item, result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json
-) -> None:
-    """Attach a result to a pytest item, so that the item's report includes the result."""
-    result = replace(result, line=(item.location[1] or 0) + 1)
-    item.stash.setdefault(RECORDS, []).append(record_of(result, probe_item, target, **more))
+) -> Record:
+    """Attach a result to a pytest item, so that the item's report includes the result; return the record."""
+    record = record_of(replace(result, line=_line_of(item)), probe_item, target, **more)
+    item.stash.setdefault(RECORDS, []).append(record)
+    return record
+
+
+def attach_earlier(item: pytest.Item, result: Record, probe_item: ProbeItem, target: str, **more: Json) -> None:
+    """Attach a result that an earlier run attached to the item (the `result` of a record), at its present line."""
+    here = {**result, "line": _line_of(item)}
+    record = {"result": here, "baseline": probe_item.baseline_name, "target": target, **more}
+    item.stash.setdefault(RECORDS, []).append(record)
+
+
+def _line_of(item: pytest.Item) -> int:
+    return (item.location[1] or 0) + 1
 
 
 def add_junit_properties(item: pytest.Item, report: pytest.TestReport) -> None:
@@ -100,6 +112,11 @@ def take_records(item: pytest.Item) -> list[dict[str, Json]]:
 def records_on(report: pytest.TestReport) -> Iterator[Record]:
     """Yield the records that a report carries."""
     yield from getattr(report, "fairness", ())
+
+
+def drop_records(report: pytest.TestReport) -> None:
+    """Remove the records from a report, which pytest keeps until the end of the run."""
+    vars(report).pop("fairness", None)
 
 
 def undecided(report: pytest.TestReport) -> VerdictName | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 # A private class, as in pytest's own doctest items: no public class gives fixtures to items that are not functions.
-from _pytest.fixtures import TopRequest
+from _pytest.fixtures import FuncFixtureInfo, TopRequest
 
 from pytest_fairness.errors import FairnessError, ProbeError
 from pytest_fairness.pytest_integration.ini import registered_marks
@@ -18,6 +19,7 @@ from pytest_fairness.pytest_integration.items.audit_service import AuditService
 from pytest_fairness.pytest_integration.items.item_results import Biased, without_traceback
 from pytest_fairness.pytest_integration.items.item_targets import PROBE_ITEM
 from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem
+from pytest_fairness.run.earlier_results import EarlierResult
 
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr, TracebackStyle
@@ -52,6 +54,7 @@ class ProbeFile(pytest.File):
         siblings: defaultdict[str, dict[str, bool]] = defaultdict(dict)
         for probe_item in probe_items:
             siblings[probe_item.baseline_name][probe_item.id] = probe_item.settings.skip is not None
+        fixtures = cache(self._fixtures)
         for probe_item in probe_items:
             yield FairnessItem.from_parent(
                 self,
@@ -60,8 +63,14 @@ class ProbeFile(pytest.File):
                 nodeid=f"{self.nodeid}::{probe_item.id}",
                 probe_item=probe_item,
                 siblings=siblings[probe_item.baseline_name],
+                fixtures=fixtures(probe_item.asks and probe_item.target is None),
                 service=self._service,
             )
+
+    def _fixtures(self, needs_target: bool) -> FuncFixtureInfo:
+        """Return the fixtures of the items that need, or do not need, the fixture `fairness_target`."""
+        function = _needs_target if needs_target else None
+        return self.session._fixturemanager.getfixtureinfo(node=self, func=function, cls=None)  # type: ignore[arg-type] # items have no other fixtures than their file
 
     def repr_failure(  # type: ignore[override] # as pytest's own collectors
         self, excinfo: pytest.ExceptionInfo[BaseException]
@@ -78,18 +87,23 @@ class FairnessItem(pytest.Item):
     """
 
     def __init__(
-        self, *, probe_item: ProbeItem, siblings: dict[str, bool], service: AuditService, **kwargs: Any
+        self,
+        *,
+        probe_item: ProbeItem,
+        siblings: dict[str, bool],
+        fixtures: FuncFixtureInfo,
+        service: AuditService,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self._probe_item = self.stash[PROBE_ITEM] = probe_item
         self.siblings = siblings
         self._service = service
-        self._measured: tuple[ItemMeasurement, BaselineComparison] | None = None
+        self._measured: tuple[ItemMeasurement, BaselineComparison] | EarlierResult | None = None
         self._mark()
         # `TopRequest` reads these attributes of its item.
         self.obj = None
-        needs = _needs_target if probe_item.asks and probe_item.target is None else None
-        self._fixtureinfo = self.session._fixturemanager.getfixtureinfo(node=self, func=needs, cls=None)
+        self._fixtureinfo = fixtures
         self.fixturenames = self._fixtureinfo.names_closure
         self._initrequest()
 
@@ -117,7 +131,9 @@ class FairnessItem(pytest.Item):
 
     def runtest(self) -> None:
         """Judge the measurement; raise `Unfair` if the verdict fails the test."""
-        if self._measured is not None:
+        if isinstance(self._measured, EarlierResult):
+            self._service.raise_on_failure(self._service.attach_earlier(self, self._measured, self.siblings))
+        elif self._measured is not None:
             self._service.raise_on_failure(self._service.decide(self, *self._measured, siblings=self.siblings))
 
     def teardown(self) -> None:

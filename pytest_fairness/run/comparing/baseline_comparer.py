@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from hashlib import sha256
 
 from pytest_fairness.baselines.answer_sets import Row
 from pytest_fairness.baselines.entries import Entry, rounded
 from pytest_fairness.baselines.fingerprints import changed_sampling, fingerprints, stale_parts
-from pytest_fairness.baselines.reading import Baseline, read_baseline, require_own
+from pytest_fairness.baselines.reading import Baseline, paths, read_baseline, require_own
 from pytest_fairness.baselines.verdicts import tolerance_of
 from pytest_fairness.errors import BaselineError, BaselineStale, NotMeasurable
 from pytest_fairness.options import RunSettings
@@ -124,6 +125,20 @@ class BaselineComparer:
             contributions=item.audit.contributions(measured.measurement),
         )
         return BaselineComparison(entry, new=True)
+
+    def digest(self, item: ProbeItem) -> str:
+        """Return a hash of the path and the content of the files of the item's baseline."""
+        digest = sha256()
+        for path in paths(self._folder, item.baseline_name):
+            content = path.read_bytes() if path.exists() else b""
+            digest.update(bytes(path) + b"\0" + sha256(content).digest())
+        return digest.hexdigest()
+
+    def is_shared(self, item: ProbeItem) -> bool:
+        """Return whether the item's baseline has entries of another file, which may or may not exist."""
+        baseline = read_baseline(self._folder, item.baseline_name, self._kept)
+        own = display_path(item.file, self._root)
+        return baseline is not None and any(entry.file not in (None, own) for entry in baseline.items.values())
 
     def forget(self) -> None:
         """Free the answers of the last baseline."""

@@ -42,13 +42,17 @@ MAX_ALPHA = 0.01
 
 KEPT_PROMPTS = 2_000
 """Maximum number of prompts of a probe that are kept for its next item; there may be millions."""
+ALL_KEPT_PROMPTS = 20_000
+"""Maximum number of prompts of all probes that are kept: requests are counted, planned and measured one after another,
+each for all probes."""
 
 
 class RecentPrompts:
     """Prompts of the probes that were used last; all items of a probe select their prompts from these prompts."""
 
     def __init__(self) -> None:
-        self._kept: list[tuple[Probe, int, list[Prompt]]] = []
+        self._kept: dict[tuple[int, int], tuple[Probe, list[Prompt]]] = {}
+        self._number = 0
 
     def prompts_of(self, probe: Probe, trials: int) -> Iterable[Prompt]:
         """Return all prompts of a probe, with this number of trials each.
@@ -56,16 +60,22 @@ class RecentPrompts:
         Raises:
             FairnessError: the prompts cannot be made.
         """
-        for known, number, prompts in self._kept:
-            if known is probe and number == trials:
-                return prompts
+        if (id(probe), trials) in self._kept:
+            return self._kept[id(probe), trials][1]
         rest = iter(probe.prompts(trials))
         first = list(islice(rest, KEPT_PROMPTS + 1))
         if len(first) > KEPT_PROMPTS:
             return chain(first, rest)
-        # Four: a probe and its variant, each at two interim analyses.
-        self._kept = [(probe, trials, first), *self._kept[:3]]
+        if self._number + len(first) > ALL_KEPT_PROMPTS:
+            self.forget()
+        self._kept[id(probe), trials] = probe, first
+        self._number += len(first)
         return first
+
+    def forget(self) -> None:
+        """Free the prompts in memory."""
+        self._kept.clear()
+        self._number = 0
 
 
 RECENT = RecentPrompts()

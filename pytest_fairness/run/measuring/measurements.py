@@ -74,8 +74,8 @@ def measurement_key(what: str, item: ProbeItem, *answers: Sequence[Answer], embe
     depends_on = [
         [what, item.audit.kind, item.audit.info.name, item.audit.version, checks.VERSION],
         [item.id, item.alpha, item.total_alpha, item.seed],
-        _settings(item.settings),
-        _probe_digest(item.probe),
+        plain_settings(item.settings),
+        probe_digest(item.probe),
         [[digest(run), _truncations_and_errors(run)] for run in answers],
         *item.models.fingerprint.values(),
         *([embedder] if embedder else []),
@@ -104,8 +104,8 @@ def _settings_of(settings: AuditSettings) -> Json:
 
 
 _answer_digest = Recent(_digest_of_answer, KEPT_ANSWERS)
-_probe_digest = Recent(_digest_of_probe, 8)
-_settings = Recent(_settings_of, 8)
+probe_digest = Recent(_digest_of_probe, 8)
+plain_settings = Recent(_settings_of, 8)
 
 
 def _truncations_and_errors(answers: Sequence[Answer]) -> list[Json]:

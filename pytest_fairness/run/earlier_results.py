@@ -1,0 +1,177 @@
+"""Results that earlier runs stored; an item with the same inputs has the same result, and is not measured again."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from pytest_fairness.probes import Probe
+from pytest_fairness.recent import Recent
+from pytest_fairness.records import Json, Prompt, VerdictName
+from pytest_fairness.run.answering.engines import Engines
+from pytest_fairness.run.comparing.baseline_comparer import BaselineComparer
+from pytest_fairness.run.items.probe_items import RECENT, ProbeItem
+from pytest_fairness.run.measuring import placebos
+from pytest_fairness.run.measuring.measurements import plain_settings, probe_digest
+from pytest_fairness.targets.base import Target
+
+_PACKAGE = Path(__file__).parents[1]
+_REUSED = frozenset({VerdictName.PASS, VerdictName.INCONCLUSIVE})
+"""Verdicts of results that are stored. The reason of any other verdict names a command, which depends on the command
+line."""
+
+
+class EarlierResult(NamedTuple):
+    """Result of an earlier run, as `ItemResult.to_plain` returns it, with its item and target."""
+
+    plain: Json
+    item: ProbeItem
+    target: Target
+
+
+class _ProbeResults(NamedTuple):
+    """Stored results of a probe's items.
+
+    Attributes:
+        probe, target, trials: the probe, its target, and the number of trials of each prompt.
+        digest: hash of the inputs that all items share; `None` if a response is not recorded.
+        results: the results, by the key of the result.
+    """
+
+    probe: Probe
+    target: Target
+    trials: int
+    digest: str | None
+    results: dict[str, Json]
+
+
+class _Inputs(NamedTuple):
+    """Item and target of a result, with the id of the item in pytest and the key of the result."""
+
+    item: ProbeItem
+    target: Target
+    nodeid: str
+    key: str
+
+
+class EarlierResults:
+    """Results of items in the store, under a hash of all that determines a result.
+
+    This is the code of the package, the probe and the files that it names, the settings of the item, the prompts, the
+    recorded responses, and the files of the baseline. An item that also depends on something else, such as a scorer, a
+    judge model or an audit of another package, is measured in every run.
+    """
+
+    def __init__(self, engines: Engines, baselines: BaselineComparer) -> None:
+        self._engines, self._baselines = engines, baselines
+        self._last: _ProbeResults | None = None
+        self._missing: _Inputs | None = None
+
+    def find(self, item: ProbeItem, target: Target, nodeid: str) -> EarlierResult | None:
+        """Return the stored result of an item; `None` if an input has changed, or if no result is stored.
+
+        Args:
+            item: the item.
+            target: the system under test.
+            nodeid: the item's id in pytest.
+        """
+        self._missing = None
+        if not _depends_on_known_inputs(item):
+            return None
+        known = self._of_probe(item, target)
+        if known.digest is None:
+            return None
+        key = _key(item, target, nodeid, known.digest)
+        if key in known.results:
+            return EarlierResult(known.results[key], item, target)
+        self._missing = _Inputs(item, target, nodeid, key)
+        return None
+
+    def keep(self, plain: Mapping[str, Json]) -> None:
+        """Store the result of the item for which `find` last found none, unless an input changed in the meantime."""
+        inputs, self._missing = self._missing, None
+        if inputs is None or inputs.nodeid != plain["nodeid"] or plain["verdict"]["name"] not in _REUSED:
+            return
+        if self._baselines.is_shared(inputs.item):  # whether the other file exists would be an input
+            return
+        shared = self._digest(inputs.item, inputs.target)
+        if shared is not None and inputs.key == _key(inputs.item, inputs.target, inputs.nodeid, shared):
+            self._engines.store.cache.put(inputs.key, plain)
+
+    def _of_probe(self, item: ProbeItem, target: Target) -> _ProbeResults:
+        """Return the stored results of the items of a probe, which are read once for neighbouring items."""
+        last, trials = self._last, item.trial_count
+        if last is None or last.probe is not item.probe or last.target is not target or last.trials != trials:
+            digest = self._digest(item, target)
+            results = {} if digest is None else self._engines.store.cache.get_all(digest)
+            self._last = last = _ProbeResults(item.probe, target, trials, digest, results)
+        return last
+
+    def _digest(self, item: ProbeItem, target: Target) -> str | None:
+        """Return a hash of the inputs that all items of a probe share; `None` if a response is not recorded."""
+        prompts = RECENT.prompts_of(item.probe, item.trial_count)
+        if not isinstance(prompts, list):  # too many to read them all before the measurement reads them
+            return None
+        responses = self._engines.engine(target).digest([prompt.request for prompt in prompts])
+        if responses is None:
+            return None
+        with suppress(OSError):  # the comparison with the baseline reports the error
+            baseline = self._baselines.digest(item)
+            return _hash(code_digest(_PACKAGE), _probe(item.probe), [*map(_reading, prompts)], responses, baseline)
+        return None
+
+
+@cache
+def code_digest(folder: Path) -> str:
+    """Return a hash of all files of a package, and of Python's version."""
+    digest = sha256(sys.version.encode())
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted({*folders} - {"__pycache__"})
+        for name in sorted(files):
+            path = Path(parent, name)
+            digest.update(bytes(path) + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _depends_on_known_inputs(item: ProbeItem) -> bool:
+    probe, reading = item.probe, item.probe.reading
+    return (
+        item.asks
+        and type(item.audit).__module__.startswith(f"{_PACKAGE.name}.")
+        and item.models.preparation is None
+        and reading.judging is None
+        and reading.refusals.by == "patterns"
+        and not (probe.follow_ups.possible or probe.variants)
+        and len(item.analyses) == 1
+        and placebos.placebo_of(item) is None
+    )
+
+
+def _key(item: ProbeItem, target: Target, nodeid: str, shared: str) -> str:
+    """Return the key of a result, which begins with the hash of the inputs that all items of the probe share."""
+    settings = plain_settings(item.settings)
+    return shared + _hash(target.name, nodeid, item.id, item.labels, item.seed, item.alpha, item.beta, settings)
+
+
+def _digest_of_probe(probe: Probe) -> str:
+    """Return a hash of the probe with the keys that change results although they change no measurement."""
+    return _hash(probe_digest(probe), probe.description, probe.compare_sampling)
+
+
+_probe = Recent(_digest_of_probe, 8)
+
+
+def _reading(prompt: Prompt) -> str:
+    """Return, as text, all parts of a prompt that are not in its request; they determine how an answer is read."""
+    return repr((dict(prompt.labels), prompt.trial, prompt.choices, prompt.number, prompt.selection))
+
+
+def _hash(*parts: object) -> str:
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
