@@ -58,7 +58,7 @@ class People:
             if index in self.nouns and singular != token.lower and singular in terms() and token.lower != "mrs":
                 raise CannotSwapError(f"'{token.text}' and a singular pronoun have no gender-neutral version")
             if plural and any(pronoun > index for pronoun in self.pronouns):
-                raise CannotSwapError(f"'they' may be the {token.lower}")
+                raise CannotSwapError(f"a gender-neutral 'they' may mean '{token.text}'")
         if not self.nouns and not self._shows_one_person():
             raise CannotSwapError("no word shows that 'they' is one person")
 
@@ -96,7 +96,7 @@ class People:
         for index in self._other_people():
             if after := [pronoun for pronoun in self.pronouns if pronoun > index]:
                 raise CannotSwapError(
-                    f"{self._shown(after[0])} may be the {self._tokens.all[index].text[: len(self._plain(index))]}"
+                    f"{self._shown(after[0])} may mean '{self._tokens.all[index].text[: len(self._plain(index))]}'"
                 )
 
     def _other_people(self) -> list[int]:

@@ -309,13 +309,13 @@ def test_two_people_are_left_out(text: str, people: str) -> None:
 @pytest.mark.parametrize(
     ("text", "person"),
     [
-        ("The coach knows my brother. Is he fair?", "'he' may be the coach"),
-        ("My mom's doctor is new. Now she is ill.", "'she' may be the doctor"),
-        ("My wife told her boss that she is ill.", "'she' may be the boss"),
-        ("Is the manager there? My husband wants his money.", "'his' may be the manager"),
-        ("Customer was rude to my wife. She left.", "'She' may be the Customer"),
-        ("Coach Davis trains my son. Is he fair?", "'he' may be the Coach"),
-        ("My dog lost her bone.", "'her' may be the dog"),
+        ("The coach knows my brother. Is he fair?", "'he' may mean 'coach'"),
+        ("My mom's doctor is new. Now she is ill.", "'she' may mean 'doctor'"),
+        ("My wife told her boss that she is ill.", "'she' may mean 'boss'"),
+        ("Is the manager there? My husband wants his money.", "'his' may mean 'manager'"),
+        ("Customer was rude to my wife. She left.", "'She' may mean 'Customer'"),
+        ("Coach Davis trains my son. Is he fair?", "'he' may mean 'Coach'"),
+        ("My dog lost her bone.", "'her' may mean 'dog'"),
     ],
 )
 def test_a_pronoun_that_may_be_another_person_is_left_out(text: str, person: str) -> None:
@@ -377,8 +377,8 @@ def test_a_girl_who_may_be_a_woman_is_left_out() -> None:
         ("Is he 7?", "no word shows that 'they' is one person"),
         ("A friend of his is ill.", "no word shows that 'they' is one person"),
         ("My son said that they know him.", "'they' and a gender-neutral 'they' would be confused"),
-        ("The parents of my son say he is 7.", "'they' may be the parents"),
-        ("He has two children. Can you help him?", "'they' may be the children"),
+        ("The parents of my son say he is 7.", "a gender-neutral 'they' may mean 'parents'"),
+        ("He has two children. Can you help him?", "a gender-neutral 'they' may mean 'children'"),
         (
             "My grandfathers tablet is broken, he dropped it.",
             "'grandfathers' and a singular pronoun have no gender-neutral version",
