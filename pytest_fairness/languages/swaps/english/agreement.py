@@ -228,12 +228,17 @@ def _coordinated_plural(tokens: Tokens, conjunction: int, index: int, verbs: Col
         return ""  # a question with another subject: "he snores, is that dangerous?"
     before = tokens.lower(index - 1)
     after_adverb = index > conjunction + 1 and before not in words("agreement", "conjunctions")
-    if not plural or word in _auxiliaries() or after_adverb:
+    if not plural or word in _auxiliaries():
         return plural
     if tokens.lower(conjunction) in ("-", "/", "+"):
         return ""
     after = tokens.lower(index + 1)
     object_after = after in words("agreement", "object_starts") or after.isdigit()
+    known = third_person("only_verbs")
+    if before not in words("agreement", "before_nouns"):
+        known |= words("agreement", "third_person")
+    if after_adverb and word not in known:  # "and often calls", but "especially cars"
+        raise CannotSwapError(f"'{tokens.all[index].text}' may be a verb or a noun")
     noun_before = conjunction - 1 not in verbs and _plural(tokens, conjunction - 1) != ""
     if word in words("agreement", "third_person"):
         if noun_before and not object_after and word in words("agreement", "also_nouns"):

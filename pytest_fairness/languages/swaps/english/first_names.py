@@ -77,11 +77,23 @@ def _first_name_of_list(tokens: Tokens, index: int, plain: str) -> FirstName | N
         following_name = tokens.lower(index + 1)
         is_name = following_name in names().listed or following_name in names().others
         middle = is_name and _adjoins(tokens, index + 1) and tokens.is_capitalised(index + 2)
+        if _asks_about(tokens, index):
+            raise CannotSwapError(f"'{written} {tokens.all[index + 1].text}' may be a known person")
         if middle or following_name in names().second:
             raise CannotSwapError(f"'{written} {tokens.all[index + 1].text}' may be one name")
     present = {other.lower.removesuffix("'s") for other in tokens.all}
     free = tuple(name for name in names().same_origin[plain] if name.lower() not in present)
     return FirstName(len(plain), term, free)
+
+
+def _asks_about(tokens: Tokens, index: int) -> bool:
+    """Return whether a question, or "about" and the like, asks for knowledge about the person named at a position."""
+    if tokens.lower(index - 1) in words("names", "before_known_people"):
+        return True
+    start = index
+    while start > 0 and not tokens.starts_sentence(start):
+        start -= 1
+    return tokens.lower(start) in words("names", "questions")
 
 
 def _is_other_name(tokens: Tokens, index: int, plain: str) -> bool:

@@ -277,7 +277,8 @@ def _refuse(text: str, tokens: Tokens) -> None:
         if plain in words("left_out", "biological") and not any(a <= token.start < b for a, b in harmless):
             raise CannotSwapError(f"'{token.text}' is bound to one sex")
         unlisted_man = token.text.islower() and plain.endswith(("man", "men")) and plain not in terms()
-        if {plain, plain.partition("-")[0]} & words("left_out", "terms") or (
+        singular = {plain.removesuffix("s"), plain.removesuffix("es")}
+        if {plain, plain.partition("-")[0], *singular} & words("left_out", "terms") or (
             unlisted_man and plain not in words("left_out", "man_endings") and "-" not in plain
         ):
             raise CannotSwapError(f"the built-in list has no counterpart of '{token.text}'")

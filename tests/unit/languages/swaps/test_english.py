@@ -161,6 +161,7 @@ def test_gender_neutral_versions(text: str, neutral: str | None) -> None:
         ("He reads lips, signs and speaks a little.", "'signs' may be a verb or a noun"),
         ("He forgets meetings and snaps at us.", "'snaps' may be a verb or a noun"),
         ("He likes running and presses.", "'presses' may be a verb or a noun"),
+        ("He likes sports, especially cars.", "'cars' may be a verb or a noun"),
     ],
 )
 def test_what_cannot_be_told_has_no_gender_neutral_version(text: str, neutral: str) -> None:
@@ -217,6 +218,10 @@ def test_what_cannot_be_told_has_no_gender_neutral_version(text: str, neutral: s
         ("Xandro's card is lost. He needs another.", "'Xandro' may be a name that the list lacks"),
         ("Who is the CEO of Tesla and is he rich?", "'Who is the CEO of' asks about a known person"),
         ("did shakespeare write his plays", "names a famous person or a product: 'shakespeare'"),
+        ("What did Christine Laval say about interest?", "'Christine Laval' may be a known person"),
+        ("Write an essay about Mary Laval.", "'Mary Laval' may be a known person"),
+        ("The nuns like her.", "the built-in list has no counterpart of 'nuns'"),
+        ("A bachelor lost his keys.", "'bachelor' is a fixed phrase"),
         ("Xandro called. He is late.", "'Xandro' may be a name that the list lacks"),
         ("Patient: Xandro, 41. He coughs.", "'Xandro' may be a name that the list lacks"),
         ("I wrote to Mr. Xandro Clarke.", "'Xandro' may be a name that the list lacks"),
