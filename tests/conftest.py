@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ import pytest
 from _pytest.pytester import SysModulesSnapshot
 from hypothesis import settings
 
+from tests.support.processes import GARBAGE_THRESHOLDS
 from tests.support.projects import Project
 
 
@@ -109,6 +111,11 @@ settings.load_profile("patient")
 # Matrices of tests are small: more threads than one take processor time, and no less of the clock.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+# Threads of the embedded model that wait must not keep the cores busy. OpenMP reads the variable when it is loaded, by
+# torch perhaps.
+os.environ.setdefault("GOMP_SPINCOUNT", "0")
+
+gc.set_threshold(*GARBAGE_THRESHOLDS)
 
 # Compiling the package takes a second of each process that a test starts.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

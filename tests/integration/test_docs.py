@@ -25,7 +25,7 @@ from pytest_fairness.baselines.reading import read_baseline
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.extensions import Group
 from tests.support import hospital
-from tests.support.projects import PLUGINS
+from tests.support.projects import LOADED, PLUGINS
 from tests.support.servers import Body, ChatServer, Messages, echo_by_words
 
 ROOT = Path(__file__).parents[2]
@@ -152,7 +152,7 @@ def test_the_example_fails_as_its_picture_shows(pytester: pytest.Pytester, monke
     monkeypatch.syspath_prepend(ROOT)
     for recorded, option in ((hospital.BEFORE, "--fairness-rebaseline"), (hospital.AFTER, "--fairness")):
         monkeypatch.setattr(hospital, "write", hospital.RecordedAnswers(recorded), raising=False)
-        result = pytester.runpytest_inprocess(*PLUGINS, option)
+        result = pytester.runpytest_inprocess(*PLUGINS, option, plugins=LOADED)
     assert result.ret == 1
     picture = ET.fromstring((DOCS / "images" / "terminal.svg").read_text("utf-8"))  # noqa: S314 - our own file
     parts = ("".join(element.itertext()).split() for element in picture.iter("{http://www.w3.org/2000/svg}text"))

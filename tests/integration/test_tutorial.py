@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from tests.integration.test_docs import BLOCKS, HARMLESS, TUTORIAL, Block, write
-from tests.support.projects import PLUGINS
+from tests.support.projects import LOADED, PLUGINS
 
 STEPS = [block for block in BLOCKS if block.page == TUTORIAL]
 
@@ -44,7 +44,7 @@ def test_it_does_what_it_shows(pytester: pytest.Pytester, monkeypatch: pytest.Mo
 def follow(command: str, shown: str, pytester: pytest.Pytester) -> None:
     program, *arguments = shlex.split(command)
     if program == "pytest":
-        result = pytester.runpytest_inprocess(*PLUGINS, *arguments)
+        result = pytester.runpytest_inprocess(*PLUGINS, *arguments, plugins=LOADED)
         output, status = result.stdout.str(), result.ret
     else:
         assert program == "python", command

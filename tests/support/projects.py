@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import xdist.plugin  # type: ignore[import-untyped] # xdist has no types
 
+import pytest_fairness.plugin
 from pytest_fairness.asking.store.store import Store
 from tests.support import processes
 
@@ -64,14 +66,15 @@ KIM, LOU = "refusals[name=Kim]", "refusals[name=Lou]"
 
 
 # pytest before 8.4 can leave out the plugins of all packages only by an environment variable, which other tests see.
-_ALONE = ("--disable-plugin-autoload", "-p", "fairness", "-p", "xdist")
+_IS_ALONE = pytest.version_tuple >= (8, 4)
+_ALONE = ("--disable-plugin-autoload", "-p", "pytest_fairness.plugin", "-p", "xdist.plugin")
 _ALL = ("-p", "no:randomly", "-p", "no:syrupy", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 _OFF = (
     "doctest", "faulthandler", "legacypath", "pastebin", "stepwise", "subtests", "threadexception", "unittest",
     "unraisableexception",
 )  # fmt: skip
 PLUGINS = (
-    *(_ALONE if pytest.version_tuple >= (8, 4) else _ALL),
+    *(_ALONE if _IS_ALONE else _ALL),
     *(word for name in _OFF for word in ("-p", f"no:{name}")),
 )
 """The plugins of a run inside a test, and of its workers.
@@ -80,6 +83,8 @@ Each run would otherwise load the plugins of all packages, and collect garbage a
 do not meet are left out, as registering a plugin takes a hundredth of a short run. The commands of the documentation
 run with all installed plugins.
 """
+LOADED = [pytest_fairness.plugin, xdist.plugin] if _IS_ALONE else []
+"""Plugins of `PLUGINS` as modules: to find a plugin by its name, pytest reads the metadata of all installed packages."""
 
 
 def _pytest(arguments: tuple[str, ...], output: str) -> None:
@@ -89,7 +94,7 @@ def _pytest(arguments: tuple[str, ...], output: str) -> None:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     with processes.forked_workers():
-        raise SystemExit(pytest.main([*PLUGINS, "-p", "no:cacheprovider", *arguments]))
+        raise SystemExit(pytest.main([*PLUGINS, "-p", "no:cacheprovider", *arguments], LOADED))
 
 
 class Project:
@@ -121,7 +126,7 @@ class Project:
         """Run pytest in this process, in the order in which items are collected; workers (`-n`) are other processes."""
         named = [] if target is None else ["--fairness-target", target]
         with processes.forked_workers():
-            return self._pytester.runpytest_inprocess(*PLUGINS, *named, *arguments)
+            return self._pytester.runpytest_inprocess(*PLUGINS, *named, *arguments, plugins=LOADED)
 
     def run_apart(self, *arguments: str, target: str | None = "python:app:polite") -> pytest.RunResult:
         """Run pytest in a new Python process, which has loaded nothing; see `run_forked`."""

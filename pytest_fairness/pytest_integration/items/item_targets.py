@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -91,8 +92,7 @@ def is_overridden(node: pytest.Item | pytest.Collector) -> bool:
 def may_be_overridden(config: pytest.Config) -> bool:
     """Return whether a conftest file or plugin that is loaded before the collection defines `fairness_target`."""
     plugins = config.pluginmanager.get_plugins()
-    own = config.pluginmanager.get_plugin("fairness")
-    return any(hasattr(plugin, TARGET_FIXTURE) for plugin in plugins if plugin is not own)
+    return any(hasattr(plugin, TARGET_FIXTURE) for plugin in plugins if plugin is not sys.modules[OWN_MODULE])
 
 
 def uses_default_target(item: pytest.Item, settings: RunSettings) -> bool:
