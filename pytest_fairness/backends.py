@@ -18,6 +18,9 @@ ResultT = TypeVar("ResultT")
 
 CHUNKS_OF_A_PROCESS = 8
 """Number of chunks for each process that are in memory at a time."""
+WITHOUT_DASHBOARD: dict[str, Any] = {"dashboard_address": None, "scheduler_kwargs": {"dashboard_address": ":0"}}
+"""Options of a local Dask cluster. A scheduler without a dashboard serves HTTP, too, by default at port 8787, and warns
+if another cluster on the machine uses the port."""
 
 
 class Processes(ABC):
@@ -74,7 +77,7 @@ class DaskProcesses(Processes):
         from distributed import Client
 
         address = dask.config.get("scheduler-address", None)
-        local = {} if address else {"threads_per_worker": 1, "dashboard_address": None}
+        local = {} if address else {"threads_per_worker": 1, **WITHOUT_DASHBOARD}
         self._client: Any = Client(set_as_default=False, **local)
         self.count = max(1, sum(self._client.nthreads().values()))
 
