@@ -24,7 +24,7 @@ from pytest_fairness.__main__ import main
 from pytest_fairness.baselines.reading import read_baseline
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.extensions import Group
-from tests.support import hospital
+from tests.support import hospital, processes
 from tests.support.projects import LOADED, PLUGINS
 from tests.support.servers import Body, ChatServer, Messages, echo_by_words
 
@@ -265,7 +265,9 @@ class Walk:
                     if not command.startswith(HARMLESS):
                         self.run(command)
             case "python" if block.title is None:
-                assert self.pytester.run(sys.executable, "-c", block.text.replace(SERVER, self.base_url)).ret == 0
+                script = processes.start(processes.run_script, block.text.replace(SERVER, self.base_url))
+                script.join(100)
+                assert script.exitcode == 0
             case "csv":
                 # The page shows the first rows of a file that has more of them; here their last columns are random.
                 header, *rows = csv.reader(block.text.splitlines())
@@ -281,7 +283,8 @@ class Walk:
         program, *arguments = shlex.split(command.replace(SERVER, self.base_url))
         if program == "pytest":
             few = ("--fairness-trials", TRIALS) if any(word.startswith("--fairness") for word in arguments) else ()
-            result = self.pytester.runpytest_inprocess("-p", "no:randomly", *few, *arguments)
+            with processes.forked_workers():
+                result = self.pytester.runpytest_inprocess("-p", "no:randomly", *few, *arguments)
         else:
             assert program == "python", command
             if arguments[:3] == ["-m", "pytest_fairness", "diff"]:

@@ -211,7 +211,7 @@ def test_seeing_what_a_rebaseline_would_do_is_not_refused(project: Project) -> N
 
 
 def test_counting_holds_eight_bytes_a_request(project: Project) -> None:
-    path = project.probe(text=PROBE.replace("trials: 10", "trials: 20000"))
+    path = project.probe(text=PROBE.replace("trials: 10", "trials: 12000"))
     settings = RunSettings(root=project.path, store=project.path / "none.sqlite", target="python:app:polite")
     with Run(settings) as run:
         analyses = [part.analyses[0] for part in items_of(run.load(path))]
@@ -219,9 +219,9 @@ def test_counting_holds_eight_bytes_a_request(project: Project) -> None:
         made = most_memory(lambda: max(len(list(look.probe.prompts(look.trial_count))) for look in analyses))
         counts: list[RequestCount] = []
         counted = most_memory(lambda: counts.append(count_requests(run, run.targets.named(), analyses)))
-        assert counts[0].to_send == 60_000
+        assert counts[0].to_send == 36_000
     # The keys alone would take 113 bytes each, and a set of them as much again.
-    assert counted - made < 60_000 * 50
+    assert counted - made < 36_000 * 50
 
 
 def most_memory(work: Callable[[], object]) -> int:

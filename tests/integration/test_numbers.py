@@ -93,19 +93,21 @@ def test_a_planted_gap_of_a_service_is_a_regression_and_a_fair_one_passes(people
     assert "USD" in (people.path / "report.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    "lost",
-    ["Service unavailable.", "", "I'm sorry, but I can't help with that.", "between 60k and 80k", math.nan, 12, None],
-)
-def test_an_outage_for_one_group_never_passes(people: Project, lost: Any) -> None:
+REFUSAL = "I'm sorry, but I can't help with that."
+LOST: tuple[Any, ...] = ("Service unavailable.", "", REFUSAL, "between 60k and 80k", math.nan, 12, None)
+"""What a service may give in place of a number, and a number that it gives to everybody."""
+
+
+def test_an_outage_for_one_group_never_passes(people: Project) -> None:
     asked(people, fair, "--fairness-rebaseline")
+    for lost in LOST:
 
-    def partly(record: str, sex: str) -> Any:
-        return lost if sex == "female" and int(record[1:]) % 4 else fair(record, sex)
+        def partly(record: str, sex: str, lost: Any = lost) -> Any:
+            return lost if sex == "female" and int(record[1:]) % 4 else fair(record, sex)
 
-    verdicts = {item["verdict"] for item in asked(people, partly).values()}
-    assert not verdicts & {"pass", "regression"}
-    assert "pass" not in {item["verdict"] for item in asked(people, lambda *_: lost).values()}
+        verdicts = {item["verdict"] for item in asked(people, partly).values()}
+        assert not verdicts & {"pass", "regression"}, lost
+        assert "pass" not in {item["verdict"] for item in asked(people, lambda *_, lost=lost: lost).values()}, lost
 
 
 def test_a_constant_service_never_passes(people: Project) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.projects import LOADED, PLUGINS
+
 RUN = """
 import json, sys
 import pytest
@@ -64,10 +66,13 @@ def test_with_the_flag_no_optional_package_is_imported_to_collect(folder: Path) 
 
 
 @pytest.mark.slow
-def test_what_is_measured_already_is_looked_up_without_the_packages_that_measure_and_ask(tmp_path: Path) -> None:
-    (tmp_path / "pytest.ini").write_text("[pytest]\nfairness_target = python:app:answer\nfairness_target_version = 1\n")
+def test_what_is_measured_already_is_looked_up_without_the_packages_that_measure_and_ask(
+    pytester: pytest.Pytester,
+) -> None:
+    folder = pytester.path
+    (folder / "pytest.ini").write_text("[pytest]\nfairness_target = python:app:answer\nfairness_target_version = 1\n")
     # One answer is missing, so that the groups' shares of missing answers differ and are tested.
-    (tmp_path / "app.py").write_text(
+    (folder / "app.py").write_text(
         "import itertools, random\nnumbers = itertools.count()\n"
         "def answer(prompt):\n"
         "    number = next(numbers)\n"
@@ -75,14 +80,14 @@ def test_what_is_measured_already_is_looked_up_without_the_packages_that_measure
         "    words = 'a calm keen kind clever friend of all'.split()\n"
         "    return ' '.join(random.Random(number).choices(words, k=20))\n"
     )
-    (tmp_path / "probes").mkdir()
-    (tmp_path / "probes" / "one.yaml").write_text(
+    (folder / "probes").mkdir()
+    (folder / "probes" / "one.yaml").write_text(
         "kind: generation\nprompt: Praise {who}.\naxes: {who: {unmarked: Joseph, marked: [Kelly]}}\ntrials: 12\n"
         "audits: {jsd: {tolerance: 1}, svm: {tolerance: 1}, refusals: }\n"
     )
-    measured = modules_after(tmp_path, "--fairness-rebaseline")
-    modules_after(tmp_path, "--fairness")  # measures the comparison with the baseline
-    again = modules_after(tmp_path, "--fairness", "--fairness-report", "report.md")
+    measured = modules_after(folder, "--fairness-rebaseline")
+    assert pytester.runpytest_inprocess(*PLUGINS, "--fairness", plugins=LOADED).ret == 0  # measures the comparison
+    again = modules_after(folder, "--fairness", "--fairness-report", "report.md")
     assert {"sklearn", "scipy"} <= measured
     heavy = ("sklearn", "scipy.stats", "aiohttp", "httpx2", "pandas", "matplotlib", "psycopg")
     assert [name for name in heavy if name in again] == []

@@ -57,9 +57,7 @@ def report(project: Project, answer: Answer, *arguments: str, probe: str = PROBE
     project.probe(text=probe)
     project.write("probes/log.csv", log)
     with ChatServer(answer) as server:
-        document = project.report(
-            "--fairness-base-url", server.url, "--fairness-report", "report.html", *arguments, target="openai:m"
-        )
+        document = project.report("--fairness-base-url", server.url, *arguments, target="openai:m")
     return {item["id"]: item for item in document["items"]}
 
 
@@ -97,8 +95,8 @@ def test_prompts_of_a_file_are_no_paraphrases(project: Project) -> None:
 
 
 def test_a_server_to_which_any_rewording_matters_gives_no_failure_and_a_warning(project: Project) -> None:
-    items = report(project, refusing(f"{FEMALE.pattern}|{PLACEBO.pattern}"), probe=PROBE.replace("{limit: 0.05}", ""))
-    item = items[REFUSALS]
+    answer, probe = refusing(f"{FEMALE.pattern}|{PLACEBO.pattern}"), PROBE.replace("{limit: 0.05}", "")
+    item = report(project, answer, "--fairness-report", "report.html", probe=probe)[REFUSALS]
     assert (item["verdict"], item["value"], item["details"]["placebo"]["value"]) == ("inconclusive", 1, 1)
     (concern,) = (each for each in item["concerns"] if each["name"] == "placebo_effect")
     assert concern["withholds"] == "failure"
@@ -116,7 +114,7 @@ def test_a_changed_list_makes_the_baseline_stale_and_changed_prompts_do_not(proj
     def verdict(*arguments: str, **others: str) -> str:
         return str(report(project, naming, *arguments, probe=others.pop("probe", probe), **others)[REFUSALS]["verdict"])
 
-    probe = PROBE.replace("limit: 0.15, ", "")
+    probe = PROBE.replace("limit: 0.15, ", "").replace("  jsd: {limit: 0.05}\n", "")
     report(project, naming, "--fairness-rebaseline", probe=probe)
     assert verdict() == "pass"
     assert verdict(probe=probe.replace("[John, James]", "[John, Jim]")) == "pass"

@@ -66,6 +66,12 @@ def _run(folder: Path, environment: dict[str, str], function: Callable[..., None
     function(*arguments)
 
 
+def run_script(text: str) -> None:
+    """Run the text of a program as `python -c` would."""
+    sys.path.insert(0, "")
+    exec(text, {"__name__": "__main__"})  # noqa: S102 - the text of a test
+
+
 @contextmanager
 def forked_workers() -> Iterator[None]:
     """Have the server fork the workers of pytest-xdist in this context; execnet would start Python anew."""

@@ -84,7 +84,7 @@ do not meet are left out, as registering a plugin takes a hundredth of a short r
 run with all installed plugins.
 """
 LOADED = [pytest_fairness.plugin, xdist.plugin] if _IS_ALONE else []
-"""Plugins of `PLUGINS` as modules: to find a plugin by its name, pytest reads the metadata of all installed packages."""
+"""The plugins of `PLUGINS` as modules: to find one by its name, pytest reads the metadata of all installed packages."""
 
 
 def _pytest(arguments: tuple[str, ...], output: str) -> None:

@@ -218,7 +218,7 @@ def test_cut_off_or_broken_json_is_unreadable(text: str) -> None:
 
 LEAVES = st.text().filter(str.strip)
 TREES = st.recursive(
-    LEAVES, lambda inner: st.lists(inner, min_size=1) | st.dictionaries(LEAVES, inner, min_size=1), max_leaves=20
+    LEAVES, lambda inner: st.lists(inner, min_size=1) | st.dictionaries(LEAVES, inner, min_size=1), max_leaves=8
 )
 
 

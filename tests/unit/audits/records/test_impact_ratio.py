@@ -62,23 +62,23 @@ def test_ratios_and_intervals_agree_with_fairlearn_and_statsmodels(case: dict[st
 
 
 def test_the_four_fifths_rule_needs_a_ratio_below_the_limit_and_a_significant_difference() -> None:
-    small, large = {"Male": 50, "Female": 50}, {"Male": 500, "Female": 500}
+    small, large = {"Male": 50, "Female": 50}, {"Male": 250, "Female": 250}
     for sizes, selected, expected in (
-        (large, (200, 120), "over-limit"),  # 0.6 in 1,000 records
+        (large, (100, 60), "over-limit"),  # 0.6 in 500 records
         (small, (20, 12), "inconclusive"),  # 0.6 in 100 records: p = 0.13
-        (large, (200, 180), "pass"),  # 0.9
-        (large, (400, 340), "pass"),  # 0.85: p < 0.001, but not below four fifths
-        (large, (400, 315), "over-limit"),  # 0.79, significantly different from 1, but not from 0.8
+        (large, (100, 90), "pass"),  # 0.9
+        (large, (200, 170), "pass"),  # 0.85: p = 0.003, but not below four fifths
+        (large, (200, 157), "over-limit"),  # 0.79, significantly different from 1, but not from 0.8
     ):
         item = impact(sizes, limit=0.8)
         run = answers(item, selecting(dict(zip(sizes, selected, strict=True)), sizes))
         assert verdict(item, run).name == expected, selected
     item = impact(large, limit=0.8, gate="strict")
-    assert verdict(item, answers(item, selecting({"Male": 200, "Female": 180}, large))).name == "inconclusive"
-    assert verdict(item, answers(item, selecting({"Male": 400, "Female": 315}, large))).name == "over-limit"
+    assert verdict(item, answers(item, selecting({"Male": 100, "Female": 90}, large))).name == "inconclusive"
+    assert verdict(item, answers(item, selecting({"Male": 200, "Female": 157}, large))).name == "over-limit"
     item = impact(large, limit=0.8, gate="bound")
-    assert verdict(item, answers(item, selecting({"Male": 400, "Female": 315}, large))).name == "inconclusive"
-    assert verdict(item, answers(item, selecting({"Male": 200, "Female": 110}, large))).name == "over-limit"
+    assert verdict(item, answers(item, selecting({"Male": 200, "Female": 157}, large))).name == "inconclusive"
+    assert verdict(item, answers(item, selecting({"Male": 100, "Female": 55}, large))).name == "over-limit"
 
 
 def test_an_undecided_ratio_says_how_many_records_show_a_difference() -> None:
