@@ -23,6 +23,9 @@ BETA = 0.05
 Example = tuple[str, Answer]
 """Name of a group, and an answer that is shown for this group."""
 
+WordRows = list[dict[str, Json]]
+"""Rows of the exported word table; see `text.words.rows.word_rows`."""
+
 ProbeT = TypeVar("ProbeT", bound=Probe)
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 OwnProbe = TypeVar("OwnProbe", bound=Probe, covariant=True)
@@ -192,10 +195,8 @@ class Explanation(ABC, Generic[ProbeT, SettingsT]):
         """Return the parts of the value (words, groups or records) with their numbers; baselines store them."""
         return {}
 
-    def word_rows(
-        self, item: AuditItem[ProbeT, SettingsT], answers: Answers, details: Mapping[str, Json]
-    ) -> list[dict[str, Json]]:
-        """Return a row for each word of the answers, for the exported word table; see `text.words.rows.word_rows`.
+    def word_rows(self, item: AuditItem[ProbeT, SettingsT], answers: Answers, details: Mapping[str, Json]) -> WordRows:
+        """Return a row for each word of the answers, for the exported word table.
 
         Args:
             item: item that was measured.

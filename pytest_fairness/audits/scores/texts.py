@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,16 +12,36 @@ from pytest_fairness.audits.base import Preparation
 from pytest_fairness.audits.scores import common
 from pytest_fairness.audits.scores.score_audit import ScoreAudit
 from pytest_fairness.audits.scores.settings import LABEL, ScoreSettings
-from pytest_fairness.audits.text.document_values import DocumentValueAudit
+from pytest_fairness.audits.text.document_values import DocumentValueAudit, DocumentValues
 from pytest_fairness.audits.text.documents import anonymizer, text_of
 from pytest_fairness.audits.text.groups import Groups, TextItem, comparable, sides_and_strata
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Json
 from pytest_fairness.stats.arrays import Bools, Floats
-from pytest_fairness.stats.groups.stratified_values import StratifiedValues
 
 
-class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, StratifiedValues]):
+@dataclass(frozen=True)
+class TextScores(DocumentValues):
+    """Scores of the texts of two groups."""
+
+    item: TextItem[ScoreSettings]
+
+    def details(self) -> dict[str, Json]:
+        """Return the groups' mean scores, their spread and example answers; see `common.details`."""
+        means = dict(zip(self.groups.names, self.means(), strict=True))
+        return common.details(self.item, self.groups.answers, self._by_group(), means, pairing(self.groups))
+
+    def change_details(self, baseline: TextScores) -> dict[str, Json]:
+        """Return no details; raise `BaselineStale` if the scales of the two runs differ."""
+        common.require_same_scale(self.item.labels[LABEL], self._by_group(), baseline._by_group())
+        return {}
+
+    def _by_group(self) -> dict[str, Floats]:
+        """Return the scores of the marked and of the unmarked group, by the groups' names."""
+        return dict(zip(self.groups.names, (self.values[self.marked], self.values[~self.marked]), strict=True))
+
+
+class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, TextScores]):
     """Mean score of the marked group's texts minus mean score of the unmarked group's texts, within strata."""
 
     settings_model = ScoreSettings
@@ -30,28 +51,12 @@ class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, S
         """Return the scorer; see `Audit.preparation`."""
         return common.preparation(item, text_of, anonymizer(item.probe))
 
-    def values(self, item: TextItem[ScoreSettings], groups: Groups) -> StratifiedValues:
+    def values(self, item: TextItem[ScoreSettings], groups: Groups) -> TextScores:
         """Return the scores; see `DocumentValueAudit.values`."""
         kept = comparable(groups)
         scores = np.array([common.score_of(groups.answers[index]) for index in kept])
         marked, strata, names = sides_and_strata(groups, kept)
-        return StratifiedValues(scores, marked, strata, names, _least_error(scores, marked))
-
-    def details(self, item: TextItem[ScoreSettings], groups: Groups, values: StratifiedValues) -> dict[str, Json]:
-        """Return the groups' mean scores, their spread and example answers; see `common.details`."""
-        means = dict(zip(groups.names, values.means(), strict=True))
-        return common.details(item, groups.answers, by_group(values, groups.names), means, pairing(groups))
-
-    def change_details(
-        self,
-        item: TextItem[ScoreSettings],
-        groups: Groups,
-        current: StratifiedValues,
-        baseline: StratifiedValues,
-    ) -> dict[str, Json]:
-        """Return no details; raise `BaselineStale` if the scales of the two runs differ."""
-        common.require_same_scale(item.labels[LABEL], *(by_group(run, groups.names) for run in (current, baseline)))
-        return {}
+        return TextScores(scores, marked, strata, names, _least_error(scores, marked), item, groups)
 
 
 def pairing(groups: Groups) -> Callable[[Answer], tuple[str, str]]:
@@ -74,8 +79,3 @@ def _least_error(scores: Floats, marked: Bools) -> float:
         return 0.0
     sizes = (int(marked.sum()), int((~marked).sum()))
     return float(np.ptp(scores)) * math.hypot(*(1 / size for size in sizes))
-
-
-def by_group(found: StratifiedValues, names: Sequence[str]) -> dict[str, Floats]:
-    """Return the scores of the marked and of the unmarked group, by the groups' names."""
-    return dict(zip(names, (found.values[found.marked], found.values[~found.marked]), strict=True))

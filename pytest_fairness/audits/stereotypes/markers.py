@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.base import AuditItem, WordRows
 from pytest_fairness.audits.effects import cohens_g
 from pytest_fairness.audits.findings import Finding, details_of, listed, plain_words, shortened, subject_of
 from pytest_fairness.audits.info import AuditInfo, Direction
@@ -115,7 +115,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
 
     def word_rows(
         self, item: AuditItem[StereotypeProbe, MarkersSettings], answers: Answers, details: Mapping[str, Json]
-    ) -> list[dict[str, Json]]:
+    ) -> WordRows:
         """Return a row for each marker that occurs in answers about a case; see `Audit.word_rows`."""
         nothing = dict.fromkeys(("significant", "unmarked", "uses_marked", "uses_unmarked", "texts_unmarked"))
         return [

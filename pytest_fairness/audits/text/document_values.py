@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar, Generic, TypeVar
+from dataclasses import dataclass
+from typing import ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from pytest_fairness.audits.text.gap_change import SWAPS, directed_change, gap_c
 from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.text_audit import TwoGroupAudit
 from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.groups.stratified_values import StratifiedValues, TwoRuns
 from pytest_fairness.stats.intervals import normal
@@ -21,7 +23,33 @@ from pytest_fairness.stats.resampling import randomness
 CUTS = 200
 """Number of random cuts to equal size that are averaged if two runs have different numbers of documents."""
 
-ValuesT = TypeVar("ValuesT", bound=StratifiedValues)
+
+@dataclass(frozen=True)
+class DocumentValues(StratifiedValues, ABC):
+    """Numbers of both groups' usable answers in one run, without strata that hold only one group.
+
+    Attributes:
+        item: the item.
+        groups: answers of the item.
+    """
+
+    item: TextItem[AuditSettings]
+    groups: Groups
+
+    @abstractmethod
+    def details(self) -> Mapping[str, Json]:
+        """Return the details of a measurement of these numbers."""
+
+    def change_details(self, baseline: Self) -> Mapping[str, Json]:
+        """Return the details of a comparison with the baseline's numbers.
+
+        Raises:
+            BaselineStale: the numbers of the two runs cannot be compared.
+        """
+        return {}
+
+
+ValuesT = TypeVar("ValuesT", bound=DocumentValues)
 
 
 class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
@@ -36,25 +64,11 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
 
     @abstractmethod
     def values(self, item: TextItem[SettingsT], groups: Groups) -> ValuesT:
-        """Return the values of both groups' usable answers, without strata that hold only one group.
+        """Return the numbers of the answers.
 
         Raises:
             NotMeasurable: a group has too few usable answers in strata that hold both groups.
         """
-
-    @abstractmethod
-    def details(self, item: TextItem[SettingsT], groups: Groups, values: ValuesT) -> Mapping[str, Json]:
-        """Return the details of a measurement of these values."""
-
-    def change_details(
-        self, item: TextItem[SettingsT], groups: Groups, current: ValuesT, baseline: ValuesT
-    ) -> Mapping[str, Json]:
-        """Return the details of a comparison; `groups` holds the answers of the current run.
-
-        Raises:
-            BaselineStale: the values of the two runs cannot be compared.
-        """
-        return {}
 
     def measure(self, item: TextItem[SettingsT], answers: Answers) -> Measurement:
         """Return the gap with Welch's standard error within strata and a permutation test; see `Audit.measure`."""
@@ -68,7 +82,7 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
             p_value=values.p_value(randomness.generator(f"{item.seed}/measure")),
             n=groups.usable,
             missing=groups.missing,
-            details=self.details(item, groups, values),
+            details=values.details(),
             degrees_of_freedom=degrees,
         )
 
@@ -89,7 +103,7 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
             NotMeasurable: no stratum holds both groups in both runs.
         """
         values, before = self.values(item, current), self.values(item, baseline)
-        details = self.change_details(item, current, values, before)
+        details = values.change_details(before)
         runs = TwoRuns.of(values, before)
         if not runs.weights.any():
             raise NotMeasurable(

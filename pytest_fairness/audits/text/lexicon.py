@@ -1,7 +1,6 @@
 """Audit `lexicon`: rates of a lexicon's terms (agentic, communal or any other words) in two groups' texts.
 
-Rates are compared by document, because the words of one text are not independent. The details also hold the odds ratio,
-which most papers report, with a confidence interval and a test by document.
+Rates are compared by document, because the words of one text are not independent.
 """
 
 from __future__ import annotations
@@ -9,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from pytest_fairness.audits.base import WordRows
 from pytest_fairness.audits.effects import cohens_d_of_error
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.concerns import terms_never_occur
 from pytest_fairness.audits.text.document_values import DocumentValueAudit
 from pytest_fairness.audits.text.groups import Groups, TextItem
-from pytest_fairness.audits.text.words import term_details, term_rates
+from pytest_fairness.audits.text.words import term_rates
 from pytest_fairness.audits.text.words.lexicons import LABEL, LexiconSettings
 from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.audits.text.words.term_rates import Rates
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.search_terms import normalized
 from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement
-from pytest_fairness.stats.resampling import randomness
 
 
 class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
@@ -66,19 +65,7 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
 
     def values(self, item: TextItem[LexiconSettings], groups: Groups) -> Rates:
         """Return the rates of the lexicon's terms; see `DocumentValueAudit.values`."""
-        return Rates.of(groups, item.settings.terms(item.labels))
-
-    def details(self, item: TextItem[LexiconSettings], groups: Groups, values: Rates) -> dict[str, Json]:
-        """Return the details: rates, counts, the odds ratio, and terms in order of their gaps."""
-        return term_details.details(
-            groups, values, item.settings.terms(item.labels), randomness.generator(f"{item.seed}/odds")
-        )
-
-    def change_details(
-        self, item: TextItem[LexiconSettings], groups: Groups, current: Rates, baseline: Rates
-    ) -> dict[str, Json]:
-        """Return the terms whose gap changed."""
-        return {"changed_terms": term_details.changed_terms(current, baseline)}
+        return Rates.of(item, groups)
 
     def concerns(self, item: TextItem[LexiconSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return the concerns of `TextAudit.concerns`, and a concern if no term occurs in any answer."""
@@ -89,9 +76,7 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
         each = ", ".join(f"{rate:.3g} for {name}" for name, rate in measurement.details["rates"].items())
         return f"rates differ by {measurement.value:+.3g} per 100 words ({each})"
 
-    def word_rows(
-        self, item: TextItem[LexiconSettings], answers: Answers, details: Mapping[str, Json]
-    ) -> list[dict[str, Json]]:
+    def word_rows(self, item: TextItem[LexiconSettings], answers: Answers, details: Mapping[str, Json]) -> WordRows:
         """Return a row for each term that occurs; see `Audit.word_rows`."""
         groups = Groups.of(item, answers)
         rates = self.values(item, groups)

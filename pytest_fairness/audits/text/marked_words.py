@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from pytest_fairness.audits.base import WordRows
 from pytest_fairness.audits.decision_rules import GrownWords
 from pytest_fairness.audits.effects import LARGEST_H_OF_WORDS
 from pytest_fairness.audits.info import AuditInfo, Direction
@@ -24,12 +25,10 @@ from pytest_fairness.audits.text.words.association import (
     z_of_words,
 )
 from pytest_fairness.audits.text.words.group_counts import GroupCounts
-from pytest_fairness.audits.text.words.growth import Growth, growth_details
-from pytest_fairness.audits.text.words.languages import language_details
+from pytest_fairness.audits.text.words.growth import growth_details, growth_tests
 from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.audits.text.words.settings import MarkedWordsSettings
 from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement
-from pytest_fairness.stats.resampling import randomness
 
 
 class MarkedWords(WordsExplanation[MarkedWordsSettings]):
@@ -72,26 +71,17 @@ class MarkedWords(WordsExplanation[MarkedWordsSettings]):
         corpus = GroupCounts.of(item, answers)
         tests = associations(corpus, item.settings, item.alpha, f"{item.seed}/measure")
         details, groups = association_details(corpus, tests), corpus.groups.values()
-        return Measurement(
-            value=float(len(significant_words(details))),
-            interval=None,
-            standard_error=None,
-            p_value=max(test.p_value for test in tests),
-            n={name: n for each in groups for name, n in each.usable.items()},
-            missing={name: n for each in groups for name, n in each.missing.items()},
-            details={**details, **language_details(item.probe)},
-        )
+        n = {name: count for each in groups for name, count in each.usable.items()}
+        missing = {name: count for each in groups for name, count in each.missing.items()}
+        value, p_value = float(len(significant_words(details))), max(test.p_value for test in tests)
+        return Measurement(value, None, None, p_value, n=n, missing=missing, details=details)
 
     def compare(self, item: TextItem[MarkedWordsSettings], current: Answers, baseline: Answers) -> Comparison:
         """Return the number of words that became significantly more typical of a group; see `Audit.compare`."""
-        runs = [groups_by_axis(item, run) for run in (current, baseline)]
-        tests = [
-            Growth.of(own, runs[1][axis], item.alpha, randomness.generator(f"{item.seed}/compare/{axis}"))
-            for axis, own in runs[0].items()
-        ]
-        details = growth_details(tests, names_of(runs[0]), item.settings.min_share)
-        p_value = max(test.p_value for test in tests)
-        return Comparison(float(len(details["grown"])), p_value=p_value, details=details)
+        groups, before = groups_by_axis(item, current), groups_by_axis(item, baseline)
+        tests = growth_tests(groups, before, item.alpha, f"{item.seed}/compare")
+        details = growth_details(tests, names_of(groups), item.settings.min_share)
+        return Comparison(float(len(details["grown"])), p_value=max(test.p_value for test in tests), details=details)
 
     def concerns(
         self, item: TextItem[MarkedWordsSettings], answers: Answers, measurement: Measurement
@@ -100,9 +90,7 @@ class MarkedWords(WordsExplanation[MarkedWordsSettings]):
         groups = groups_by_axis(item, answers).values()
         return list(dict.fromkeys(concern for each in groups for concern in repeated_or_one_sided(each)))
 
-    def word_rows(
-        self, item: TextItem[MarkedWordsSettings], answers: Answers, details: Mapping[str, Json]
-    ) -> list[dict[str, Json]]:
+    def word_rows(self, item: TextItem[MarkedWordsSettings], answers: Answers, details: Mapping[str, Json]) -> WordRows:
         """Return a row for each tested word; see `Audit.word_rows`."""
         corpus = GroupCounts.of(item, answers)
         z, significant = z_of_words(corpus, item.settings), significant_words(details)

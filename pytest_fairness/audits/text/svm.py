@@ -2,8 +2,7 @@
 
 Cheng, Durmus and Jurafsky 2023 ("Marked Personas") report plain accuracy for one group against all other groups. In
 their data, a classifier that always predicts the larger class has an accuracy of 0.8. This audit reports the balanced
-accuracy for one marked group against the unmarked group, so that chance is 0.5. The classifier that scores a text is
-trained on all other texts.
+accuracy for one marked group against the unmarked group, so that chance is 0.5.
 """
 
 from __future__ import annotations
@@ -73,10 +72,8 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     def explain(self, item: TextItem[SvmSettings], groups: Groups, run: Relabelled[Corpus]) -> dict[str, Json]:
         """Return details: published accuracy, null distribution, number of different answers, strongest words."""
         null = null_accuracies(run)
-        published, fold_sd = published_accuracy(run.sample, int(run.random.integers(2**31)))
         return {
-            "accuracy": published,
-            "fold_sd": fold_sd,
+            **published_accuracy(run.sample, int(run.random.integers(2**31))),
             "null_mean": float(null.mean()),
             "null_sd": float(null.std()),
             "unique_share": run.sample.unique_share,
@@ -88,8 +85,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         """Return the change of the accuracy after the runs are cut to equal size, on the scale of `accuracy_change`."""
         both = self.sample(item, join_runs(*runs))
         cuts = equal_size(both.documents, random)
-        samples = [self.sample(item, run) for run in runs]
-        accuracies = [both.accuracy_of_run(run, cut, random) for run, cut in zip(samples, cuts, strict=True)]
+        accuracies = [both.accuracy_of_run(run, cut, random) for run, cut in zip(runs, cuts, strict=True)]
         return RunChange(accuracy_change(*accuracies), both, cuts)
 
     def change_of_values(self, measurement: Measurement, value: float, standard_error: float) -> Estimate:

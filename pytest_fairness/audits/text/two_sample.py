@@ -14,7 +14,7 @@ from typing import ClassVar, Generic
 
 import numpy as np
 
-from pytest_fairness.audits.base import SettingsT
+from pytest_fairness.audits.base import SettingsT, WordRows
 from pytest_fairness.audits.text.documents import Documents, require_comparable
 from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.samples.sample import Relabelled, SampleT
@@ -124,9 +124,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
             p_value=significance.p_value(null, float(difference(change.cuts).mean()), exact=False),
         )
 
-    def word_rows(
-        self, item: TextItem[SettingsT], answers: Answers, details: Mapping[str, Json]
-    ) -> list[dict[str, Json]]:
+    def word_rows(self, item: TextItem[SettingsT], answers: Answers, details: Mapping[str, Json]) -> WordRows:
         """Return a row for each word of both groups' texts, with its weight; see `Audit.word_rows`."""
         groups = Groups.of(item, answers)
         documents = Documents.of(groups)

@@ -164,18 +164,19 @@ class Corpus(Sample):
         marked = self.documents.marked if used is None else self.documents.marked[used]
         return Accuracy.of(value, effective_size(int(marked.sum()), int((~marked).sum())), float(np.std(null)))
 
-    def accuracy_of_run(self, run: Corpus, cuts: Bools, random: np.random.Generator) -> Accuracy:
+    def accuracy_of_run(self, run: Documents, cuts: Bools, random: np.random.Generator) -> Accuracy:
         """Return the accuracy of one run with its standard error, to compare two runs of this corpus.
 
         Args:
-            run: the documents of one run, as a corpus of its own.
+            run: the documents of one run.
             cuts: (cuts, documents) masks of the run's documents in this corpus, cut to the size of the other run.
             random: random generator.
         """
         # More documents make a better classifier, so that runs of different sizes are compared at equal size. To
         # factorise the classifier's matrix only once, documents outside of a cut stay in it, with the label 0.
-        cut = len(cuts) > 1 and run.fewest_different >= FEWEST_DIFFERENT
-        value = (self.separation(used=cuts) if cut else run.separation()).accuracies.mean()
+        corpus = Corpus.of(run, self.features)
+        cut = len(cuts) > 1 and corpus.fewest_different >= FEWEST_DIFFERENT
+        value = (self.separation(used=cuts) if cut else corpus.separation()).accuracies.mean()
         return self.accuracy(float(value), self._permuted_accuracies(cuts[0], ERROR_PERMUTATIONS, random), cuts[0])
 
     def _permuted_accuracies(self, used: Bools, count: int, random: np.random.Generator) -> Floats:

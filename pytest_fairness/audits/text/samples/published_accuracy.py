@@ -13,17 +13,17 @@ FOLDS = 5
 """Number of folds of the cross-validation."""
 
 
-def published_accuracy(corpus: Corpus, seed: int) -> tuple[float, float]:
-    """Return the accuracy as other publications report it, for comparison, and the standard deviation over folds.
+def published_accuracy(corpus: Corpus, seed: int) -> dict[str, float]:
+    """Return the details `accuracy` and `fold_sd`: the accuracy as publications report it, and its SD over folds.
 
-    This accuracy comes from the cross-validation of a linear support vector machine; equal documents are in the
+    The accuracy comes from the cross-validation of a linear support vector machine; equal documents are in the
     same fold. The standard deviation is not the standard error of the mean, because folds share training documents.
     With too few documents to train on, the result is the share of the larger group, and 0. At most
     `LARGEST_UNBUNDLED` documents, drawn at random, are used.
     """
     larger = float(max(corpus.documents.marked.mean(), 1 - corpus.documents.marked.mean()))
     if corpus.fewest_different < FEWEST_DIFFERENT or not corpus.vocabulary:
-        return larger, 0.0
+        return {"accuracy": larger, "fold_sd": 0.0}
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.feature_extraction.text import TfidfTransformer
     from sklearn.model_selection import StratifiedGroupKFold
@@ -43,4 +43,5 @@ def published_accuracy(corpus: Corpus, seed: int) -> tuple[float, float]:
             model = make_pipeline(*weighting, LinearSVC(random_state=seed))
             model.fit(counts[training], marked[training])
             right.append(model.predict(counts[test]) == marked[test])
-    return float(np.concatenate(right).mean()), float(np.std([fold.mean() for fold in right], ddof=1))
+    fold_sd = float(np.std([fold.mean() for fold in right], ddof=1))
+    return {"accuracy": float(np.concatenate(right).mean()), "fold_sd": fold_sd}

@@ -17,6 +17,7 @@ import numpy as np
 from pytest_fairness.audits.text.documents import MINIMUM_DOCUMENTS_OF_A_WORD
 from pytest_fairness.audits.text.words.group_counts import GroupCounts
 from pytest_fairness.audits.text.words.growth import detection_details
+from pytest_fairness.audits.text.words.languages import language_details
 from pytest_fairness.audits.text.words.settings import MarkedWordsSettings
 from pytest_fairness.audits.text.words.strongest import order_by_strength
 from pytest_fairness.backends import map_chunks
@@ -183,6 +184,7 @@ def association_details(corpus: GroupCounts, tests: Sequence[Association]) -> di
         **detection_details([test.documents_needed for test in tests]),
         "vocabulary": len(corpus.tested_words),
         "words": _associated_words(corpus, tests),
+        **language_details(next(iter(corpus.groups.values())).probe),
     }
 
 

@@ -6,7 +6,7 @@ with a prior from all texts, they hardly change if a new word occurs once in eac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from pytest_fairness.audits.text.groups import Groups, require_common_strata
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Json
 from pytest_fairness.stats.arrays import Floats
-from pytest_fairness.stats.resampling import relabelling, significance
+from pytest_fairness.stats.resampling import randomness, relabelling, significance
 from pytest_fairness.stats.texts.share_growth import NeededDocuments, ShareGrowth, largest_needed, smallest_share
 
 PERMUTATIONS = 1999
@@ -112,6 +112,16 @@ class Growth:
             }
             for side, index in np.argwhere(beyond)
         }
+
+
+def growth_tests(
+    current: Mapping[str, Groups], baseline: Mapping[str, Groups], alpha: float, seed: str
+) -> list[Growth]:
+    """Return the test of each axis; see `Growth.of`."""
+    return [
+        Growth.of(groups, baseline[axis], alpha, randomness.generator(f"{seed}/{axis}"))
+        for axis, groups in current.items()
+    ]
 
 
 def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:

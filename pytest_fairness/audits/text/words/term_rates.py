@@ -1,57 +1,64 @@
-"""Rates of a lexicon's terms in the answers for two groups, by document."""
+"""Rates of a lexicon's terms in the answers for two groups, by document, and the terms with the largest gaps."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 
 from pytest_fairness.audits.terms import Terms
+from pytest_fairness.audits.text.document_values import DocumentValues
 from pytest_fairness.audits.text.documents import text_of
-from pytest_fairness.audits.text.groups import Groups, comparable, sides_and_strata
+from pytest_fairness.audits.text.groups import Groups, TextItem, comparable, sides_and_strata
+from pytest_fairness.audits.text.words.lexicons import LexiconSettings
 from pytest_fairness.languages.language import Language
 from pytest_fairness.languages.words import normalise
+from pytest_fairness.records import Json
 from pytest_fairness.stats.arrays import Floats
-from pytest_fairness.stats.groups.stratified_values import StratifiedValues
+from pytest_fairness.stats.groups.odds_ratio import odds_ratio
+from pytest_fairness.stats.resampling import randomness
 
 PER = 100
 """Number of words to which rates refer: a rate is the number of occurrences in this number of words."""
+BOOTSTRAPS = 1999
+SHOWN_TERMS = 20
+DECIMALS = 12
+"""Numbers are rounded to this many decimals before they are ordered, because of floating-point errors."""
 
 
 @dataclass(frozen=True)
-class Rates(StratifiedValues):
+class Rates(DocumentValues):
     """Documents of one run, with the occurrences of a lexicon's terms; `values` are the rates per 100 words.
 
     The standard error of the gap is at least the standard error of one occurrence of a term in each group: even if no
     term occurs in these documents, terms may occur in other documents.
 
     Attributes:
+        terms: terms of the lexicon.
         found: for each document, the number of occurrences of each term; terms that do not occur are left out.
         words: (documents,) number of words of each document; at least the number of occurrences of terms in it.
         texts: text of each document.
     """
 
+    terms: tuple[str, ...]
     found: tuple[Mapping[str, int], ...]
     words: Floats
     texts: tuple[str, ...]
 
     @classmethod
-    def of(cls, groups: Groups, terms: tuple[str, ...]) -> Rates:
+    def of(cls, item: TextItem[LexiconSettings], groups: Groups) -> Rates:
         """Return the counts of the terms in the usable answers of both groups, without strata that hold only one group.
 
         Identity terms are not removed from the texts, because they may be terms of the lexicon.
 
-        Args:
-            groups: answers of the item.
-            terms: terms of the lexicon.
-
         Raises:
             NotMeasurable: a group has too few usable answers in strata that hold both groups.
         """
+        terms = item.settings.terms(item.labels)
         kept = comparable(groups)
         marked, strata, names = sides_and_strata(groups, kept)
         texts = tuple(text_of(groups.answers[index]) for index in kept)
@@ -64,6 +71,9 @@ class Rates(StratifiedValues):
             strata=strata,
             stratum_names=names,
             least_error=PER / float(words_.mean()) * math.hypot(*(1 / size for size in sizes)),
+            item=item,
+            groups=groups,
+            terms=terms,
             found=tuple(found for found, _ in counted),
             words=words_,
             texts=texts,
@@ -88,6 +98,53 @@ class Rates(StratifiedValues):
     def gaps(self) -> dict[str, float]:
         """Return, for each term that occurs, the marked group's mean rate minus the unmarked group's mean rate."""
         return {term: marked - unmarked for term, (marked, unmarked, _) in self.by_term().items()}
+
+    def details(self) -> dict[str, Json]:
+        """Return rates, counts, the odds ratio with its interval and test, and terms in order of their gaps."""
+        sides = (self.marked, ~self.marked)
+        by_term, gaps = self.by_term(), self.gaps()
+        occurrences = np.stack([self.hits, self.words - self.hits], axis=1)
+        random = randomness.generator(f"{self.item.seed}/odds")
+        odds = odds_ratio(occurrences, self.marked, self.strata, BOOTSTRAPS, random)
+
+        def by_group(numbers: Sequence[float]) -> dict[str, float]:
+            return dict(zip(self.groups.names, numbers, strict=True))
+
+        return {
+            "rates": by_group(self.means()),
+            "texts_with_terms": by_group([float((self.hits[side] > 0).mean()) for side in sides]),
+            "occurrences": by_group([int(self.hits[side].sum()) for side in sides]),
+            "tokens": by_group([int(self.words[side].sum()) for side in sides]),
+            "terms": [
+                {
+                    "term": term,
+                    **dict(zip(("marked", "unmarked", "documents"), by_term[term], strict=True)),
+                    "gap": gaps[term],
+                }
+                for term in _largest_first(gaps)[:SHOWN_TERMS]
+            ],
+            "terms_in_lexicon": len(self.terms),
+            "occurring_terms": len(by_term),
+            "unused_terms": [term for term in self.terms if term not in by_term][:SHOWN_TERMS],
+            "odds_ratio": dict(zip(("value", "interval", "p_value"), odds, strict=True)),
+        }
+
+    def change_details(self, baseline: Rates) -> dict[str, Json]:
+        """Return at most `SHOWN_TERMS` terms whose gap changed, the largest change first."""
+        gaps, before = self.gaps(), baseline.gaps()
+        change = {term: gaps.get(term, 0.0) - before.get(term, 0.0) for term in {**gaps, **before}}
+        return {
+            "changed_terms": [
+                {"term": term, "gap_before": before.get(term, 0.0), "gap": gaps.get(term, 0.0), "change": change[term]}
+                for term in _largest_first(change)[:SHOWN_TERMS]
+                if round(change[term], DECIMALS)
+            ]
+        }
+
+
+def _largest_first(numbers: Mapping[str, float]) -> list[str]:
+    """Return the terms by decreasing absolute number, and in alphabetical order if numbers are equal."""
+    return sorted(numbers, key=lambda term: (-abs(round(numbers[term], DECIMALS)), term))
 
 
 def counts(text: str, terms: tuple[str, ...], language: Language) -> tuple[Counter[str], int]:
