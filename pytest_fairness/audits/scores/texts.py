@@ -12,7 +12,8 @@ from pytest_fairness.audits.base import Preparation
 from pytest_fairness.audits.scores import common
 from pytest_fairness.audits.scores.score_audit import ScoreAudit
 from pytest_fairness.audits.scores.settings import LABEL, ScoreSettings
-from pytest_fairness.audits.text.document_values import DocumentValueAudit, DocumentValues
+from pytest_fairness.audits.text.document_value_audit import DocumentValueAudit
+from pytest_fairness.audits.text.document_values import DocumentValues
 from pytest_fairness.audits.text.documents import anonymizer, text_of
 from pytest_fairness.audits.text.groups import Groups, TextItem, comparable, sides_and_strata
 from pytest_fairness.probes.generation.model import GenerationProbe

@@ -12,7 +12,7 @@ from pytest_fairness.audits.base import WordRows
 from pytest_fairness.audits.effects import cohens_d_of_error
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.concerns import terms_never_occur
-from pytest_fairness.audits.text.document_values import DocumentValueAudit
+from pytest_fairness.audits.text.document_value_audit import DocumentValueAudit
 from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.words import term_rates
 from pytest_fairness.audits.text.words.lexicons import LABEL, LexiconSettings
