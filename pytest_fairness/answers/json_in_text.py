@@ -35,7 +35,7 @@ _decoder = json.JSONDecoder(
 
 
 def find(text: str) -> Json | None:
-    """Return the longest JSON object or array in a text, or `None`; JSON that contains no text does not count.
+    """Return the longest JSON object or array in a text, or `None`; JSON with nothing but numbers does not count.
 
     Broken JSON (also JSON that is cut off) counts as one piece, whose parts are not searched. If the longest piece is
     broken JSON, return `None`.

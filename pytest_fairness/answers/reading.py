@@ -106,8 +106,8 @@ def read(
         answer_format: the format that the request asked for.
         language: language of the answer, by which refusals are recognised.
         allowed: possible choices, if the request asked for one.
-        number: the number that the request asked for, if it asked for one.
-        selection: the part of the response that is read, if not all of it.
+        number: form of the number that the request asked for; `None` if it asked for no number.
+        selection: the part of the response that is read; `None` for the whole response.
 
     Returns:
         The status and the content. If the status is `OK`, the content is a string for the formats `text` and `json`, a

@@ -182,8 +182,8 @@ class GrownWords(DecisionRule):
             return Decision(
                 "unclear",
                 times_more_units=math.inf,
-                explanation="without the baseline's answers, the words of the two runs cannot be compared; the numbers "
-                "of words are not sufficient",
+                explanation="the answers of the baseline are missing, so that the words of the two runs cannot be "
+                "compared",
             )
         if comparison.value > tolerance:
             return Decision("beyond", exceeds=True, significant=True)
@@ -318,5 +318,6 @@ def _unless_new_word_missed(needed: NeededDocuments, smallest: float, accepted: 
         "unclear",
         # In a larger run, the number of documents that must contain the word is about the same.
         times_more_units=math.inf if needed.documents is None else smallest / accepted,
-        explanation=f"a new word {where} of one group may have been missed; a pass allows at most {accepted:.0%}",
+        explanation=f"a new word {where} of one group may have been missed; for a pass, this share may be at most "
+        f"{accepted:.0%}",
     )

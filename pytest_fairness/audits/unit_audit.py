@@ -132,7 +132,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         )
         remedy = f"Check the missing answers: {lost}" if lost else f"Add {self.counted}"
         raise NotMeasurable(
-            f"only {complete} {self.counted} {self.usable}, {MINIMUM_UNITS} are needed. {remedy}.", unusable=bool(lost)
+            f"only {complete} {self.counted} {self.usable}; {MINIMUM_UNITS} are needed. {remedy}.", unusable=bool(lost)
         )
 
     def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
@@ -223,7 +223,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         both = complete_rows(first) & complete_rows(second)
         if both.sum() < MINIMUM_UNITS:
             raise NotMeasurable(
-                f"only {int(both.sum())} {self.counted} {self.usable} in both runs, {MINIMUM_UNITS} are needed. Check "
+                f"only {int(both.sum())} {self.counted} {self.usable} in both runs; {MINIMUM_UNITS} are needed. Check "
                 "the missing answers, or rebaseline"
             )
         first, second = first[both], second[both]

@@ -272,13 +272,15 @@ def _evidence(item: AnyItem, comparison: Comparison | None, change: Decision | N
     if change is not None and comparison is not None:
         if change.upper_bound is not None:
             found += (
-                f" 95 % confident that the item is not worse by more than {significant(max(0.0, change.upper_bound))}."
+                " With 95 % confidence, the item is not worse by more than "
+                f"{significant(max(0.0, change.upper_bound))}."
             )
         if change.significant and comparison.value > 0:
-            found += f" Significantly worse than the baseline, but within the tolerance ({_p(comparison.p_value)})."
+            p_value = _p(comparison.p_value)
+            found += f" The item is significantly worse than the baseline, but within the tolerance ({p_value})."
     elif value is not None and value.upper_bound is not None and item.settings.limit is not None:
         within = "" if value.upper_bound <= 0 else f" by more than {significant(value.upper_bound)}"
-        found += f" 95 % confident that the limit is not exceeded{within}."
+        found += f" With 95 % confidence, the limit is not exceeded{within}."
     return found
 
 

@@ -40,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="copy the responses and the history of runs to another store: a file, or the address of a database",
     )
     parser.add_argument(
-        "--target", help="with --prune: delete only the responses of this target (as named in the command's table)"
+        "--target",
+        help="with --prune: delete only the responses of this target, such as openai:gpt-5 (without options, the "
+        "command lists the names)",
     )
 
 

@@ -231,7 +231,9 @@ class Probe(ProbeModel):
         description="Alternative prompts or system prompts by name, such as mitigations of a bias. Each variant is "
         "sent and measured like the probe itself, and reports compare the results.",
     )
-    marks: tuple[Identifier, ...] = Field(default=(), min_length=1, description="pytest marks of the probe's items.")
+    marks: tuple[Identifier, ...] = Field(
+        default=(), min_length=1, description="pytest marks of the probe's items, such as [slow]."
+    )
 
     _loaded: ProbeSource = PrivateAttr(default_factory=ProbeSource)
 

@@ -43,7 +43,9 @@ class Tool(ProbeModel):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] = Field(
         description="Name of the tool: letters, digits, `_` and `-`."
     )
-    description: Text | None = Field(default=None, description="What the tool does, for the model.")
+    description: Text | None = Field(
+        default=None, description="Description of the tool for the model: what the tool does, and when to call it."
+    )
     parameters: dict[str, Any] = Field(
         default=NO_ARGUMENTS, description="JSON Schema of the arguments. Default: no arguments."
     )

@@ -264,7 +264,11 @@ def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem
     needed, recorded, oldest = [none], [none], []
 
     def add(prompts: Sequence[Prompt], keys: Sequence[str]) -> list[Response]:
-        """Count the requests; in conversations, return the recorded response to each, or `STAND_IN` without one."""
+        """Count the requests with these keys, and return a response to each, or `STAND_IN` if none is recorded.
+
+        Recorded responses are read only if `prompts` has the prompts of a conversation, whose next turns depend on
+        them.
+        """
         needed.append(_short_keys(keys))
         if target is not None and (found := list(run.engines.reuse.recorded(target, keys))):
             recorded.append(_short_keys(found))

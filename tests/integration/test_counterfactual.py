@@ -318,7 +318,7 @@ def test_recorded_answers_without_any_that_were_asked_again(tmp_path: Path) -> N
     [
         ({"sex": "Femal"}, "no row has 'Female' in the column 'sex'"),
         ({"label": "other"}, "record 0 has another value of 'label' in line 1"),
-        ({"id": ""}, "no 'id' in this row"),
+        ({"id": ""}, "this row has no 'id'"),
     ],
 )
 def test_faults_of_recorded_answers(tmp_path: Path, change: dict[str, str], message: str) -> None:

@@ -93,7 +93,7 @@ def test_scores_agree_with_those_by_hand(scored: Project, tiny: Path) -> None:
     assert item["labels"] == {"category": "work"}
     few = next(item for item in report["items"] if item["id"] == "likelihood[category=people]")
     assert few["verdict"] == "not-measurable"
-    assert "only 2 terms have sentences with different scores, 4 are needed" in few["reason"]
+    assert "only 2 terms have sentences with different scores; 4 are needed" in few["reason"]
     assert report["requests"]["sent"] == 3 * len(CASES)
 
 

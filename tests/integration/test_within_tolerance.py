@@ -22,7 +22,9 @@ def test_a_significant_worsening_within_the_tolerance_is_noted(
     (item,) = project.read("r.json")["items"]
     assert (item["verdict"], item["change"]["significant"]) == ("pass", True)
     assert 0.06 < item["change"]["upper_bound"] < 0.2
-    assert item["reason"].endswith("Significantly worse than the baseline, but within the tolerance (p < 0.001).")
+    assert item["reason"].endswith(
+        "The item is significantly worse than the baseline, but within the tolerance (p < 0.001)."
+    )
     assert "significantly worse than the baseline, but within tolerance" in (project.path / "r.md").read_text("utf-8")
     page = (project.path / "r.html").read_text("utf-8")
     assert "upper bound of the change" in page

@@ -47,7 +47,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         for row in self.rows():
             record = _cell(row, self.columns["id"])
             if not record:
-                self.trial_numbers.add_error(row, f"no {self.columns['id']!r} in this row; each row needs a value")
+                self.trial_numbers.add_error(row, f"this row has no {self.columns['id']!r}; each row needs a value")
                 continue
             values = self._values_of(row)
             if values:

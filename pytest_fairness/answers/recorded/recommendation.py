@@ -101,7 +101,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
         written = {name: as_line(row.fields.get(self.columns[name])) for name in ("entity", "attribute", "value")}
         if not written["entity"] or not written["attribute"]:
             lacking = "entity" if not written["entity"] else "attribute"
-            self.trial_numbers.add_error(row, f"no {self.columns[lacking]!r} in this row; each row needs a value")
+            self.trial_numbers.add_error(row, f"this row has no {self.columns[lacking]!r}; each row needs a value")
             return None
         attribute = checks.folded(written["attribute"])
         named = (

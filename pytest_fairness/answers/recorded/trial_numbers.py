@@ -46,7 +46,7 @@ class TrialNumbers:
         """Return whether a row lacks any of these columns; if so, add an error of the row to `errors`."""
         lacking = [column for column in columns if column not in row.fields]
         if lacking:
-            self.add_error(row, f"no {', '.join(map(repr, lacking))} in this row; each row needs a value")
+            self.add_error(row, f"this row has no {', '.join(map(repr, lacking))}; each row needs a value")
         return bool(lacking)
 
     def written_number(self, row: Row, default: int) -> int | None:

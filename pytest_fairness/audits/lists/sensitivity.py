@@ -59,7 +59,8 @@ class Snsr(_Sensitivity[SimilaritySettings]):
         question="Are the lists for some values of the attribute more similar to the neutral list than for others?",
         formula="SNSR = max Sim(value) − min Sim(value);  "
         "Sim = mean over entities of similarity(list for the value, neutral list)",
-        meaning="Largest minus smallest similarity of an attribute value to the neutral list; 0 = no difference.",
+        meaning="Largest minus smallest similarity to the neutral list among the attribute's values; 0 = no "
+        "difference.",
         source=FAIRLLM,
         better=Direction.LOWER,
         tolerance=0.05,

@@ -39,8 +39,8 @@ class Shortfall(ValueGapAudit[AuditSettings]):
         name="shortfall",
         title="Unequally short lists",
         question="Does one value of the attribute get shorter lists?",
-        formula="largest − smallest share of missing items of an attribute value;  "
-        "share = (items requested − items returned) / items requested",
+        formula="largest − smallest share of missing items among the attribute's values;  share = (items requested − "
+        "items returned) / items requested",
         meaning="Largest gap between attribute values in the share of missing items; 0 = no gap. A refused list counts "
         "as a list without items.",
         source="Agresti and Caffo 2000 on differences between shares",

@@ -65,8 +65,8 @@ class ScoreSettings(AuditSettings):
         for name, settings in self.each().items():
             if settings.tolerance is None:
                 message = (
-                    "`tolerance` is missing: the largest acceptable change of the difference between groups, in the "
-                    "unit of the score"
+                    "`tolerance` is missing: give the largest acceptable change of the difference between groups, in "
+                    "the unit of the score"
                 )
                 found.append(Diagnostic(() if self.scorers is None else ("scorers", name), message))
         raise_diagnostics(found)

@@ -127,7 +127,7 @@ def test_null_is_a_missing_list(tmp_path: Path) -> None:
             as_json_lines(list(LISTS)).replace('"entity"', '"entty"'),
             "a.jsonl:1: no column 'entity': did you mean 'entty'?",
         ),
-        (as_json_lines([("", "age", "a young", []), *LISTS]), "a.jsonl:1: no 'entity' in this row"),
+        (as_json_lines([("", "age", "a young", []), *LISTS]), "a.jsonl:1: this row has no 'entity'"),
     ],
 )
 def test_invalid_rows_are_named(tmp_path: Path, content: str, message: str) -> None:

@@ -153,7 +153,7 @@ def test_a_row_without_a_column_is_named(tmp_path: Path) -> None:
         {"group": race, "gender": gender, "answer": "x"} for race in ("White", "Black") for gender in ("man", "woman")
     ]
     content = "\n".join(map(json.dumps, [*lines, {"group": "White", "gender": "man"}]))
-    assert fault_of(tmp_path, a_jsonl=content) == "a.jsonl:5: no 'answer' in this row; each row needs a value"
+    assert fault_of(tmp_path, a_jsonl=content) == "a.jsonl:5: this row has no 'answer'; each row needs a value"
 
 
 def test_a_long_list_of_errors_is_shortened(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_the_value_its_error_and_the_missing_answers() -> None:
 
 def test_the_message_for_too_few_units_counts_the_missing_answers() -> None:
     with pytest.raises(
-        NotMeasurable, match=r"only 3 records can be measured, 4 are needed\. Check the missing answers: 9 of"
+        NotMeasurable, match=r"only 3 records can be measured; 4 are needed\. Check the missing answers: 9 of"
     ):
         Share().measure(ITEM, answers(3, 0, absent=9))
     with pytest.raises(NotMeasurable, match="Add records"):

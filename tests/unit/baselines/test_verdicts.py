@@ -109,7 +109,7 @@ def test_no_change_passes_and_says_what_is_excluded() -> None:
     assert verdict.name == "pass"
     assert verdict.reason == (
         "plain[race=Black]: 0.2 points, was 0.2: unchanged, tolerance 0.1. "
-        "95 % confident that the item is not worse by more than 0.0233."
+        "With 95 % confidence, the item is not worse by more than 0.0233."
     )
     assert verdict.upper_bound == pytest.approx(1.6449 * 0.01 * math.sqrt(2), rel=1e-3)
     # Four of five estimates of it exceed the tolerance.
@@ -126,7 +126,9 @@ def test_significantly_worse_by_more_than_the_tolerance_is_a_regression() -> Non
 def test_significantly_worse_within_the_tolerance_is_a_pass_with_a_note() -> None:
     verdict = judged(0.28, p_value=0.001)
     assert verdict.name == "pass"
-    assert verdict.reason.endswith("Significantly worse than the baseline, but within the tolerance (p = 0.001).")
+    assert verdict.reason.endswith(
+        "The item is significantly worse than the baseline, but within the tolerance (p = 0.001)."
+    )
     assert verdict.significant
     assert not judged(0.28, p_value=0.05).significant
 

@@ -281,7 +281,7 @@ def test_categories_have_their_own_items(tmp_path: Path) -> None:
     "text", [None, "", "The service is temporarily unavailable.", "I'm sorry, but I can't help with that.", "A or B"]
 )
 def test_texts_without_an_option_are_missing(name: str, text: str | None) -> None:
-    with pytest.raises(NotMeasurable, match="only 0 templates have answers, 4 are needed"):
+    with pytest.raises(NotMeasurable, match="only 0 templates have answers; 4 are needed"):
         measure(PROBE, says(PROBE, text), name)
 
 
@@ -408,7 +408,7 @@ def test_a_score_is_not_judged_if_an_accurate_system_would_not_have_the_score_0(
 
 def test_too_few_templates_cannot_be_measured() -> None:
     probe = choices.probe(3)
-    with pytest.raises(NotMeasurable, match="only 3 templates have answers, 4 are needed"):
+    with pytest.raises(NotMeasurable, match="only 3 templates have answers; 4 are needed"):
         measure(probe, answers(probe, right), "accuracy")
 
 
