@@ -177,14 +177,14 @@ class TwoGroupAudit(TextAudit[SettingsT]):
         return self.change(item, runs[0], runs[1], randomness.generator(f"{item.seed}/compare"))
 
 
-def signed_weights(words: Iterable[Mapping[str, Json]], name: str) -> dict[str, float]:
+def signed_weights(words: Iterable[Mapping[str, Json]], weight_key: str) -> dict[str, float]:
     """Return the weight of each listed word; below 0 for words of the unmarked group.
 
     Args:
-        words: entries of a detail, each with the keys `word`, `side` and `name`.
-        name: key of the weights, whose signs do not matter.
+        words: entries of a detail: each has a `word`, its `side` (`marked` or `unmarked`) and a weight of any sign.
+        weight_key: key of the weight, such as `bits`.
     """
-    return {word["word"]: abs(word[name]) * (-1.0 if word["side"] == "unmarked" else 1.0) for word in words}
+    return {word["word"]: abs(word[weight_key]) * (-1.0 if word["side"] == "unmarked" else 1.0) for word in words}
 
 
 def _weights(words: Mapping[str, Json]) -> dict[str, float]:

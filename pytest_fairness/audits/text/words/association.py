@@ -222,7 +222,7 @@ def _associated_words(corpus: GroupCounts, tests: Sequence[Association]) -> list
 
 
 def z_of_words(corpus: GroupCounts, settings: MarkedWordsSettings) -> dict[str, float]:
-    """Return the z-score of each tested word, added over the axes."""
+    """Return each tested word's z-score, summed over the axes."""
     scores = [
         z_scores(*Contrast.of(corpus, number, settings).log_odds_arguments(documents.marked[None]))[0]
         for number, documents in enumerate(corpus.documents)
