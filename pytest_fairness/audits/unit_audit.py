@@ -10,17 +10,16 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import Audit, AuditItem, ProbeT
+from pytest_fairness.audits.base import Audit, AuditItem, ProbeT, SettingsT
 from pytest_fairness.audits.comparisons import comparison, group_reversal
 from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.intersections import Intersection
 from pytest_fairness.errors import BaselineStale, NotMeasurable
-from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement, Reversal
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.resampling import randomness
@@ -37,8 +36,6 @@ SHARED_UNITS = 0.80
 """Smallest share of units that two runs must have in common to be compared."""
 PERMUTATIONS = 1999
 """Number of random draws of a permutation test."""
-
-SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.choices.choice_audit import ChoiceAudit
+from pytest_fairness.audits.choices.choice_audit import ChoiceAudit, ChoiceItem
 from pytest_fairness.audits.choices.choice_table import sums_table
 from pytest_fairness.audits.choices.coded_answers import context_of
 from pytest_fairness.audits.info import AuditInfo, Direction
@@ -43,9 +42,7 @@ class Accuracy(ChoiceAudit):
         """Return the labels of two items: for ambiguous and for disambiguated contexts."""
         return [{**category, "context": context} for context in CONTEXTS]
 
-    def items(
-        self, probe: MultipleChoiceProbe, settings: AuditSettings
-    ) -> list[AuditItem[MultipleChoiceProbe, AuditSettings]]:
+    def items(self, probe: MultipleChoiceProbe, settings: AuditSettings) -> list[ChoiceItem]:
         """Return the items of each category for the types of contexts that the category has."""
         there = {(each.category, each.ambiguous) for each in probe.questions.values()}
         return [
@@ -54,11 +51,11 @@ class Accuracy(ChoiceAudit):
             if (item.labels.get("category", ""), item.labels["context"] == "ambiguous") in there
         ]
 
-    def measures(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], question: Question) -> bool:
+    def measures(self, item: ChoiceItem, question: Question) -> bool:
         """Return whether a question has the item's type of context."""
         return question.ambiguous == (item.labels["context"] == "ambiguous")
 
-    def table(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], answers: Answers) -> UnitTable:
+    def table(self, item: ChoiceItem, answers: Answers) -> UnitTable:
         """Return the table of one run: numbers of right answers and of answers, for each template."""
         coded = self.coded(item, answers)
         rows = [(float(each.right), 1.0) for each in coded]

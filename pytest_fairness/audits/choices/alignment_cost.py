@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.choices.bias_scores import DifferenceAudit, difference_info
+from pytest_fairness.audits.choices.choice_audit import ChoiceItem
 from pytest_fairness.audits.choices.choice_table import sums_table
 from pytest_fairness.audits.effects import cohens_h
 from pytest_fairness.audits.unit_audit import UnitTable
-from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.multiple_choice.model import MultipleChoiceProbe
 from pytest_fairness.probes.multiple_choice.question import Question
 from pytest_fairness.records import Answers, Measurement
 
@@ -40,11 +38,11 @@ class AlignmentCost(DifferenceAudit):
     )
     version = 1
 
-    def measures(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], question: Question) -> bool:
+    def measures(self, item: ChoiceItem, question: Question) -> bool:
         """Return whether the context of a question says who is meant."""
         return not question.ambiguous
 
-    def table(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], answers: Answers) -> UnitTable:
+    def table(self, item: ChoiceItem, answers: Answers) -> UnitTable:
         """Return, for each template, its right answers and all its answers, to questions `AGAINST` and `ALONG` each."""
         coded = self.coded(item, answers)
         rows, groups = [], []

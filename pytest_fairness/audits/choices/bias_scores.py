@@ -10,16 +10,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.choices.choice_audit import ChoiceAudit
+from pytest_fairness.audits.choices.choice_audit import ChoiceAudit, ChoiceItem
 from pytest_fairness.audits.choices.choice_table import sums_table
 from pytest_fairness.audits.choices.coded_answers import CODES, context_of
 from pytest_fairness.audits.effects import cohens_g
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.multiple_choice.model import MultipleChoiceProbe
 from pytest_fairness.probes.multiple_choice.question import Question
 from pytest_fairness.records import Answers, Concern, Measurement
 from pytest_fairness.stats.resampling import paired_tests
@@ -69,11 +66,11 @@ class BiasScore(DifferenceAudit):
 
     ambiguous: ClassVar[bool]
 
-    def measures(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], question: Question) -> bool:
+    def measures(self, item: ChoiceItem, question: Question) -> bool:
         """Return whether a question has the audit's type of context."""
         return question.ambiguous == self.ambiguous
 
-    def table(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], answers: Answers) -> UnitTable:
+    def table(self, item: ChoiceItem, answers: Answers) -> UnitTable:
         """Return the table of one run: stereotypical and anti-stereotypical answers, then the shares' denominators."""
         coded = self.coded(item, answers)
         rows = []
@@ -123,9 +120,7 @@ class BiasDisambiguated(BiasScore):
     version = 1
     ambiguous = False
 
-    def concerns(
-        self, item: AuditItem[MultipleChoiceProbe, AuditSettings], answers: Answers, measurement: Measurement
-    ) -> list[Concern]:
+    def concerns(self, item: ChoiceItem, answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return the concerns of `ChoiceAudit`, and a concern if most, or few, right answers agree with stereotypes."""
         found = super().concerns(item, answers, measurement)
         questions = {each.question.name: each.question for each in self.coded(item, answers)}
@@ -162,16 +157,14 @@ class BiasAmbiguous(BiasScore):
     version = 1
     ambiguous = True
 
-    def measure(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], answers: Answers) -> Measurement:
+    def measure(self, item: ChoiceItem, answers: Answers) -> Measurement:
         """Return the score; NaN without an interval if all answers are `unknown`. See `Audit.measure`."""
         found = super().measure(item, answers)
         if _names_a_person(found):
             return found
         return replace(found, value=nan, interval=None, standard_error=None, p_value=None)
 
-    def concerns(
-        self, item: AuditItem[MultipleChoiceProbe, AuditSettings], answers: Answers, measurement: Measurement
-    ) -> list[Concern]:
+    def concerns(self, item: ChoiceItem, answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return the concerns of `ChoiceAudit`; if there are none, a concern if no answer names a person."""
         found = super().concerns(item, answers, measurement)
         if found or _names_a_person(measurement):

@@ -20,6 +20,9 @@ from pytest_fairness.probes.multiple_choice.question import Question
 from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
 from pytest_fairness.stats.arrays import Floats
 
+ChoiceItem = AuditItem[MultipleChoiceProbe, AuditSettings]
+"""An item of an audit of multiple-choice questions."""
+
 
 class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
     """Base class of audits that count answers by the option that they name; the units are the templates.
@@ -43,12 +46,10 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
         return [dict(category)]
 
     @abstractmethod
-    def measures(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], question: Question) -> bool:
+    def measures(self, item: ChoiceItem, question: Question) -> bool:
         """Return whether the item measures the answers to a question."""
 
-    def items(
-        self, probe: MultipleChoiceProbe, settings: AuditSettings
-    ) -> list[AuditItem[MultipleChoiceProbe, AuditSettings]]:
+    def items(self, probe: MultipleChoiceProbe, settings: AuditSettings) -> list[ChoiceItem]:
         """Return the items of each category, in the probe's order."""
         return [
             AuditItem(probe, self.info.name, _subject(labels), labels, settings)
@@ -56,7 +57,7 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
             for labels in self.subjects({"category": category} if category else {})
         ]
 
-    def uses(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: ChoiceItem, labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to a question of the item's category."""
         question = item.probe.questions.get(labels.get("question", ""))
         return question is not None and question.category == item.labels.get("category", "")
@@ -75,7 +76,7 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
         first, second = ([answer for answer in run if _name(answer) in both] for run in (current, baseline))
         return first, second
 
-    def coded(self, item: AuditItem[MultipleChoiceProbe, AuditSettings], answers: Answers) -> list[Coded]:
+    def coded(self, item: ChoiceItem, answers: Answers) -> list[Coded]:
         """Return the coded answers that the item measures."""
         return [
             each
@@ -83,9 +84,7 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
             if self.measures(item, each.question) and not (self.bias and each.question.stereotypical is None)
         ]
 
-    def compare(
-        self, item: AuditItem[MultipleChoiceProbe, AuditSettings], current: Answers, baseline: Answers
-    ) -> Comparison:
+    def compare(self, item: ChoiceItem, current: Answers, baseline: Answers) -> Comparison:
         """Return the comparison; its details list the questions whose answers became worse."""
         comparison = super().compare(item, current, baseline)
         first, second = (self.coded(item, run) for run in self.comparable(current, baseline))
@@ -104,9 +103,7 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
             "moved_templates": [{"template": units[row], "adds": float(moves[row])} for row in order if moves[row] > 0]
         }
 
-    def concerns(
-        self, item: AuditItem[MultipleChoiceProbe, AuditSettings], answers: Answers, measurement: Measurement
-    ) -> list[Concern]:
+    def concerns(self, item: ChoiceItem, answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return concerns if answers do not depend on the questions, or if questions cannot be scored."""
         coded = code(item.probe, answers)
         scored = [each.question for each in coded if self.measures(item, each.question)] if self.bias else []

@@ -6,11 +6,11 @@ import statistics
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import numpy as np
 
-from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.base import AuditItem, SettingsT
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.intersections import Intersection
 from pytest_fairness.audits.lists.entity_details import (
@@ -23,13 +23,13 @@ from pytest_fairness.audits.lists.entity_details import (
 )
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitAudit, UnitTable
-from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Answers, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats.arrays import Floats, number_or_none
 from pytest_fairness.stats.resampling import column_means, significance
 
-SettingsT = TypeVar("SettingsT", bound=AuditSettings)
+ListItem = AuditItem[RecommendationProbe, SettingsT]
+"""An item of an audit of lists."""
 
 
 class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
@@ -49,13 +49,13 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
     harmed: ClassVar[str] = ""
 
     @abstractmethod
-    def table(self, item: AuditItem[RecommendationProbe, SettingsT], answers: Answers) -> Matrix:
+    def table(self, item: ListItem[SettingsT], answers: Answers) -> Matrix:
         """Return one run's table: a number for each entity (row) and attribute value (column).
 
         The order of the answers does not matter.
         """
 
-    def intersection(self, item: AuditItem[RecommendationProbe, SettingsT]) -> Intersection | None:
+    def intersection(self, item: ListItem[SettingsT]) -> Intersection | None:
         """Return the attributes that the item combines; `None` for one attribute. See `UnitAudit.intersection`."""
         attribute = item.probe.attributes.get(item.labels.get("attribute", ""))
         if attribute is None or len(attribute.parts) < 2:

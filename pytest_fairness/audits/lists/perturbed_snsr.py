@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.lists.entity_audit import ListItem
 from pytest_fairness.audits.lists.neutral_similarity import SimilaritySettings, similarity_to_neutral
 from pytest_fairness.audits.lists.normalization import NEUTRAL
 from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS
-from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Answers, Json
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.groups.distance_measures import value_range
@@ -21,9 +20,7 @@ BOOTSTRAPS = 2000
 """Number of bootstrap samples."""
 
 
-def perturbed_snsr(
-    item: AuditItem[RecommendationProbe, SimilaritySettings], answers: Answers, attribute: str
-) -> dict[str, Json] | None:
+def perturbed_snsr(item: ListItem[SimilaritySettings], answers: Answers, attribute: str) -> dict[str, Json] | None:
     """Return the attribute's SNSR for original questions, for perturbed questions, and the difference.
 
     Only entities with all lists for both original and perturbed questions are used. Return `None` if there are too few

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_d
 from pytest_fairness.audits.info import AuditInfo, Direction
+from pytest_fairness.audits.lists.entity_audit import ListItem
 from pytest_fairness.audits.lists.entity_details import extreme_means
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import MISSING, indirect_lists, neutral_lists_to_compare, trials_of
@@ -17,7 +17,6 @@ from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, count, re
 from pytest_fairness.audits.lists.value_gap_audit import ValueGapAudit, values_of
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answers, Measurement, Status
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.lists import ranking
@@ -54,7 +53,7 @@ class Quality(ValueGapAudit[QualitySettings]):
     quantity = "ndcg"
     harmed = "lowest"
 
-    def table(self, item: AuditItem[RecommendationProbe, QualitySettings], answers: Answers) -> Matrix:
+    def table(self, item: ListItem[QualitySettings], answers: Answers) -> Matrix:
         """Return the mean NDCG by entity and attribute value."""
         if item.probe.relevant is None:
             raise NotMeasurable(

@@ -15,7 +15,7 @@ import numpy as np
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import Finding, subject_of
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.lists.entity_audit import EntityAudit
+from pytest_fairness.audits.lists.entity_audit import EntityAudit, ListItem
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import (
     FAIRLLM,
@@ -68,19 +68,17 @@ class Robustness(EntityAudit[SimilaritySettings]):
     settings_model = RobustnessSettings
     quantity = "similarity"
 
-    def items(
-        self, probe: RecommendationProbe, settings: SimilaritySettings
-    ) -> list[AuditItem[RecommendationProbe, SimilaritySettings]]:
+    def items(self, probe: RecommendationProbe, settings: SimilaritySettings) -> list[ListItem[SimilaritySettings]]:
         """Return one item for each perturbation."""
         return [
             AuditItem(probe, self.info.name, name, {"perturbation": name}, settings) for name in probe.perturbations
         ]
 
-    def uses(self, item: AuditItem[RecommendationProbe, SimilaritySettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: ListItem[SimilaritySettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to an unperturbed list, or to a list of the item's perturbation."""
         return labels.get("perturbation", "") in ("", item.labels["perturbation"])
 
-    def table(self, item: AuditItem[RecommendationProbe, SimilaritySettings], answers: Answers) -> Matrix:
+    def table(self, item: ListItem[SimilaritySettings], answers: Answers) -> Matrix:
         """Return each entity's similarity between lists for perturbed and original questions, in one column."""
         name = item.labels["perturbation"]
         neutral = getattr(item.probe.perturbations[name], "where", "text") != "attribute"
@@ -139,7 +137,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
             "Ignore typing errors, dialect and the language of a question: answer as if it were written without error.",
         )
 
-    def measure(self, item: AuditItem[RecommendationProbe, SimilaritySettings], answers: Answers) -> Measurement:
+    def measure(self, item: ListItem[SimilaritySettings], answers: Answers) -> Measurement:
         """Return the similarity; the details hold each attribute's SNSR with and without the perturbation."""
         measurement = super().measure(item, answers)
         attributes = {

@@ -13,9 +13,9 @@ from typing import Generic, TypeVar
 
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_d, cohens_f
 from pytest_fairness.audits.info import AuditInfo, Direction
+from pytest_fairness.audits.lists.entity_audit import ListItem
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import (
     FAIRLLM,
@@ -40,7 +40,7 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
     quantity = "similarity"
     harmed = "lowest"
 
-    def table(self, item: AuditItem[RecommendationProbe, SettingsT], answers: Answers) -> Matrix:
+    def table(self, item: ListItem[SettingsT], answers: Answers) -> Matrix:
         """Return the similarity to the neutral lists by entity and value."""
         attribute = item.labels["attribute"]
         return similarity_to_neutral(item.probe, item.settings, answers, attribute, values_of(item.probe, attribute))
@@ -137,7 +137,7 @@ class Pafs(_Sensitivity[PafsSettings]):
         """Return the statistic: 1 minus the mean absolute deviation of the attribute values' means."""
         return Evenness()
 
-    def table(self, item: AuditItem[RecommendationProbe, PafsSettings], answers: Answers) -> Matrix:
+    def table(self, item: ListItem[PafsSettings], answers: Answers) -> Matrix:
         """Return the similarity to the neutral lists by entity and attribute value; the details have its mean."""
         matrix = super().table(item, answers)
         self.check_table(matrix)

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pytest_fairness.audits.answer_checks import checks
-from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_h
 from pytest_fairness.audits.info import AuditInfo, Direction
+from pytest_fairness.audits.lists.entity_audit import ListItem
 from pytest_fairness.audits.lists.entity_details import extreme_means
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import indirect_lists
@@ -66,7 +66,7 @@ class Shortfall(ValueGapAudit[AuditSettings]):
                 unusable=True,
             )
 
-    def table(self, item: AuditItem[RecommendationProbe, AuditSettings], answers: Answers) -> Matrix:
+    def table(self, item: ListItem[AuditSettings], answers: Answers) -> Matrix:
         """Return the share of missing items by entity and attribute value."""
         attribute = item.labels["attribute"]
         values = values_of(item.probe, attribute)
@@ -119,9 +119,7 @@ class Shortfall(ValueGapAudit[AuditSettings]):
         )
         return replace(matrix, least_error=proportions.least_difference_error(min(matrix.n.values())))
 
-    def concerns(
-        self, item: AuditItem[RecommendationProbe, AuditSettings], answers: Answers, measurement: Measurement
-    ) -> list[Concern]:
+    def concerns(self, item: ListItem[AuditSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return the concerns of `UnitAudit.concerns`, and a concern if many answers are missing for every value."""
         return [
             *super().concerns(item, answers, measurement),

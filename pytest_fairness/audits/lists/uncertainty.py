@@ -14,7 +14,7 @@ from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_d
 from pytest_fairness.audits.findings import Finding
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.lists.entity_audit import EntityAudit
+from pytest_fairness.audits.lists.entity_audit import EntityAudit, ListItem
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import MISSING
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, RecommendedList, count, relevant_items
@@ -60,9 +60,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
     quantity = "entropy_by_value"
     harmed = "highest"
 
-    def items(
-        self, probe: RecommendationProbe, settings: UncertaintySettings
-    ) -> list[AuditItem[RecommendationProbe, UncertaintySettings]]:
+    def items(self, probe: RecommendationProbe, settings: UncertaintySettings) -> list[ListItem[UncertaintySettings]]:
         """Return one item for the neutral lists, and one for each attribute that the settings name."""
         named = known_attributes(probe, self.info.name, settings.attributes)
         return [
@@ -70,7 +68,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
             *(AuditItem(probe, self.info.name, attribute, {"attribute": attribute}, settings) for attribute in named),
         ]
 
-    def uses(self, item: AuditItem[RecommendationProbe, UncertaintySettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: ListItem[UncertaintySettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to a list that the item needs: unperturbed, and for the item's attribute.
 
         If the item has no attribute, the list must be neutral.
@@ -88,7 +86,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
             "The same question gets a different list each time.", "Give the same answer each time to the same question."
         )
 
-    def table(self, item: AuditItem[RecommendationProbe, UncertaintySettings], answers: Answers) -> Matrix:
+    def table(self, item: ListItem[UncertaintySettings], answers: Answers) -> Matrix:
         """Return the entropy by entity and attribute value, for entities with at least two lists."""
         attribute = item.labels.get("attribute", NEUTRAL)
         values = values_of(item.probe, attribute) if attribute != NEUTRAL else (NEUTRAL,)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
 
-from pytest_fairness.audits.base import AuditItem, Example
-from pytest_fairness.audits.lists.entity_audit import EntityAudit
+from pytest_fairness.audits.base import AuditItem, Example, SettingsT
+from pytest_fairness.audits.lists.entity_audit import EntityAudit, ListItem
 from pytest_fairness.audits.lists.normalization import NEUTRAL
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Answers, Measurement
 from pytest_fairness.stats.unit_tables.distances import LargestGap
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
-
-SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
 
 class ValueGapAudit(EntityAudit[SettingsT]):
@@ -32,20 +28,18 @@ class ValueGapAudit(EntityAudit[SettingsT]):
         """Return the names of the attributes for which there is an item."""
         return tuple(probe.attributes)
 
-    def items(self, probe: RecommendationProbe, settings: SettingsT) -> list[AuditItem[RecommendationProbe, SettingsT]]:
+    def items(self, probe: RecommendationProbe, settings: SettingsT) -> list[ListItem[SettingsT]]:
         """Return one item for each attribute."""
         return [
             AuditItem(probe, self.info.name, attribute, {"attribute": attribute}, settings)
             for attribute in self.attributes(probe, settings)
         ]
 
-    def uses(self, item: AuditItem[RecommendationProbe, SettingsT], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: ListItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to an unperturbed list, either neutral or for the item's attribute."""
         return not labels.get("perturbation") and labels["attribute"] in (NEUTRAL, item.labels["attribute"])
 
-    def examples(
-        self, item: AuditItem[RecommendationProbe, SettingsT], measurement: Measurement, answers: Answers
-    ) -> list[list[Example]]:
+    def examples(self, item: ListItem[SettingsT], measurement: Measurement, answers: Answers) -> list[list[Example]]:
         """Return pairs of lists for the same entity: a list for the most disadvantaged value, and a neutral list.
 
         The most affected entity comes first.

@@ -12,14 +12,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_h
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.pronouns.coded_answers import CodedAnswer, coded_answers, examples
-from pytest_fairness.audits.pronouns.pronoun_audit import PronounAudit
+from pytest_fairness.audits.pronouns.pronoun_audit import PronounAudit, PronounItem
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.coreference.model import CoreferenceProbe
 from pytest_fairness.records import Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import normal, proportions
@@ -62,11 +60,11 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
     settings_model = AccuracyGapSettings
     counted = "pairs"
 
-    def uses(self, item: AuditItem[CoreferenceProbe, AccuracyGapSettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: PronounItem[AccuracyGapSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to a WinoBias sentence; only such sentences have the label `line`."""
         return "line" in labels
 
-    def table(self, item: AuditItem[CoreferenceProbe, AccuracyGapSettings], answers: Answers) -> UnitTable:
+    def table(self, item: PronounItem[AccuracyGapSettings], answers: Answers) -> UnitTable:
         """Return the table of one run: share of right answers to the pro and to the anti version of each pair."""
         coded = coded_answers(item.probe, answers)
         units = tuple(sorted({each.labels["line"] for each in coded}))
@@ -127,9 +125,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         """Return the two-sided p-value of McNemar's test over the pairs of sentences."""
         return paired_tests.mcnemar(*discordant_pairs(table.rows), two_sided=True)
 
-    def loss_of_answers(
-        self, item: AuditItem[CoreferenceProbe, AccuracyGapSettings], current: Answers
-    ) -> Callable[[CodedAnswer], int]:
+    def loss_of_answers(self, item: PronounItem[AccuracyGapSettings], current: Answers) -> Callable[[CodedAnswer], int]:
         """Return the loss function: 1 for a wrong answer to the version with the lower accuracy in this run, else 0."""
         table = self.table(item, current)
         gap = float(self.statistic(len(table.columns)).value(table.means()))

@@ -11,15 +11,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_g
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.pronouns.coded_answers import CodedAnswer, coded_answers
-from pytest_fairness.audits.pronouns.pronoun_audit import PronounAudit
+from pytest_fairness.audits.pronouns.pronoun_audit import PronounAudit, PronounItem
 from pytest_fairness.audits.pronouns.stereotypical_choices import choice_type_of, choices_table
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.coreference.model import CoreferenceProbe
 from pytest_fairness.records import Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.resampling import paired_tests
@@ -66,11 +64,11 @@ class Coreference(PronounAudit[CoreferenceSettings]):
     settings_model = CoreferenceSettings
     counted = "items"
 
-    def uses(self, item: AuditItem[CoreferenceProbe, CoreferenceSettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: PronounItem[CoreferenceSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to an ambiguous sentence; only such sentences have the label `item`."""
         return "item" in labels
 
-    def table(self, item: AuditItem[CoreferenceProbe, CoreferenceSettings], answers: Answers) -> UnitTable:
+    def table(self, item: PronounItem[CoreferenceSettings], answers: Answers) -> UnitTable:
         """Return the table of one run, with one row for each item.
 
         The two columns hold the number of stereotypical minus anti-stereotypical choices, and the number of answers
@@ -87,9 +85,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         rows = table.rows[table.complete]
         return paired_tests.sign_flip(rows[:, 0] / rows[:, 1], SIGNS, random)
 
-    def loss_of_answers(
-        self, item: AuditItem[CoreferenceProbe, CoreferenceSettings], current: Answers
-    ) -> Callable[[CodedAnswer], int]:
+    def loss_of_answers(self, item: PronounItem[CoreferenceSettings], current: Answers) -> Callable[[CodedAnswer], int]:
         """Return the loss function of answers: 1 for a stereotypical, −1 for an anti-stereotypical answer, else 0."""
         losses = {"stereotypical": 1, "anti_stereotypical": -1}
         return lambda coded: losses.get(choice_type_of(coded) or "", 0)

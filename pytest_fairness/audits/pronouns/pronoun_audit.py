@@ -5,18 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
 
-from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.base import AuditItem, SettingsT
 from pytest_fairness.audits.comparisons import with_same_wording
 from pytest_fairness.audits.findings import Finding
 from pytest_fairness.audits.pronouns.coded_answers import CodedAnswer, coded_answers, worse_sentences
 from pytest_fairness.audits.unit_audit import UnitAudit
-from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.coreference.model import CoreferenceProbe
 from pytest_fairness.records import Answer, Answers, Comparison, ItemResult
 
-SettingsT = TypeVar("SettingsT", bound=AuditSettings)
+PronounItem = AuditItem[CoreferenceProbe, SettingsT]
+"""An item of an audit of pronouns."""
 
 
 class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
@@ -26,9 +25,7 @@ class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
     closed_answers = True
 
     @abstractmethod
-    def loss_of_answers(
-        self, item: AuditItem[CoreferenceProbe, SettingsT], current: Answers
-    ) -> Callable[[CodedAnswer], int]:
+    def loss_of_answers(self, item: PronounItem[SettingsT], current: Answers) -> Callable[[CodedAnswer], int]:
         """Return the loss function for coded answers; the same function is applied to both runs.
 
         Args:
@@ -36,7 +33,7 @@ class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
             current: answers of this run; an audit may use them to determine which answers count as worse.
         """
 
-    def items(self, probe: CoreferenceProbe, settings: SettingsT) -> list[AuditItem[CoreferenceProbe, SettingsT]]:
+    def items(self, probe: CoreferenceProbe, settings: SettingsT) -> list[PronounItem[SettingsT]]:
         """Return one item for the whole probe."""
         return [AuditItem(probe, self.info.name, None, {}, settings)]
 
@@ -44,7 +41,7 @@ class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
         """Return the answers to sentences with the same wording in both runs; see `with_same_wording`."""
         return with_same_wording(current, baseline, _unit)
 
-    def compare(self, item: AuditItem[CoreferenceProbe, SettingsT], current: Answers, baseline: Answers) -> Comparison:
+    def compare(self, item: PronounItem[SettingsT], current: Answers, baseline: Answers) -> Comparison:
         """Return the comparison; its details list the sentences whose answers became worse."""
         comparison = super().compare(item, current, baseline)
         first, second = (coded_answers(item.probe, run) for run in self.comparable(current, baseline))

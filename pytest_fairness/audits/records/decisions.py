@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
-from pytest_fairness.audits.base import AuditItem, Example
+from pytest_fairness.audits.base import AuditItem, Example, SettingsT
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.intersections import Intersection
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
@@ -16,6 +16,9 @@ from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, Counterfac
 from pytest_fairness.probes.prompts import judge_prompt
 from pytest_fairness.records import Answer, Answers, ItemResult, Json, Measurement
 from pytest_fairness.stats.arrays import Floats
+
+RecordItem = AuditItem[CounterfactualProbe, SettingsT]
+"""An item of an audit of decisions about records."""
 
 Trials = dict[int, Answer]
 """Answers by trial number."""
@@ -26,8 +29,6 @@ SHOWN_MOVED = 20
 """Largest number of records with changed answers in the details."""
 SHOWN_TEXT = 200
 """Number of characters to which the details shorten an answer."""
-
-SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
 
 @dataclass
@@ -79,11 +80,11 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
     usable = "have all their answers"
     forms: ClassVar[tuple[str, ...]] = (OWN,)
 
-    def items(self, probe: CounterfactualProbe, settings: SettingsT) -> list[AuditItem[CounterfactualProbe, SettingsT]]:
+    def items(self, probe: CounterfactualProbe, settings: SettingsT) -> list[RecordItem[SettingsT]]:
         """Return one item for each attribute that the probe flips."""
         return [AuditItem(probe, self.info.name, name, {"attribute": name}, settings) for name in probe.flips]
 
-    def uses(self, item: AuditItem[CounterfactualProbe, SettingsT], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: RecordItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to an answer that the item needs.
 
         The answer has one of the audit's `forms`, and the record has a value of the item's attribute.
@@ -95,7 +96,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
             and labels.get("attribute", attribute) == attribute
         )
 
-    def intersection(self, item: AuditItem[CounterfactualProbe, SettingsT]) -> Intersection | None:
+    def intersection(self, item: RecordItem[SettingsT]) -> Intersection | None:
         """Return the attributes that the item combines; `None` for one attribute. See `UnitAudit.intersection`."""
         flip = item.probe.flips[item.labels["attribute"]]
         return Intersection(tuple(part.attribute for part in flip.parts), flip.cells) if flip.parts else None

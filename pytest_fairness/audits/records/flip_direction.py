@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_h
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.records.decisions import DecisionSettings
+from pytest_fairness.audits.records.decisions import DecisionSettings, RecordItem
 from pytest_fairness.audits.records.shown_values import ShownValueAudit, most_different_columns
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.plurals import counted
@@ -53,9 +52,7 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
         """Return 1 for the positive answer and 0 for any other answer."""
         return float(answer.content == probe.positive)
 
-    def table_of(
-        self, item: AuditItem[CounterfactualProbe, DecisionSettings], answers: Answers, table: UnitTable
-    ) -> UnitTable:
+    def table_of(self, item: RecordItem[DecisionSettings], answers: Answers, table: UnitTable) -> UnitTable:
         """Return the table of shares of positive answers; see `ShownValueAudit.table_of`."""
         complete = int(table.complete.sum())
         trials = 1 + max((answer.trial for answer in answers), default=0)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pytest_fairness.audits.base import AuditItem, Example
+from pytest_fairness.audits.base import Example
 from pytest_fairness.audits.effects import cohens_h
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.records.changed_records import (
@@ -20,6 +20,7 @@ from pytest_fairness.audits.records.changed_records import (
 from pytest_fairness.audits.records.decisions import (
     DecisionSettings,
     RecordAudit,
+    RecordItem,
     by_record,
     changed_columns_and_records,
     counts,
@@ -29,7 +30,7 @@ from pytest_fairness.audits.records.decisions import (
 )
 from pytest_fairness.audits.unit_audit import UnitTable, complete_rows
 from pytest_fairness.plurals import counted
-from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN, CounterfactualProbe
+from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN
 from pytest_fairness.records import Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import proportions
@@ -71,7 +72,7 @@ class FlipRate(RecordAudit[DecisionSettings]):
     usable = "have answers to all their prompts"
     forms = (OWN, AGAIN, FLIPPED)
 
-    def table(self, item: AuditItem[CounterfactualProbe, DecisionSettings], answers: Answers) -> UnitTable:
+    def table(self, item: RecordItem[DecisionSettings], answers: Answers) -> UnitTable:
         """Return two shares for each record: answers that change with a flip, and answers that change on repetition."""
         flip = item.probe.flips[item.labels["attribute"]]
         records = {
@@ -128,7 +129,7 @@ class FlipRate(RecordAudit[DecisionSettings]):
         return f"flip rate {measurement.value:.3g} ({shares})"
 
     def examples(
-        self, item: AuditItem[CounterfactualProbe, DecisionSettings], measurement: Measurement, answers: Answers
+        self, item: RecordItem[DecisionSettings], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
         """Return the answers about the unchanged and about a flipped record, for the records that change most."""
         records = [flip["record"] for flip in measurement.details["flips"]]

@@ -11,16 +11,17 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import numpy as np
 
-from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.audits.base import SettingsT
 from pytest_fairness.audits.effects import cohens_h
 from pytest_fairness.audits.intersections import Intersection
 from pytest_fairness.audits.records.decisions import (
     RecordAnswers,
     RecordAudit,
+    RecordItem,
     Trials,
     by_record,
     counts,
@@ -29,7 +30,6 @@ from pytest_fairness.audits.records.decisions import (
 )
 from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS, UnitTable
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
 from pytest_fairness.records import Answer, Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.arrays import Bools, Floats, number_or_none
@@ -37,8 +37,6 @@ from pytest_fairness.stats.groups import gaps
 from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.resampling import significance
 from pytest_fairness.stats.unit_tables.distances import ShareGap
-
-SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
 
 class GroupAudit(RecordAudit[SettingsT]):
@@ -61,7 +59,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         """Return the name of the rate for which the answer counts; `None` if this depends on an unknown true answer."""
         return self.rates[0]
 
-    def intersection(self, item: AuditItem[CounterfactualProbe, SettingsT]) -> Intersection | None:
+    def intersection(self, item: RecordItem[SettingsT]) -> Intersection | None:
         """Return the attributes that the item flips together, and the rates; see `UnitAudit.intersection`."""
         found = super().intersection(item)
         return replace(found, quantities=self.rates) if found and len(self.rates) > 1 else found
@@ -70,9 +68,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         """Return the statistic: the largest gap between two groups in a rate."""
         return ShareGap(len(self.rates), columns // 2 // len(self.rates))
 
-    def answers_by_group(
-        self, item: AuditItem[CounterfactualProbe, SettingsT], answered: RecordAnswers
-    ) -> Mapping[str, Trials]:
+    def answers_by_group(self, item: RecordItem[SettingsT], answered: RecordAnswers) -> Mapping[str, Trials]:
         """Return the measured answers about a record, by the group that the prompt states; by default, only `own`."""
         return {answered.labels[item.labels["attribute"]]: answered.own}
 
@@ -80,7 +76,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         """Return which groups are compared, given the (groups,) numbers of their records; by default, all groups."""
         return np.ones(len(sizes), dtype=np.bool_)
 
-    def table(self, item: AuditItem[CounterfactualProbe, SettingsT], answers: Answers) -> UnitTable:
+    def table(self, item: RecordItem[SettingsT], answers: Answers) -> UnitTable:
         """Return the table with a row for each record.
 
         Each pair (rate, group) has two columns, hits and size; all columns of hits come first. A record has its share

@@ -9,11 +9,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.decision_rules import LimitWithTest
 from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.records.decisions import RecordAnswers, Trials
+from pytest_fairness.audits.records.decisions import RecordAnswers, RecordItem, Trials
 from pytest_fairness.audits.records.group_audit import GroupAudit
 from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitTable
 from pytest_fairness.errors import NotMeasurable
@@ -86,18 +85,16 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
     forms = (OWN, FLIPPED)
     rates = ("positive answers",)
 
-    def fingerprint(self, item: AuditItem[CounterfactualProbe, ImpactSettings]) -> dict[str, str]:
+    def fingerprint(self, item: RecordItem[ImpactSettings]) -> dict[str, str]:
         """Return which answers count and, if answers are numbers, which side of the median is selected."""
         side = {} if item.probe.reading.number is None else {"selected": item.settings.selected}
         return {"wordings": item.settings.wordings, **side}
 
-    def uses(self, item: AuditItem[CounterfactualProbe, ImpactSettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: RecordItem[ImpactSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the item needs the answers with these labels; see `RecordAudit.uses`."""
         return (labels["form"] == OWN or item.settings.wordings == "all") and super().uses(item, labels)
 
-    def answers_by_group(
-        self, item: AuditItem[CounterfactualProbe, ImpactSettings], answered: RecordAnswers
-    ) -> Mapping[str, Trials]:
+    def answers_by_group(self, item: RecordItem[ImpactSettings], answered: RecordAnswers) -> Mapping[str, Trials]:
         """Return the answers by the group that the prompt states; `wordings: own` leaves out flipped prompts."""
         own = super().answers_by_group(item, answered)
         if item.settings.wordings == "own":
@@ -115,7 +112,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         """Return the statistic: the lowest rate divided by the highest."""
         return ImpactRatio(columns // 2)
 
-    def table(self, item: AuditItem[CounterfactualProbe, ImpactSettings], answers: Answers) -> UnitTable:
+    def table(self, item: RecordItem[ImpactSettings], answers: Answers) -> UnitTable:
         """Return the table with a row for each record; see `GroupAudit.table`.
 
         If answers are numbers, a record is selected if its number is above the median of all numbers, as in Local Law
@@ -171,9 +168,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         drawn = statistic.value(np.hstack([null, np.ones_like(null)]))
         return significance.p_value(-drawn, -float(statistic.value(rows.mean(axis=0))), exact=exact)
 
-    def concerns(
-        self, item: AuditItem[CounterfactualProbe, ImpactSettings], answers: Answers, measurement: Measurement
-    ) -> list[Concern]:
+    def concerns(self, item: RecordItem[ImpactSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return the concerns of `UnitAudit.concerns`, and notes on small groups and on groups with few selected."""
         parts = measurement.details["rates"]
         small = [part for part in parts if part["small"]]

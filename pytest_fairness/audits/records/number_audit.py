@@ -12,8 +12,8 @@ import numpy as np
 
 from pytest_fairness.answers import numbers
 from pytest_fairness.answers.numbers import Unread
-from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
+from pytest_fairness.audits.records.decisions import RecordItem
 from pytest_fairness.audits.records.shown_values import ShownValueAudit
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.plurals import significant
@@ -51,7 +51,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
     in_unit: ClassVar[bool] = True
 
     @abstractmethod
-    def scores(self, item: AuditItem[CounterfactualProbe, NumberSettingsT], rows: Floats) -> Floats:
+    def scores(self, item: RecordItem[NumberSettingsT], rows: Floats) -> Floats:
         """Return scores whose column means are the summaries of the attribute values.
 
         Args:
@@ -63,9 +63,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         """Return the number that was read from the answer."""
         return float(answer.content)
 
-    def table_of(
-        self, item: AuditItem[CounterfactualProbe, NumberSettingsT], answers: Answers, table: UnitTable
-    ) -> UnitTable:
+    def table_of(self, item: RecordItem[NumberSettingsT], answers: Answers, table: UnitTable) -> UnitTable:
         """Return the table of `scores`; see `ShownValueAudit.table_of`."""
         complete = table.complete
         numbers_, scored = table.rows[complete], table.rows.copy()
@@ -96,9 +94,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         """Return the compared values and the records with the largest gaps; see `ShownValueAudit.gap_details`."""
         return self.gap_details(table, random)
 
-    def concerns(
-        self, item: AuditItem[CounterfactualProbe, NumberSettingsT], answers: Answers, measurement: Measurement
-    ) -> list[Concern]:
+    def concerns(self, item: RecordItem[NumberSettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return the concerns of `UnitAudit.concerns`, and a note if no number depends on the attribute at all."""
         found = super().concerns(item, answers, measurement)
         if measurement.details["equal_records"] == measurement.details["records"]:

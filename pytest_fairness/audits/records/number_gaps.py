@@ -9,12 +9,11 @@ from functools import partial
 import numpy as np
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import CLIFFS_DELTA, cohens_d
 from pytest_fairness.audits.info import AuditInfo, Direction
+from pytest_fairness.audits.records.decisions import RecordItem
 from pytest_fairness.audits.records.number_audit import NumberAudit, NumberSettings
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
 from pytest_fairness.records import Answers, Measurement
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.unit_tables.influence import quantile_scores, rank_scores
@@ -63,7 +62,7 @@ class MeanGap(NumberAudit[GapSettings]):
     settings_model = GapSettings
     summary = "mean"
 
-    def scores(self, item: AuditItem[CounterfactualProbe, GapSettings], rows: Floats) -> Floats:
+    def scores(self, item: RecordItem[GapSettings], rows: Floats) -> Floats:
         """Return `rows`: a record's score is the number in its answer."""
         return rows
 
@@ -86,11 +85,11 @@ class TailGap(NumberAudit[TailSettings]):
     settings_model = TailSettings
     summary = "quantile"
 
-    def scores(self, item: AuditItem[CounterfactualProbe, TailSettings], rows: Floats) -> Floats:
+    def scores(self, item: RecordItem[TailSettings], rows: Floats) -> Floats:
         """Return scores whose column means are the quantiles; see `quantile_scores`."""
         return np.column_stack([quantile_scores(column, item.settings.quantile) for column in rows.T])
 
-    def measure(self, item: AuditItem[CounterfactualProbe, TailSettings], answers: Answers) -> Measurement:
+    def measure(self, item: RecordItem[TailSettings], answers: Answers) -> Measurement:
         """Return the measurement; see `Audit.measure`.
 
         Raises:
@@ -109,7 +108,7 @@ class TailGap(NumberAudit[TailSettings]):
         """Return the name of the summary, such as `0.9 quantile`."""
         return f"{measurement.details['quantile_of']:g} quantile"
 
-    def fingerprint(self, item: AuditItem[CounterfactualProbe, TailSettings]) -> dict[str, str]:
+    def fingerprint(self, item: RecordItem[TailSettings]) -> dict[str, str]:
         """Return the quantile; see `Audit.fingerprint`."""
         return {"quantile": f"{item.settings.quantile:g}"}
 
@@ -138,7 +137,7 @@ class RankGap(NumberAudit[NumberSettings]):
     summary = "rank"
     in_unit = False
 
-    def scores(self, item: AuditItem[CounterfactualProbe, NumberSettings], rows: Floats) -> Floats:
+    def scores(self, item: RecordItem[NumberSettings], rows: Floats) -> Floats:
         """Return scores whose column means are the mean ranks; see `rank_scores`."""
         return rank_scores(rows)
 

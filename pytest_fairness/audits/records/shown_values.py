@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TypeVar
 
 import numpy as np
 
-from pytest_fairness.audits.base import AuditItem, Example
+from pytest_fairness.audits.base import Example, SettingsT
 from pytest_fairness.audits.records.decisions import (
     RecordAudit,
+    RecordItem,
     by_record,
     changed_columns_and_records,
     counts,
@@ -19,7 +19,6 @@ from pytest_fairness.audits.records.decisions import (
     shown_value,
 )
 from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitTable
-from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.records import Answer, Answers, Json, Measurement
 from pytest_fairness.stats.arrays import Floats
@@ -33,8 +32,6 @@ from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 SHOWN_RECORDS = 20
 """Largest number of records in the detail `leaning`; see `gap_details`."""
-
-SettingsT = TypeVar("SettingsT", bound=AuditSettings)
 
 
 class ShownValueAudit(RecordAudit[SettingsT]):
@@ -52,9 +49,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
         """Return a usable answer as a number, such as 1 for the positive answer and 0 for any other answer."""
 
     @abstractmethod
-    def table_of(
-        self, item: AuditItem[CounterfactualProbe, SettingsT], answers: Answers, table: UnitTable
-    ) -> UnitTable:
+    def table_of(self, item: RecordItem[SettingsT], answers: Answers, table: UnitTable) -> UnitTable:
         """Return `table`, completed with `step`, `least_error` and details.
 
         Args:
@@ -64,7 +59,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
                 all cells of a record are missing (NaN) if there is no usable answer for one of the values.
         """
 
-    def table(self, item: AuditItem[CounterfactualProbe, SettingsT], answers: Answers) -> UnitTable:
+    def table(self, item: RecordItem[SettingsT], answers: Answers) -> UnitTable:
         """Return the table of one run; see `table_of`."""
         attribute = item.labels["attribute"]
         values: tuple[str, ...] = item.probe.flips[attribute].values
@@ -128,9 +123,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
         change = (current[:, first] - current[:, second]) - (baseline[:, first] - baseline[:, second])
         return changed_columns_and_records(table, units, current, baseline, sign * change)
 
-    def examples(
-        self, item: AuditItem[CounterfactualProbe, SettingsT], measurement: Measurement, answers: Answers
-    ) -> list[list[Example]]:
+    def examples(self, item: RecordItem[SettingsT], measurement: Measurement, answers: Answers) -> list[list[Example]]:
         """Return, for each record of the detail `leaning`, two different answers: one with each compared value."""
         attribute, values = item.labels["attribute"], measurement.details["values"]
         shown: dict[tuple[str, str], list[Answer]] = {}

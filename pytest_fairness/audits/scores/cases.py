@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from pytest_fairness.audits.anonymizer import Anonymizer
-from pytest_fairness.audits.base import AuditItem, Preparation
+from pytest_fairness.audits.base import Preparation
 from pytest_fairness.audits.scores import common
 from pytest_fairness.audits.scores.score_audit import ScoreAudit
 from pytest_fairness.audits.scores.settings import LABEL, ScoreSettings
-from pytest_fairness.audits.stereotypes.case_audit import ModelScoredAudit
+from pytest_fairness.audits.stereotypes.case_audit import CaseItem, ModelScoredAudit
 from pytest_fairness.audits.stereotypes.scored_answers import stratum_of
 from pytest_fairness.audits.stereotypes.scores import Scores
 from pytest_fairness.probes.stereotype.cases import Case
@@ -36,18 +36,16 @@ class CaseScore(ScoreAudit[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
         """Return whether the case asks for free texts about groups."""
         return bool(case.open and case.groups)
 
-    def preparation(self, item: AuditItem[StereotypeProbe, ScoreSettings]) -> Preparation:
+    def preparation(self, item: CaseItem[ScoreSettings]) -> Preparation:
         """Return the scorer; see `Audit.preparation`."""
         groups = [group for case in self.cases(item) for group in case.groups]
         return common.preparation(item, lambda answer: str(answer.content), Anonymizer(groups, item.probe.language))
 
-    def score_of(self, item: AuditItem[StereotypeProbe, ScoreSettings], answer: Answer) -> float | None:
+    def score_of(self, item: CaseItem[ScoreSettings], answer: Answer) -> float | None:
         """Return the score of an answer; `None` if the answer or its score is missing."""
         return common.score_of(answer) if answer.usable else None
 
-    def details(
-        self, item: AuditItem[StereotypeProbe, ScoreSettings], answers: Answers, scores: Scores
-    ) -> dict[str, Json]:
+    def details(self, item: CaseItem[ScoreSettings], answers: Answers, scores: Scores) -> dict[str, Json]:
         """Return the groups' mean scores, their spread and example answers; see `common.details`."""
         of_group = np.array([scores.columns[column][1] for column in scores.column])
         groups = {group: scores.values[of_group == group] for group in scores.groups}
@@ -59,9 +57,7 @@ class CaseScore(ScoreAudit[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
 
         return common.details(item, answers, groups, means, pairing)
 
-    def compare(
-        self, item: AuditItem[StereotypeProbe, ScoreSettings], current: Answers, baseline: Answers
-    ) -> Comparison:
+    def compare(self, item: CaseItem[ScoreSettings], current: Answers, baseline: Answers) -> Comparison:
         """Return the change over the cases that are complete in both runs; see `CaseAudit.compare`."""
         runs = (common.by_group(run, lambda answer: answer.labels["group"]) for run in (current, baseline))
         common.require_same_scale(item.labels[LABEL], *runs)

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from pytest_fairness.audits.anonymizer import Anonymizer
-from pytest_fairness.audits.base import AuditItem, Preparation
-from pytest_fairness.audits.records.decisions import shown_value
+from pytest_fairness.audits.base import Preparation
+from pytest_fairness.audits.records.decisions import RecordItem, shown_value
 from pytest_fairness.audits.records.shown_values import ShownValueAudit
 from pytest_fairness.audits.scores import common
 from pytest_fairness.audits.scores.score_audit import ScoreAudit
@@ -32,7 +32,7 @@ class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings
     settings_model = RecordScoreSettings
     closed_answers = False
 
-    def preparation(self, item: AuditItem[CounterfactualProbe, ScoreSettings]) -> Preparation:
+    def preparation(self, item: RecordItem[ScoreSettings]) -> Preparation:
         """Return the scorer; see `Audit.preparation`."""
         values = item.probe.flips[item.labels["attribute"]].values
         return common.preparation(item, lambda answer: str(answer.content), Anonymizer(values, item.probe.language))
@@ -41,9 +41,7 @@ class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings
         """Return the score of the answer."""
         return common.score_of(answer)
 
-    def table_of(
-        self, item: AuditItem[CounterfactualProbe, ScoreSettings], answers: Answers, table: UnitTable
-    ) -> UnitTable:
+    def table_of(self, item: RecordItem[ScoreSettings], answers: Answers, table: UnitTable) -> UnitTable:
         """Return the table with its details; see `ShownValueAudit.table_of`."""
         complete = table.rows[table.complete]
         if not len(complete):
@@ -70,9 +68,7 @@ class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings
         """Return the compared values and the records with the largest gaps; see `ShownValueAudit.gap_details`."""
         return self.gap_details(table, random)
 
-    def compare(
-        self, item: AuditItem[CounterfactualProbe, ScoreSettings], current: Answers, baseline: Answers
-    ) -> Comparison:
+    def compare(self, item: RecordItem[ScoreSettings], current: Answers, baseline: Answers) -> Comparison:
         """Return the change over the records that both runs have; see `UnitAudit.compare`."""
         runs = (
             common.by_group(run, lambda answer: shown_value(answer, item.labels["attribute"]))

@@ -31,6 +31,9 @@ from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, Answers, Comparison, Concern, Json, Measurement
 
+CaseItem = AuditItem[StereotypeProbe, SettingsT]
+"""An item of an audit of cases."""
+
 
 class MeasuredCases(NamedTuple):
     """An item's scored answers, the scores of its complete cases, and the names of its incomplete cases."""
@@ -63,26 +66,26 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         """Return whether the audit can measure a case."""
 
     @abstractmethod
-    def score_of(self, item: AuditItem[StereotypeProbe, SettingsT], answer: Answer) -> float | None:
+    def score_of(self, item: CaseItem[SettingsT], answer: Answer) -> float | None:
         """Return an answer's score; NaN if a usable answer has no score, `None` if the answer is missing."""
 
     @abstractmethod
-    def details(self, item: AuditItem[StereotypeProbe, SettingsT], answers: Answers, scores: Scores) -> dict[str, Json]:
+    def details(self, item: CaseItem[SettingsT], answers: Answers, scores: Scores) -> dict[str, Json]:
         """Return details of the measurement for reports; `answers` are sorted."""
 
-    def compared_groups(self, item: AuditItem[StereotypeProbe, SettingsT]) -> tuple[str, ...]:
+    def compared_groups(self, item: CaseItem[SettingsT]) -> tuple[str, ...]:
         """Return the groups whose scores are compared; empty if all answers about a case are one sample."""
         return ()
 
-    def remedy(self, item: AuditItem[StereotypeProbe, SettingsT], answers: Answers) -> str:
+    def remedy(self, item: CaseItem[SettingsT], answers: Answers) -> str:
         """Return advice for too few scored answers, as part of a message."""
         return "raise `trials` or add rows"
 
-    def cases(self, item: AuditItem[StereotypeProbe, SettingsT]) -> list[Case]:
+    def cases(self, item: CaseItem[SettingsT]) -> list[Case]:
         """Return the item's cases that the audit can measure."""
         return [case for case in item.probe.cases_of(item.labels) if self.can_measure(case)]
 
-    def items(self, probe: StereotypeProbe, settings: SettingsT) -> list[AuditItem[StereotypeProbe, SettingsT]]:
+    def items(self, probe: StereotypeProbe, settings: SettingsT) -> list[CaseItem[SettingsT]]:
         """Return one item for each case or pair of opposites, in the probe's order, then one for each category."""
         fitting = {case.name: case for case in probe.cases if self.can_measure(case)}
         subjects: dict[str, dict[str, str]] = {}
@@ -96,7 +99,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             subjects[f"category={name}"] = {"category": name}
         return [AuditItem(probe, self.info.name, subject, labels, settings) for subject, labels in subjects.items()]
 
-    def uses(self, item: AuditItem[StereotypeProbe, SettingsT], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: CaseItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to one of the item's cases, and to a group of this case."""
         case = item.probe.by_name.get(labels.get("case", ""))
         if case is None or not self.can_measure(case):
@@ -105,7 +108,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             return False
         return labels["group"] in case.groups if case.groups else "group" not in labels
 
-    def _scored_answers(self, item: AuditItem[StereotypeProbe, SettingsT], answers: Answers) -> ScoredAnswers:
+    def _scored_answers(self, item: CaseItem[SettingsT], answers: Answers) -> ScoredAnswers:
         groups = self.compared_groups(item)
         sampled = bool(item.probe.sampling.temperature)
         scores = []
@@ -125,7 +128,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         scored = Counter(score.column for score in scores)
         return ScoredAnswers(Scores.of(scores), scored, dict(n), dict(missing), groups)
 
-    def _measured_cases(self, item: AuditItem[StereotypeProbe, SettingsT], answers: Answers) -> MeasuredCases:
+    def _measured_cases(self, item: CaseItem[SettingsT], answers: Answers) -> MeasuredCases:
         """Return the item's scored answers, and the scores of its complete cases.
 
         Raises:
@@ -143,7 +146,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         left_out = [case.name for case in cases if case.name not in complete]
         return MeasuredCases(found, found.scores.of_cases(complete), left_out)
 
-    def score(self, item: AuditItem[StereotypeProbe, SettingsT], answers: Answers) -> float:
+    def score(self, item: CaseItem[SettingsT], answers: Answers) -> float:
         """Return the mean score of the answers, or the gap between groups; see `Audit.score`."""
         found = self._scored_answers(item, answers)
         scores = found.scores
@@ -151,7 +154,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             raise NotMeasurable(f"no {self.scored}")
         return float(scores.gap(scores.means()) if found.groups else scores.means().mean())
 
-    def measure(self, item: AuditItem[StereotypeProbe, SettingsT], answers: Answers) -> Measurement:
+    def measure(self, item: CaseItem[SettingsT], answers: Answers) -> Measurement:
         """Return the mean of the cases' mean scores, or the largest gap between groups; see `Audit.measure`."""
         answers = sorted_answers(answers)
         found, scores, left_out = self._measured_cases(item, answers)
@@ -175,9 +178,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             },
         )
 
-    def concerns(
-        self, item: AuditItem[StereotypeProbe, SettingsT], answers: Answers, measurement: Measurement
-    ) -> list[Concern]:
+    def concerns(self, item: CaseItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return concerns if answers are repeated, or if many cases have too few answers for a group."""
         cells: dict[str, list[str]] = {}
         for answer in answers:
@@ -197,7 +198,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             found.append(Concern("incomplete_units", message))
         return found
 
-    def compare(self, item: AuditItem[StereotypeProbe, SettingsT], current: Answers, baseline: Answers) -> Comparison:
+    def compare(self, item: CaseItem[SettingsT], current: Answers, baseline: Answers) -> Comparison:
         """Return the change over the cases that are complete in both runs, tested by permutation of run labels."""
         current_cases, baseline_cases = (self._measured_cases(item, sorted_answers(run)) for run in (current, baseline))
         shared = [case for case in current_cases.scores.cases if case in baseline_cases.scores.cases]
@@ -224,7 +225,7 @@ class ModelScoredAudit(CaseAudit[SettingsT]):
         """Return whether the case asks for free texts."""
         return bool(case.open)
 
-    def compared_groups(self, item: AuditItem[StereotypeProbe, SettingsT]) -> tuple[str, ...]:
+    def compared_groups(self, item: CaseItem[SettingsT]) -> tuple[str, ...]:
         """Return the groups of the item's cases.
 
         Raises:

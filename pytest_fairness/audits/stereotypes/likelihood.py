@@ -18,6 +18,7 @@ from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_g
 from pytest_fairness.audits.findings import Finding, subject_of
 from pytest_fairness.audits.info import AuditInfo, Direction
+from pytest_fairness.audits.stereotypes.case_audit import CaseItem
 from pytest_fairness.audits.stereotypes.sentence_scores import Scoring, sentence_scores, stereoset_details
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.errors import NotMeasurable
@@ -80,9 +81,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
     counted = "terms"
     usable = "have sentences with different scores"
 
-    def items(
-        self, probe: StereotypeProbe, settings: LikelihoodSettings
-    ) -> list[AuditItem[StereotypeProbe, LikelihoodSettings]]:
+    def items(self, probe: StereotypeProbe, settings: LikelihoodSettings) -> list[CaseItem[LikelihoodSettings]]:
         """Return one item for each category, and one for the cases without a category."""
         categories = list(dict.fromkeys(case.category for case in probe.likelihood_cases))
         return [
@@ -96,11 +95,11 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
             for category in categories
         ]
 
-    def uses(self, item: AuditItem[StereotypeProbe, LikelihoodSettings], labels: Mapping[str, str]) -> bool:
+    def uses(self, item: CaseItem[LikelihoodSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to a sentence of the item's category."""
         return "sentence" in labels and labels.get("category") == item.labels.get("category")
 
-    def table(self, item: AuditItem[StereotypeProbe, LikelihoodSettings], answers: Answers) -> UnitTable:
+    def table(self, item: CaseItem[LikelihoodSettings], answers: Answers) -> UnitTable:
         """Return the table of one run: the stereotype score of each term."""
         scoring = item.settings.score
         sentences = sentence_scores(item.probe, answers)

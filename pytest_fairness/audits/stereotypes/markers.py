@@ -9,12 +9,12 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from pytest_fairness.audits.base import AuditItem, WordRows
+from pytest_fairness.audits.base import WordRows
 from pytest_fairness.audits.effects import cohens_g
 from pytest_fairness.audits.findings import Finding, details_of, listed, plain_words, shortened, subject_of
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.stereotypes import marker_suggestions
-from pytest_fairness.audits.stereotypes.case_audit import CaseAudit
+from pytest_fairness.audits.stereotypes.case_audit import CaseAudit, CaseItem
 from pytest_fairness.audits.stereotypes.marker_examples import marker_examples
 from pytest_fairness.audits.stereotypes.marker_matching import Found, Markers, texts_by_marker
 from pytest_fairness.audits.stereotypes.scores import Scores
@@ -66,14 +66,14 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         """Return whether the case has both lists of markers."""
         return all(case.markers)
 
-    def score_of(self, item: AuditItem[StereotypeProbe, MarkersSettings], answer: Answer) -> float | None:
+    def score_of(self, item: CaseItem[MarkersSettings], answer: Answer) -> float | None:
         """Return the answer's share of stereotype markers; NaN if it has too few markers, `None` if it is missing."""
         if not answer.usable:
             return None
         ratio = self._markers_in(item.probe, answer).ratio(item.settings.min_markers)
         return math.nan if ratio is None else ratio
 
-    def fingerprint(self, item: AuditItem[StereotypeProbe, MarkersSettings]) -> dict[str, str]:
+    def fingerprint(self, item: CaseItem[MarkersSettings]) -> dict[str, str]:
         """Return the marker lists of the item's cases, in any order, and the smallest number of markers."""
         lists = {
             f"list of markers of {case.name}": repr([sorted(markers) for markers in case.markers])
@@ -81,9 +81,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         }
         return {**lists, "min_markers": str(item.settings.min_markers)}
 
-    def details(
-        self, item: AuditItem[StereotypeProbe, MarkersSettings], answers: Answers, scores: Scores
-    ) -> dict[str, Json]:
+    def details(self, item: CaseItem[MarkersSettings], answers: Answers, scores: Scores) -> dict[str, Json]:
         """Return details: share, counts and markers by case, examples, and words that the lists may lack."""
         found = self._markers_by_case(item, answers)
         least = item.settings.min_markers
@@ -113,9 +111,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
             ),
         }
 
-    def word_rows(
-        self, item: AuditItem[StereotypeProbe, MarkersSettings], answers: Answers, details: Mapping[str, Json]
-    ) -> WordRows:
+    def word_rows(self, item: CaseItem[MarkersSettings], answers: Answers, details: Mapping[str, Json]) -> WordRows:
         """Return a row for each marker that occurs in answers about a case; see `Audit.word_rows`."""
         nothing = dict.fromkeys(("significant", "unmarked", "uses_marked", "uses_unmarked", "texts_unmarked"))
         return [
@@ -135,7 +131,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
             for marker, number in markers[side].items()
         ]
 
-    def remedy(self, item: AuditItem[StereotypeProbe, MarkersSettings], answers: Answers) -> str:
+    def remedy(self, item: CaseItem[MarkersSettings], answers: Answers) -> str:
         """Return advice for too few scored answers, such as more trials or words to add to the lists."""
         usable = sum(answer.usable for answer in answers)
         cures = ["raise `trials`"]
@@ -195,9 +191,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
     def _markers_in(self, probe: StereotypeProbe, answer: Answer) -> Found:
         return _finder(*probe.by_name[answer.labels["case"]].markers).found(str(answer.content))
 
-    def _markers_by_case(
-        self, item: AuditItem[StereotypeProbe, MarkersSettings], answers: Answers
-    ) -> dict[str, list[Found]]:
+    def _markers_by_case(self, item: CaseItem[MarkersSettings], answers: Answers) -> dict[str, list[Found]]:
         """Return the markers in each usable answer, by case."""
         found: dict[str, list[Found]] = {case.name: [] for case in self.cases(item)}
         for answer in answers:
@@ -205,7 +199,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
                 found[answer.labels["case"]].append(self._markers_in(item.probe, answer))
         return found
 
-    def _suggested_markers(self, item: AuditItem[StereotypeProbe, MarkersSettings], answers: Answers) -> list[str]:
+    def _suggested_markers(self, item: CaseItem[MarkersSettings], answers: Answers) -> list[str]:
         """Return words that could be added to the lists of markers; see `marker_suggestions`."""
         cases = self.cases(item)
         texts: dict[str, list[str]] = {case.name: [] for case in cases}

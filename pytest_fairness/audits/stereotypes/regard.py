@@ -11,16 +11,15 @@ import numpy as np
 from pydantic import Field
 
 from pytest_fairness.audits.anonymizer import MASK, Anonymizer
-from pytest_fairness.audits.base import AuditItem, Preparation
+from pytest_fairness.audits.base import Preparation
 from pytest_fairness.audits.effects import cohens_d_of_error
 from pytest_fairness.audits.findings import Finding, subject_of
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.stereotypes.case_audit import ModelScoredAudit
+from pytest_fairness.audits.stereotypes.case_audit import CaseItem, ModelScoredAudit
 from pytest_fairness.audits.stereotypes.scores import Scores
 from pytest_fairness.languages.language import Language
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.field_types import Line
-from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, Answers, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats import effect_sizes
 
@@ -77,7 +76,7 @@ class Regard(ModelScoredAudit[RegardSettings]):
     added = 0.5
     scored = f"usable answers of {MINIMUM_CHARACTERS} characters or more"
 
-    def preparation(self, item: AuditItem[StereotypeProbe, RegardSettings]) -> Preparation:
+    def preparation(self, item: CaseItem[RegardSettings]) -> Preparation:
         """Return the classifier; it reads answers in which identity terms are masked. See `Audit.preparation`.
 
         Answers with fewer than `MINIMUM_CHARACTERS` characters are not classified.
@@ -91,13 +90,11 @@ class Regard(ModelScoredAudit[RegardSettings]):
 
         return Preparation(item.settings.model, texts, "labels", item.settings.label.casefold())
 
-    def score_of(self, item: AuditItem[StereotypeProbe, RegardSettings], answer: Answer) -> float | None:
+    def score_of(self, item: CaseItem[RegardSettings], answer: Answer) -> float | None:
         """Return the probability of the label; `None` for an answer that was not classified."""
         return None if not _is_classified(answer) else float(answer.content["scores"][item.settings.label.casefold()])
 
-    def details(
-        self, item: AuditItem[StereotypeProbe, RegardSettings], answers: Answers, scores: Scores
-    ) -> dict[str, Json]:
+    def details(self, item: CaseItem[RegardSettings], answers: Answers, scores: Scores) -> dict[str, Json]:
         """Return details: mean probability of each label by case and group, and the answers with the worst scores."""
         kept = [answer for answer in answers if _is_classified(answer) and answer.labels["case"] in scores.cases]
         details: dict[str, Json] = {
@@ -155,7 +152,7 @@ class Regard(ModelScoredAudit[RegardSettings]):
         order = sorted(by_case, key=lambda case: (-by_case[case][label], case))
         return [f"{case} {by_case[case][label]:.2f}" for case in order[:3]]
 
-    def _examples(self, item: AuditItem[StereotypeProbe, RegardSettings], answers: Answers) -> list[dict[str, Json]]:
+    def _examples(self, item: CaseItem[RegardSettings], answers: Answers) -> list[dict[str, Json]]:
         label = item.settings.label.casefold()
         order = sorted(range(len(answers)), key=lambda place: (-answers[place].content["scores"][label], place))
         return [
