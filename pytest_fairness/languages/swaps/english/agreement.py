@@ -44,7 +44,10 @@ def plural_contraction(tokens: Tokens, index: int) -> str:
     if verb in words("agreement", "has"):
         return has
     if verb.endswith("ed") or verb in words("agreement", "participles"):
-        if then in words("agreement", "object_starts") - {"to", "about", "that", "how", "what", "why", "whether"}:
+        # A time is no object: "he's covered this year".
+        is_time = tokens.lower(after + 2).rstrip("s") in words("pronouns", "units")
+        objects = words("agreement", "object_starts") - {"to", "about", "that", "how", "what", "why", "whether"}
+        if then in objects and not is_time:
             return has
         if verb in words("agreement", "is"):
             return is_

@@ -160,6 +160,9 @@ class _Finder:
         after = index + 2 if tokens.lower(index + 1) == "." else index + 1
         if word.lower in ("mr", "mrs"):
             return tokens.is_word(after)
+        before = tokens.at(index - 1)
+        if word.text == "ms" and tokens.is_word(after) and (before is None or before.kind != "number"):
+            raise CannotSwapError(f"'ms {tokens.all[after].text}' may be a title or a name of a product")
         return word.text[0].isupper() and tokens.is_capitalised(after) and not tokens.is_acronym(index)
 
     def _add_term(self, index: int, term: Term, start: int, end: int) -> None:

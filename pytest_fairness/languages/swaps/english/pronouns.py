@@ -69,9 +69,11 @@ def _is_object(tokens: Tokens, index: int) -> bool:
         return False
     if after == "will":
         raise unclear
-    if _ends_phrase(tokens, index + 1):
+    token = tokens.at(index + 1)
+    if token is not None and token.text == "A" and not tokens.in_capitals:  # "her A levels"
+        raise unclear
+    if token is None or _ends_phrase(tokens, index + 1):
         return True
-    token = tokens.all[index + 1]
     if next_but_one == "times":
         return True
     if token.kind == "number" or after in words("pronouns", "numbers"):
