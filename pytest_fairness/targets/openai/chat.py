@@ -47,7 +47,7 @@ UNSENT_HEADERS = (
     "X-Stainless-Runtime-Version",
 )
 """Headers in which the `openai` client describes this machine. They are not sent, because no server needs them, and
-because half of the headers take half of the processor time for headers."""
+because handling them takes a tenth of the processor time of a request."""
 JSON_FORMATS = ("json", "structured")
 """Answer formats whose requests set `response_format`."""
 NEW_LIMIT_NAME = "max_completion_tokens"
@@ -88,12 +88,19 @@ class Chat(ApiClient):
         )
         for name in self._headers:
             self._http_client.headers.pop(name, None)  # the `openai` client sends them; merging them twice takes time
-        self._root = str(self._client.base_url)
+        # Older versions of the client log a complete address with its login.
+        self._root = "" if "@" in address.netloc else str(self._client.base_url)
         unsent = dict.fromkeys(UNSENT_HEADERS, openai.Omit())
         if not endpoint.key and "authorization" not in map(str.lower, self._headers):
             unsent["Authorization"] = openai.Omit()  # a server may reject the placeholder
         # The client copies a default for each option that is not given.
-        self._options: RequestOptions = {"headers": unsent, "params": {}, "max_retries": 0, "timeout": endpoint.timeout}
+        self._options: RequestOptions = {
+            "headers": unsent,
+            "params": {},
+            "max_retries": 0,
+            "timeout": endpoint.timeout,
+            "security": {"bearer_auth": True},
+        }
 
     async def ask(
         self, request: Request, more: Mapping[str, Json] | None = None, *, json_format: bool = True
