@@ -162,7 +162,7 @@ class RunSettings:
     )
     trials: int | None = _option(
         None,
-        "Number of answers to each prompt, in place of the `trials` of every probe",
+        "Number of answers to each prompt, in place of `trials` in the probes",
         whole_number(most=MAX_TRIALS),
         metavar="N",
         default="the value in each probe",
@@ -276,7 +276,7 @@ class RunSettings:
     )
     api_headers: tuple[str, ...] = _setting(
         (),
-        "Headers sent to an anthropic: target, or to a target with OpenAI's API, one `Name: value` per line; ${NAME} "
+        "Headers for targets with the API of OpenAI or Anthropic, one `Name: value` per line; ${NAME} "
         "is replaced by the value of the environment variable NAME",
         LINES,
         default="none",
@@ -284,7 +284,7 @@ class RunSettings:
     )
     judge: str | None = _setting(
         None,
-        "Target of the judge model, such as openai:MODEL, for `answer: {judge: true}` and `refusals: {by: judge}`",
+        "Judge model, such as openai:MODEL; it serves `answer: {judge: true}` and `refusals: {by: judge}`",
         default="none",
     )
     judge_base_url: str | None = _setting(
@@ -334,8 +334,8 @@ class RunSettings:
     )
     backend: Literal["none", "joblib", "dask", "ray"] = _setting(
         "none",
-        "Where large recorded data are measured: none (in this process), joblib (in a process for each core), dask or "
-        "ray (on a cluster, with the extra of this name). The results are the same",
+        "Processes that measure large recorded data; the results are the same. none: this process. joblib: a process "
+        "for each core. dask or ray: a cluster (needs the extra of this name)",
         choice("none", "joblib", "dask", "ray"),
     )
     device: str | None = _setting(
@@ -343,7 +343,7 @@ class RunSettings:
     )
     prices: tuple[Price, ...] = _setting(
         (),
-        "Prices per million tokens, for the cost in reports: a line MODEL INPUT OUTPUT for each model, such as `gpt-5 "
+        "Prices per million tokens, for the cost in reports; a line MODEL INPUT OUTPUT for each model, such as `gpt-5 "
         "1.25 10`",
         PRICES,
         default="none",

@@ -153,7 +153,7 @@ def test_answers_without_class_are_missing_and_prevent_a_pass(bank: Project) -> 
     assert found["verdict"] == "inconclusive"
     assert found["missing"] == {"Pani Nowak": 2, "Pan Nowak": 2}
     assert "the model that recognises refusals failed on 2 of 20 answers for Pan" in found["reason"]
-    assert "python:bank:unsure named no class" in found["reason"]
+    assert "python:bank:unsure gave no class" in found["reason"]
 
 
 def test_partly_refused_answers_are_measured_and_counted(bank: Project) -> None:
