@@ -228,8 +228,9 @@ class ConversationTurns(FollowUps):
     def measured(self, answers: Sequence[Answer]) -> list[Answer]:
         """Return one answer for each conversation, with the labels of its first prompt.
 
-        Answers of one conversation depend on each other, so that they cannot count as several answers. If an answer is
-        missing, its status stands for the conversation. If an answer has a tool call, it is returned.
+        Answers of one conversation depend on each other, so that they cannot count as several answers. A conversation
+        with a missing answer gets the status of this answer. A conversation that ends early with a tool call gets the
+        answer with this call.
         """
         return [self._measured_answer(turns) for turns in turns_of(answers)]
 

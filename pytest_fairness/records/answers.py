@@ -73,8 +73,8 @@ class Answer:
         content: data parsed from the text. It is a string for the formats `text` and `json` (keys and values joined), a
             list of strings for `list` and `titles`, the known log-probabilities for `likelihood`, one of the prompt's
             choices, or a number (`float`). `None` unless `status` is `OK`.
-        judged: votes of the judge model; `content`, or whether the answer is a refusal, is then the majority of the
-            votes. A scorer that recognises refusals has one vote. `None` without such a model.
+        judged: votes of the model that classified the answer; the majority decides. The model is a judge model, or a
+            scorer that recognises refusals, which has one vote. `None` if no model classified the answer.
         truncated: whether the target cut the text off at `max_tokens` (finish reason `length`).
         error: error message of a failed request; else `None`.
         served: name of the model that answered; see `Response.served`.

@@ -108,7 +108,7 @@ class Reader(ABC, Generic[ProbeT]):
         return self.content.rows({*self.columns.values(), *self.responses.strata})
 
     def _leave_out(self, row: Row, columns: Collection[str], *, of_group: bool) -> None:
-        """Count a row that is left out: as a row without group of the probe, or as a row of another probe.
+        """Count a row that is left out: a cell is empty, its group is unknown, or it belongs to another probe.
 
         Args:
             row: the row.

@@ -139,7 +139,8 @@ def _terms(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]
     if isinstance(odds, Mapping) and odds.get("value") is not None:
         ends = odds.get("interval")
         span = f" [{number(ends[0])}, {number(ends[1])}]" if isinstance(ends, list | tuple) and len(ends) == 2 else ""
-        found.append(f"odds ratio {number(odds['value'])}{span}, p {number(odds.get('p_value'))}, tested by document")
+        p_value = number(odds.get("p_value"))
+        found.append(f"odds ratio {number(odds['value'])}{span}, p {p_value} (the test counts texts, not words)")
     return found
 
 
