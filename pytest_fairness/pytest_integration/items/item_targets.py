@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 PROBE_ITEM = pytest.StashKey[ProbeItem]()
 """Key of the probe item in the stash of a pytest item."""
+_DEFINITION = pytest.StashKey["FixtureDef[Any] | None"]()
+"""Key of the fixture `fairness_target` in the stash of a probe file or Python test."""
 TARGET_FIXTURE = "fairness_target"
 OWN_MODULE = "pytest_fairness.plugin"
 """Module of the plugin's own fixture `fairness_target`."""
@@ -130,5 +132,9 @@ def shown_path(path: Path, root: Path) -> str:
 
 
 def _definition(node: pytest.Item | pytest.Collector) -> FixtureDef[Any] | None:
-    definitions = node.session._fixturemanager.getfixturedefs(TARGET_FIXTURE, node)
-    return definitions[-1] if definitions else None
+    # The items of a probe file have the same fixtures, which are searched once.
+    stash = node.parent.stash if PROBE_ITEM in node.stash and node.parent is not None else node.stash
+    if _DEFINITION not in stash:
+        definitions = node.session._fixturemanager.getfixturedefs(TARGET_FIXTURE, node)
+        stash[_DEFINITION] = definitions[-1] if definitions else None
+    return stash[_DEFINITION]
