@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from pytest_fairness.errors import FairnessError
 from pytest_fairness.probes import Probe
 from pytest_fairness.recent import Recent
 from pytest_fairness.records import Json, Prompt, VerdictName
@@ -37,28 +38,21 @@ class EarlierResult(NamedTuple):
 
 
 class _ProbeResults(NamedTuple):
-    """Stored results of a probe's items.
+    """Results of a probe's items.
 
     Attributes:
-        probe, target, trials: the probe, its target, and the number of trials of each prompt.
+        item: one of the items.
+        target: the system under test.
         digest: hash of the inputs that all items share; `None` if a response is not recorded.
-        results: the results, by the key of the result.
+        stored: results in the store, by the key of the result.
+        new: results that are not stored yet.
     """
-
-    probe: Probe
-    target: Target
-    trials: int
-    digest: str | None
-    results: dict[str, Json]
-
-
-class _Inputs(NamedTuple):
-    """Item and target of a result, with the id of the item in pytest and the key of the result."""
 
     item: ProbeItem
     target: Target
-    nodeid: str
-    key: str
+    digest: str | None
+    stored: Mapping[str, Json]
+    new: dict[str, Json]
 
 
 class EarlierResults:
@@ -72,7 +66,8 @@ class EarlierResults:
     def __init__(self, engines: Engines, baselines: BaselineComparer) -> None:
         self._engines, self._baselines = engines, baselines
         self._last: _ProbeResults | None = None
-        self._missing: _Inputs | None = None
+        self._missing: tuple[str, str] | None = None
+        """Id in pytest and key of the item for which `find` last found no result."""
 
     def find(self, item: ProbeItem, target: Target, nodeid: str) -> EarlierResult | None:
         """Return the stored result of an item; `None` if an input has changed, or if no result is stored.
@@ -89,29 +84,37 @@ class EarlierResults:
         if known.digest is None:
             return None
         key = _key(item, target, nodeid, known.digest)
-        if key in known.results:
-            return EarlierResult(known.results[key], item, target)
-        self._missing = _Inputs(item, target, nodeid, key)
+        if key in known.stored:
+            return EarlierResult(known.stored[key], item, target)
+        self._missing = nodeid, key
         return None
 
     def keep(self, plain: Mapping[str, Json]) -> None:
-        """Store the result of the item for which `find` last found none, unless an input changed in the meantime."""
-        inputs, self._missing = self._missing, None
-        if inputs is None or inputs.nodeid != plain["nodeid"] or plain["verdict"]["name"] not in _REUSED:
+        """Keep the result of the item for which `find` last found none, for `store`."""
+        missing, self._missing = self._missing, None
+        if missing is not None and self._last is not None and plain["verdict"]["name"] in _REUSED:
+            nodeid, key = missing
+            if nodeid == plain["nodeid"]:
+                self._last.new[key] = dict(plain)  # the record of the result may get the outcome of a mark `xfail`
+
+    def store(self) -> None:
+        """Store the new results of the last probe's items, unless an input changed in the meantime."""
+        last, self._last = self._last, None
+        if last is None or not last.new:
             return
-        if self._baselines.is_shared(inputs.item):  # whether the other file exists would be an input
-            return
-        shared = self._digest(inputs.item, inputs.target)
-        if shared is not None and inputs.key == _key(inputs.item, inputs.target, inputs.nodeid, shared):
-            self._engines.store.cache.put(inputs.key, plain)
+        with suppress(FairnessError):  # without stored results, the next run measures the items again
+            # Whether another file that shares the baseline exists would be an input.
+            if not self._baselines.is_shared(last.item) and self._digest(last.item, last.target) == last.digest:
+                self._engines.store.cache.put_all(last.new)
 
     def _of_probe(self, item: ProbeItem, target: Target) -> _ProbeResults:
-        """Return the stored results of the items of a probe, which are read once for neighbouring items."""
-        last, trials = self._last, item.trial_count
-        if last is None or last.probe is not item.probe or last.target is not target or last.trials != trials:
+        """Return the results of the items of a probe, which are read once for neighbouring items."""
+        last = self._last
+        if last is None or last.target is not target or not _share_inputs(last.item, item):
+            self.store()
             digest = self._digest(item, target)
-            results = {} if digest is None else self._engines.store.cache.get_all(digest)
-            self._last = last = _ProbeResults(item.probe, target, trials, digest, results)
+            stored = {} if digest is None else self._engines.store.cache.get_all(digest)
+            self._last = last = _ProbeResults(item, target, digest, stored, {})
         return last
 
     def _digest(self, item: ProbeItem, target: Target) -> str | None:
@@ -138,6 +141,10 @@ def code_digest(folder: Path) -> str:
             path = Path(parent, name)
             digest.update(bytes(path) + b"\0" + path.read_bytes())
     return digest.hexdigest()
+
+
+def _share_inputs(item: ProbeItem, other: ProbeItem) -> bool:
+    return item.probe is other.probe and item.trial_count == other.trial_count
 
 
 def _depends_on_known_inputs(item: ProbeItem) -> bool:

@@ -168,6 +168,7 @@ class Run(Closing):
         Args:
             grace: seconds to wait for the requests in flight.
         """
+        self.earlier_results.store()
         RECENT.forget()
         self.answers.forget()
         self.baselines.forget()

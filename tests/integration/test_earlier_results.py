@@ -126,6 +126,16 @@ def test_an_item_is_measured_again_with_other_options(project: Project, measured
     assert measured == [KIM, LOU]
 
 
+def test_an_expected_failure_is_no_part_of_a_stored_result(project: Project, measured: list[str]) -> None:
+    project.probe(text=PROBE.replace("gate: point", "gate: point, xfail: known"))
+    run_thrice(project, measured)
+    assert measured == []
+    project.probe()
+    items = project.report()["items"]
+    assert measured == []
+    assert [item["expected_failure"] for item in items] == [None, None]
+
+
 def test_failures_baselines_and_variants_are_always_measured(project: Project, measured: list[str]) -> None:
     project.probe()
     run_thrice(project, measured, "python:app:biased")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from pytest_fairness.asking.store.database import Database, in_transaction, upsert
@@ -39,14 +39,19 @@ class ResultCache:
         with self.database.decoding_errors():
             return {key: json.loads(result) for key, result in rows}
 
-    @in_transaction
     def put(self, key: str, result: Json) -> None:
-        """Store a result under a key; the caller derives the key from all inputs of the result.
+        """Store a result under a key; see `put_all`."""
+        self.put_all({key: result})
 
-        The order of the result's JSON members is kept.
+    @in_transaction
+    def put_all(self, results: Mapping[str, Json]) -> None:
+        """Store results under their keys; the caller derives the key from all inputs of the result.
+
+        The order of the results' JSON members is kept.
         """
-        row = (key, json.dumps(result), self.database.now())
-        self.database.execute(upsert("measurements", "key", "measurement", "created"), row)
+        now = self.database.now()
+        rows = [(key, json.dumps(result), now) for key, result in results.items()]
+        self.database.execute_many(upsert("measurements", "key", "measurement", "created"), rows)
 
     def put_answers(self, answers: Iterable[Json]) -> str:
         """Store answers for one day; return the digest with which another process can get these answers."""
