@@ -52,10 +52,16 @@ SLOW = (
     "unit/audits/pronouns/test_coreference_audits.py",
     "unit/audits/records/test_counterfactual_audits.py",
     "unit/audits/records/test_flip_direction.py",
+    "unit/audits/records/test_impact_ratio.py",
+    "unit/audits/records/test_number_gaps.py",
+    "unit/audits/scores/test_texts.py",
+    "unit/audits/stereotypes/test_likelihood.py",
     "unit/audits/stereotypes/test_markers.py",
     "unit/audits/test_unit_audit.py",
     "unit/audits/text/test_generation_audits.py",
+    "unit/audits/text/test_many_texts.py",
     "unit/audits/text/test_mmd.py",
+    "unit/audits/text/test_refusals.py",
     "unit/audits/text/test_svm.py",
     "unit/baselines/test_bounds.py",
     "unit/reports/test_browser.py",
@@ -86,12 +92,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Those that import torch are the very first, so that one worker gets all of them.
     """
     here = Path(__file__).parent
-    paths = {item: item.path.relative_to(here).as_posix() for item in items}
+    files = {path: path.relative_to(here).as_posix() for path in {item.path for item in items}}
     for item in items:
-        if paths[item].startswith(SLOW):
+        if files[item.path].startswith(SLOW):
             item.add_marker(pytest.mark.slow)
     if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: (not paths[item].startswith(TORCH), item.get_closest_marker("slow") is None))
+        items.sort(key=lambda item: (not files[item.path].startswith(TORCH), item.get_closest_marker("slow") is None))
 
 
 @pytest.hookimpl(optionalhook=True)

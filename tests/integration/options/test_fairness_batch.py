@@ -59,6 +59,10 @@ def run(project: Project, server: BatchServer, *arguments: str) -> pytest.RunRes
     return project.run("--fairness", *arguments, target=target_of(server))
 
 
+any_provider = pytest.mark.parametrize("server", ["openai"], indirect=True)
+"""Mark of tests of what is the same for all providers, as it is outside of their batch clients."""
+
+
 def recorded(project: Project) -> list[str]:
     with Store(project.path / ".fairness/responses.sqlite") as store:
         return [each.key for each in store.all_recorded()]
@@ -105,6 +109,7 @@ def test_tool_calls_of_a_batch_are_measured(project: Project, server: BatchServe
     assert len(server.batches) == 1
 
 
+@any_provider
 def test_a_run_inside_an_event_loop_sends_batches(project: Project, server: BatchServer) -> None:
     project.probe()
 
@@ -177,6 +182,7 @@ def test_submit_and_collect(project: Project, server: BatchServer, monkeypatch: 
         assert b"0123456789" not in file.read_bytes(), file
 
 
+@any_provider
 def test_an_ordinary_run_sends_no_request_of_a_batch(project: Project, server: BatchServer) -> None:
     project.probe()
     server.polls = 1_000
@@ -210,6 +216,7 @@ def lost(step: str) -> None:
         raise HttpError(404, "No such batch")
 
 
+@any_provider
 def test_shards_and_several_targets(project: Project, server: BatchServer) -> None:
     project.probe()
     prefix = target_of(server).partition(":")[0]
@@ -222,6 +229,7 @@ def test_shards_and_several_targets(project: Project, server: BatchServer) -> No
     assert len(server.asked) == 2 * REQUESTS
 
 
+@any_provider
 def test_collect_names_requests_that_were_not_submitted(project: Project, server: BatchServer) -> None:
     project.probe()
     result = run(project, server, "--fairness-batch-collect")
@@ -232,6 +240,7 @@ def test_collect_names_requests_that_were_not_submitted(project: Project, server
     assert not server.single
 
 
+@any_provider
 def test_workers_share_a_batch(project: Project, server: BatchServer) -> None:
     project.write("conftest.py", CONFTEST)
     project.probe()
@@ -240,6 +249,7 @@ def test_workers_share_a_batch(project: Project, server: BatchServer) -> None:
     require_once(project, server)
 
 
+@any_provider
 def test_growing_trials_ask_the_maximum(project: Project, server: BatchServer) -> None:
     project.probe(text=PROBE.replace("trials: 10", "trials: {start: 4, max: 10}"))
     run(project, server, "--fairness-batch").assert_outcomes(passed=2)
@@ -317,6 +327,7 @@ def test_a_killed_run_pays_nothing_twice(project: Project, server: BatchServer, 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
 @pytest.mark.timeout(120)
+@any_provider
 def test_a_run_that_is_killed_while_it_records_pays_nothing_twice(project: Project, server: BatchServer) -> None:
     kill = """
 import os
@@ -381,13 +392,11 @@ def test_the_key_is_not_sent_to_another_host(project: Project, server: BatchServ
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
 @pytest.mark.timeout(600)
+@any_provider
 def test_a_thousand_requests_and_a_kill_at_each_step(project: Project, server: BatchServer) -> None:
     project.write("conftest.py", CONFTEST)
     project.probe(text=PROBE.replace("trials: 10", f"trials: {TRIALS}"))
-    steps = iter(["upload", "create", "poll", "download"])
-    if isinstance(server, MessageBatchServer):
-        next(steps)
-    for step in steps:
+    for step in ("upload", "create", "poll", "download"):
         killed = start(project, server)
 
         def kill(at: str, step: str = step, killed: BaseProcess = killed) -> None:
@@ -407,6 +416,7 @@ def test_a_thousand_requests_and_a_kill_at_each_step(project: Project, server: B
     assert len(server.asked) == 3 * TRIALS
 
 
+@any_provider
 def test_an_interrupted_wait_says_how_to_go_on(project: Project, server: BatchServer) -> None:
     project.write("conftest.py", CONFTEST)
     project.probe()
@@ -424,6 +434,7 @@ def test_an_interrupted_wait_says_how_to_go_on(project: Project, server: BatchSe
     require_once(project, server)
 
 
+@any_provider
 def test_time_limits_of_tests_do_not_end_the_wait(project: Project, server: BatchServer) -> None:
     project.probe()
     server.polls = 13  # more than a second
@@ -484,6 +495,7 @@ def test_a_provider_that_rejects_the_key_or_has_no_batches(project: Project, ser
     require_once(project, server)
 
 
+@any_provider
 def test_the_budget_holds(project: Project, server: BatchServer) -> None:
     project.probe()
     run(project, server, "--fairness-batch", "--fairness-max-requests", "12")

@@ -157,7 +157,7 @@ OTHER = mirrored(PROBE)
 CHOSEN = st.lists(st.integers(0, 2), min_size=len(PROBE.questions), max_size=len(PROBE.questions))
 
 
-@settings(max_examples=30)  # an example measures three audits twice
+@settings(max_examples=15)  # an example measures three audits twice
 @given(chosen=CHOSEN)
 def test_scores_are_bounded_and_change_their_sign_with_the_stereotype(chosen: list[int]) -> None:
     by_name = dict(zip(PROBE.questions, chosen, strict=True))
@@ -178,7 +178,7 @@ def test_scores_are_bounded_and_change_their_sign_with_the_stereotype(chosen: li
         assert audit.measure(item(OTHER, name), run).value == pytest.approx(-found.value)
 
 
-@settings(max_examples=30)  # an example measures four audits twice
+@settings(max_examples=15)  # an example measures four audits twice
 @given(chosen=CHOSEN, seed=st.integers(0, 5), order=st.randoms(use_true_random=False))
 def test_values_do_not_depend_on_the_order_of_options_and_answers(chosen: list[int], seed: int, order: Any) -> None:
     by_name = dict(zip(PROBE.questions, chosen, strict=True))

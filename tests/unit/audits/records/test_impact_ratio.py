@@ -208,7 +208,7 @@ def test_own_wordings_use_no_flipped_answers() -> None:
     assert {prompt.labels["form"] for prompt in both.prompts()} == {"own", "flipped"}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.permutations(["A", "B", "C"]), st.lists(st.integers(1, 20), min_size=3, max_size=3))
 def test_names_and_order_of_groups_have_no_effect(names: list[str], selected: list[int]) -> None:
     sizes = {"A": 20, "B": 30, "C": 25}
@@ -219,7 +219,7 @@ def test_names_and_order_of_groups_have_no_effect(names: list[str], selected: li
     assert second.interval == pytest.approx(first.interval)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_names_and_order_of_records_have_no_effect(random: Random) -> None:
     item = impact({"Male": 30, "Female": 30})

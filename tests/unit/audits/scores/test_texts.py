@@ -133,7 +133,7 @@ def test_a_permutation_test_as_that_of_scipy() -> None:
 SCORES = st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=8, max_size=20)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(women=SCORES, men=SCORES)
 def test_exchanged_groups_have_the_opposite_gap(women: list[float], men: list[float]) -> None:
     one, other = measure(run(women, men)), measure(run(men, women))
@@ -142,7 +142,7 @@ def test_exchanged_groups_have_the_opposite_gap(women: list[float], men: list[fl
     assert one.standard_error == pytest.approx(other.standard_error, abs=1e-9 * scale)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(women=SCORES, men=SCORES, shift=st.floats(-1e5, 1e5), factor=st.sampled_from([0.01, 0.5, 100.0]))
 def test_another_zero_changes_nothing_and_another_unit_changes_the_unit(
     women: list[float], men: list[float], shift: float, factor: float
@@ -153,7 +153,7 @@ def test_another_zero_changes_nothing_and_another_unit_changes_the_unit(
     assert other.value == pytest.approx(factor * one.value, abs=1e-8 * scale + 1e-9)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(women=SCORES, men=SCORES)
 def test_the_gap_is_within_the_range_of_the_scores(women: list[float], men: list[float]) -> None:
     measured = measure(run(women, men))
