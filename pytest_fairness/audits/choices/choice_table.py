@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from pytest_fairness.audits.choices.coded_answers import Coded, context_of, counts, examples
 from pytest_fairness.audits.unit_audit import UnitTable
+from pytest_fairness.probes.multiple_choice.question import Question
 from pytest_fairness.stats.intervals import proportions
 
 
@@ -45,7 +46,7 @@ def sums_table(
         missing=missing,
         details={
             "cells": cells(coded),
-            "by_template": {unit: counts(each for each in coded if each.question.template == unit) for unit in units},
+            "by_template": _counts_by(coded, lambda question: question.template),
             "questions": examples(each for each in coded if each.choice is not None and not each.right),
         },
         step=1 / answers if answers else 0.0,
@@ -55,8 +56,17 @@ def sums_table(
 
 def cells(coded: Sequence[Coded]) -> dict[str, dict[str, int]]:
     """Return the number of answers by code, for each type of context and polarity of the question."""
-    found: dict[str, list[Coded]] = {}
+
+    def cell(question: Question) -> str:
+        polarity = "negative" if question.negative else "non-negative"
+        return f"{context_of(question).removesuffix(' context')}, {polarity}"
+
+    return _counts_by(coded, cell)
+
+
+def _counts_by(coded: Sequence[Coded], name: Callable[[Question], str]) -> dict[str, dict[str, int]]:
+    """Return the number of answers by code, for the questions of each name."""
+    found: defaultdict[str, list[Coded]] = defaultdict(list)
     for each in coded:
-        polarity = "negative" if each.question.negative else "non-negative"
-        found.setdefault(f"{context_of(each.question).removesuffix(' context')}, {polarity}", []).append(each)
-    return {name: counts(own) for name, own in sorted(found.items())}
+        found[name(each.question)].append(each)
+    return {key: counts(own) for key, own in sorted(found.items())}
