@@ -36,7 +36,6 @@ class ChatBatches(Chat, ApiBatches):
 
     def __init__(self, endpoint: Endpoint, *, own_server: bool) -> None:
         super().__init__(endpoint)
-        self._http_client.headers.update(self._headers)  # `Chat` removes them, because its `openai` client sends them
         self._limit_name = self._limit_name if own_server else NEW_LIMIT_NAME
 
     def line(self, key: str, request: Request) -> bytes:

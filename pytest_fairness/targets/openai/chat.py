@@ -86,8 +86,6 @@ class Chat(ApiClient):
             max_retries=0,
             http_client=self._http_client,
         )
-        for name in self._headers:
-            self._http_client.headers.pop(name, None)  # the `openai` client sends them; merging them twice takes time
         # Older versions of the client log a complete address with its login.
         self._root = "" if "@" in address.netloc else str(self._client.base_url)
         unsent = dict.fromkeys(UNSENT_HEADERS, openai.Omit())
