@@ -91,6 +91,14 @@ def parse(text: str) -> Document:
     return Document(text, root, builder.errors)
 
 
+class _Yaml(YAML):
+    """Parser without plug-ins, whose files ruamel would search for each probe file."""
+
+    def official_plug_ins(self) -> list[str]:
+        """Return no plug-ins."""
+        return []
+
+
 class _Builder:
     """Builder of the tree of nodes from the parser's events."""
 
@@ -103,7 +111,7 @@ class _Builder:
         self._events: Iterator[Any] = iter(())
 
     def build(self) -> Node:
-        self._events = self._safely(YAML(typ="safe", pure=True).parse(self.text))
+        self._events = self._safely(_Yaml(typ="safe", pure=True).parse(self.text))
         documents = 0
         root = Node(None, 0, 0)
         for event in self._events:

@@ -97,10 +97,10 @@ class ProbeItem(AuditItem[Probe, Any]):
     test_file: Path | None = None
 
     @classmethod
-    def made_of(cls, item: AnyItem, audit: AnyAudit, trials: int | None = None) -> ProbeItem:
-        """Return a probe item made from an audit's item, with the audit."""
+    def made_of(cls, item: AnyItem, audit: AnyAudit, trials: int | None = None, **changes: Any) -> ProbeItem:
+        """Return a probe item made from an audit's item, with the audit and changed attributes."""
         inherited = {field.name: getattr(item, field.name) for field in fields(AuditItem)}
-        return cls(**inherited, audit=audit, trials=trials)
+        return cls(**{**inherited, **changes}, audit=audit, trials=trials)
 
     @property
     def baseline_name(self) -> str:
@@ -199,9 +199,11 @@ class ProbeItem(AuditItem[Probe, Any]):
 def items_of(probe: Probe, trials: int | None = None) -> list[ProbeItem]:
     """Return all audit items of a probe, in the probe's order, each with its share of the probe's `alpha`."""
     found = [
-        ProbeItem.made_of(item, audit, trials)
+        (item, audit)
         for audit, settings in ((registry.get(probe.kind, name), given) for name, given in probe.audits.items())
         for item in audit.items(probe, settings)
     ]
     alpha = min(MAX_ALPHA, probe.alpha / max(1, len(found)))
-    return [replace(item, alpha=alpha, seed=f"{probe.name}/{item.id}") for item in found]
+    return [
+        ProbeItem.made_of(item, audit, trials, alpha=alpha, seed=f"{probe.name}/{item.id}") for item, audit in found
+    ]
