@@ -126,6 +126,16 @@ def test_an_item_is_measured_again_with_other_options(project: Project, measured
     assert measured == [KIM, LOU]
 
 
+def test_an_item_without_baseline_is_measured_again_with_an_empty_baseline(
+    project: Project, measured: list[str]
+) -> None:
+    project.probe()
+    run_thrice(project, measured)
+    assert measured == []
+    project.write("baselines/gifts.json", "")
+    project.run("--fairness").assert_outcomes(errors=2)
+
+
 def test_an_expected_failure_is_no_part_of_a_stored_result(project: Project, measured: list[str]) -> None:
     project.probe(text=PROBE.replace("gate: point", "gate: point, xfail: known"))
     run_thrice(project, measured)

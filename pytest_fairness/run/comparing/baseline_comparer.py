@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -130,8 +131,9 @@ class BaselineComparer:
         """Return a hash of the path and the content of the files of the item's baseline."""
         digest = sha256()
         for path in paths(self._folder, item.baseline_name):
-            content = path.read_bytes() if path.exists() else b""
-            digest.update(bytes(path) + b"\0" + sha256(content).digest())
+            digest.update(bytes(path) + b"\0")
+            with suppress(FileNotFoundError):
+                digest.update(sha256(path.read_bytes()).digest())
         return digest.hexdigest()
 
     def is_shared(self, item: ProbeItem) -> bool:
