@@ -1,4 +1,4 @@
-"""Baselines of a folder at two points in time: in the working tree, and in commits of its git repository."""
+"""Two versions of a folder's baselines, each read from the working tree or from a commit of its git repository."""
 
 from __future__ import annotations
 

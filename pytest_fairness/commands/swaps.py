@@ -38,7 +38,10 @@ def run(arguments: argparse.Namespace) -> None:
         raise FairnessError(f"{output}: the name of the file must end in {' or '.join(SUFFIXES)}.")
     probe = probes.load(arguments.probe, kinds.schemas(), root=project_root(), scorers=configured_scorers())
     if not isinstance(probe, GenerationProbe) or probe.swap_lists is None:
-        raise FairnessError(f"{arguments.probe}: the probe has no `swap`, so that its prompts have no versions.")
+        raise FairnessError(
+            f"{arguments.probe}: the probe has no key `swap`, so there are no swapped prompts to list. Add `swap`, or "
+            "name another probe."
+        )
     groups = probe.swap_lists.axis.values
     if output is None:
         width = shutil.get_terminal_size().columns

@@ -13,19 +13,22 @@ from pytest_fairness.probes.recommendation.model import NEUTRAL, RecommendationP
 from pytest_fairness.records import Answer
 
 Position = tuple[Hashable, Hashable]
-"""Position of a prompt: a key, shared by the prompts that differ only in their group, and the group."""
+"""A key that is equal for prompts that differ only in their group, and the group."""
 
 ProbeT = TypeVar("ProbeT", bound=Probe)
 
 
 class Exchange(ABC, Generic[ProbeT]):
-    """Rules by which answers of one kind of probe can be exchanged between groups."""
+    """Rules by which an answer to the prompt of one group could also be the answer to the prompt of another group.
+
+    `commands/sample.py` needs them for fair test data. Each kind of probe has its own rules.
+    """
 
     @abstractmethod
     def position(self, probe: ProbeT, labels: Mapping[str, str]) -> Position | None:
-        """Return the position of the prompt with these labels; `None` if answers to this prompt cannot be exchanged.
+        """Return the key and the group of the prompt with these labels; `None` if its answers cannot be exchanged.
 
-        Answers are exchanged between prompts whose positions have the same key and different groups.
+        Answers are exchanged between prompts with the same key and different groups.
         """
 
     def group_names(self, probe: ProbeT) -> list[str]:

@@ -12,7 +12,7 @@ _FORBIDDEN = re.compile(r'^\.|[/\\:*?"<>|]')
 def name_problem(name: str) -> str | None:
     """Return the reason why a name is not valid as a file name on every operating system; `None` if it is valid."""
     if not name.strip() or not name.isprintable() or _FORBIDDEN.search(name):
-        return "no file can have this name"
+        return 'a file name must not be blank, begin with a dot, or have / \\ : * ? " < > | or invisible characters'
     if _RESERVED.fullmatch(name):
         return "Windows reserves this name"
     if name.endswith((" ", ".")):

@@ -14,7 +14,7 @@ from _pytest.junitxml import xml_key
 
 
 def keep_names_in_summary(config: pytest.Config) -> None:
-    """Make pytest's summary show all item ids unchanged, without an added bracket."""
+    """Make pytest's summary show all item ids unchanged; pytest would add a bracket with the parameters."""
     shown = config.cwd_relative_nodeid
 
     def unchanged(nodeid: Any) -> Any:
@@ -28,7 +28,7 @@ def keep_names_in_summary(config: pytest.Config) -> None:
 
 
 def keep_name_in_junit(config: pytest.Config, report: pytest.TestReport) -> None:
-    """Write an item's id unchanged as the name of its test case in the JUnit file, without an added bracket."""
+    """Make an item's id the name of its test case in the JUnit file; pytest would add a bracket at the end."""
     xml = config.stash.get(xml_key, None)
     if xml is not None and not report.nodeid.endswith("]"):
         names, bracket, values = report.nodeid.partition("[")

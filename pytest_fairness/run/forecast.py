@@ -57,7 +57,8 @@ class Forecast:
             `cost` is `None`.
         has_turns: whether the requests of later turns of conversations are counted; a conversation whose answer is
             missing ends earlier.
-        may_ask_more: whether answers can lead to other follow-up requests; only follow-ups to recorded answers count.
+        may_ask_more: whether further answers can lead to follow-up requests. `requests` includes only the follow-up
+            requests to answers that are already recorded.
         judge_requests: maximum number of requests to the judge model; equal answers are judged once.
         embedded: maximum number of texts sent to each embedding model, by the model's name in the probe; equal texts
             are sent once. Texts of baselines are not counted; their embeddings are usually recorded.

@@ -93,7 +93,8 @@ def balanced(run: Run, probe: Probe, found: Sequence[tuple[Prompt, Response]]) -
     ]
     if not lines:
         raise FairnessError(
-            f"{probe.source.path}: no set of prompts has an exchangeable answer for each group. Of {seen} answers, "
+            f"{probe.source.path}: no sample can be drawn: for each prompt, at least one group lacks an answer that "
+            f"could as well be about another group. Of {seen} answers, "
             f"{excluded['unusable']} are refused or unreadable, {excluded['named']} name a group, and "
             f"{excluded['wrong']} are wrong. Record more answers, for instance with --fairness-trials."
         )

@@ -78,7 +78,7 @@ def scores_of(scorer: Scorer, texts: Sequence[str], needed: Sequence[str]) -> li
 
 
 def stops_the_run(error: BaseException) -> bool:
-    """Return whether an exception stops the run or the test: an interruption, or pytest's failure at a time limit."""
+    """Return whether an exception must stop the run or the test: Ctrl-C, or `Failed`, as at pytest-timeout's limit."""
     return isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Failed"
 
 

@@ -119,8 +119,8 @@ class ApplicationTarget(ABC):
             return Response(reply.text, tool_calls=reply.calls_as_json)
         except (TypeError, ValueError) as error:
             raise TargetError(
-                f"{self.name} must return a dict, because the probe measures tool calls: {MESSAGE}. Its "
-                f"{type(answer).__name__} {error}: {one_line(answer)}"
+                f"{self.name} returned a {type(answer).__name__} that {error}: {one_line(answer)}. The probe measures "
+                f"tool calls, so that the function must return a dict: {MESSAGE}"
             ) from error
 
     def _tools(self, request: Request) -> list[dict[str, Json]] | None:

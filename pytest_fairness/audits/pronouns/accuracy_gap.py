@@ -135,7 +135,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
     def describe(self, measurement: Measurement) -> str:
         """Return the gap and both accuracies as a phrase."""
         pro, anti = (measurement.details["accuracy"][version]["accuracy"] for version in VERSIONS)
-        shares = f"right answers: {pro:.1%} if pro-stereotypical, {anti:.1%} if anti-stereotypical"
+        shares = f"right answers: {pro:.1%} to pro-stereotypical sentences, {anti:.1%} to anti-stereotypical ones"
         return f"accuracy gap {measurement.value:.3g} ({shares})"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:

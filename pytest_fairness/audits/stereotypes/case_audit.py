@@ -49,8 +49,8 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
     There is one item for each case or pair of opposite cases, and one for each category.
 
     Class attributes:
-        added: number of artificial scores 0, and of scores 1, that are added to a case's scores for its standard error;
-            see `mean_errors.shrunken_mean_and_error`. `None` for scores without bounds; groups are then compared.
+        added: how many zeros, and how many ones, are added to a case's scores to compute its standard error; see
+            `mean_errors.shrunken_mean_and_error`. `None` for scores without bounds, to which none are added.
         neutral: mean score of a model without preference; `None` if there is no such score.
         scored: phrase for the answers that have a score, for messages.
     """

@@ -102,7 +102,8 @@ def mean_change(runs: PooledScores, added: float | None, seed: str) -> Compariso
 
     Args:
         runs: scores of both runs.
-        added: number of artificial scores 0, and of scores 1, for the standard error if all scores of a cell are equal.
+        added: how many zeros, and how many ones, are added to the scores of a case to compute its standard error if all
+            its scores are equal; `None` adds none.
         seed: text that seeds all random draws.
     """
     random = randomness.generator(f"{seed}/compare")
@@ -126,7 +127,8 @@ def gap_change(runs: PooledScores, added: float | None, seed: str) -> Comparison
 
     Args:
         runs: scores of both runs.
-        added: number of artificial scores 0, and of scores 1, for the standard error if all scores of a cell are equal.
+        added: how many zeros, and how many ones, are added to the scores of a case to compute its standard error if all
+            its scores are equal; `None` adds none.
         seed: text that seeds all random draws.
     """
     random = randomness.generator(f"{seed}/compare")

@@ -45,7 +45,10 @@ class SentenceScores:
     without_first_token: int
 
     def preferred(self, scoring: Scoring, *, ties: stereoset.Ties = "left out") -> Floats:
-        """Return for each case 100 if the stereotype is preferred, 0 if the anti-stereotype is preferred, else NaN."""
+        """Return 100 for each case whose stereotype has the higher score, 0 if its opposite has.
+
+        A case without both scores is NaN. Cases with equal scores are NaN too or, with `ties="anti"`, 0.
+        """
         scores = self.scores[scoring]
         return stereoset.preferences(scores["stereotype"], scores["anti_stereotype"], ties=ties, tolerance=SAME_SCORE)
 

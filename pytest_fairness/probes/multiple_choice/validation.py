@@ -43,4 +43,4 @@ def _prompt_diagnostics(prompt: str, elsewhere: set[str]) -> Iterator[Diagnostic
     used = template.intended(prompt, PLACEHOLDERS)
     for name, content in PLACEHOLDERS.items():
         if name not in used | elsewhere:
-            yield Diagnostic((), f"this prompt does not use {{{name}}}: write it in place of {content}")
+            yield Diagnostic((), f"this prompt does not use {{{name}}}: write it where {content} belongs")

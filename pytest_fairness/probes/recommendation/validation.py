@@ -62,7 +62,7 @@ def _prompt_diagnostics(location: Location, wording: Content) -> Iterator[Diagno
             continue
         for each in template.diagnostics(text, names):
             if key == "neutral" and each.piece == "{value}":
-                message = "the neutral prompt has no value: remove {value}"
+                message = "the neutral prompt names no value of an attribute: remove the placeholder {value}"
                 each = replace(each, message=message)
             yield each.below(*location, key)
         used = template.intended(text, names)

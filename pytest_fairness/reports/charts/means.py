@@ -26,7 +26,7 @@ TITLES = {
     "scores": "Mean score, by group",
     "mean": "Mean number, by value",
     "quantile": "Quantile of the numbers, by value",
-    "rank": "Mean rank as a share of the ranking, by value",
+    "rank": "Mean rank / length of the ranking, by value",
 }
 NUMBERS = ("mean", "quantile")
 """Details of numbers in any unit, whose charts need not include 0."""

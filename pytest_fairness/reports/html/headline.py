@@ -91,7 +91,7 @@ def verdict(items: Sequence[Item]) -> str:
     passed = counts[VerdictName.PASS] + counts[NO_LONGER_FAILS]
     known = known_failures(items)
     if not found and known:
-        return f"No other check got worse: {known}; {passed:,} passed"
+        return f"{known}; no other check got worse, {passed:,} passed"
     if not found:
         return f"No check got worse: {'the only check' if passed == 1 else f'all {passed:,}'} passed"
     (first, said), *others = found

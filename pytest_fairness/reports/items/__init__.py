@@ -1,1 +1,1 @@
-"""Items of the report document: their reading, and what they say in words and in tables."""
+"""Items of the report document: functions that read their fields, and describe them in sentences and tables."""

@@ -49,7 +49,7 @@ def system_argument(instruction: str) -> str:
 
 
 def narrowed(text: str, width: int) -> str:
-    """Return the output of `variant_yaml`, wrapped to `width` columns if this does not change its meaning."""
+    """Wrap YAML that `variant_yaml` wrote to `width` columns, if this does not change its meaning."""
     head, folded, rest = text.partition(f"{_FOLDED}\n")
     return text if not folded else "\n".join([head + _FOLDED, *_lines(rest, width)])
 

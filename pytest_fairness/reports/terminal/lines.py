@@ -56,7 +56,7 @@ def verdict_count_texts(items: Iterable[Item]) -> list[str]:
 
 
 def full_name(item: Item, *, several_probes: bool) -> str:
-    """Return the item's id, after the probe's name in a run with several probes."""
+    """Return the item's id; in a run with several probes, with the probe's name before it (`probe::id`)."""
     return printable(f"{item['probe']}::{item['id']}" if several_probes else item["id"])
 
 

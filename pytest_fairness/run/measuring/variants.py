@@ -62,7 +62,8 @@ def requests(items: Iterable[ProbeItem], *, own_first: bool = False) -> Iterator
     For each probe, the requests of its items and placebos come before the requests of its variants.
 
     Args:
-        items: the items; the interim or final analysis of an item determines which of its requests are yielded.
+        items: the items. Of an item that stands for an interim analysis, only the requests of this analysis are
+            yielded.
         own_first: whether the requests of all items come before the requests of all variants, as in runs with a
             maximum number of requests.
     """

@@ -38,7 +38,8 @@ class Bundles:
         strata: (bundles,) stratum number.
         sizes: (bundles,) number of units.
         packs: (bundles,) pack number.
-        pack_labels: (packs,) labels that relabellings permute; in each stratum, as many units as observed are marked.
+        pack_labels: (packs,) labels that relabellings permute; they mark as many units of each stratum as the observed
+            labels.
         pack_sets: (packs,) set number of each pack; labels are permuted within a set (packs of one stratum and size).
     """
 

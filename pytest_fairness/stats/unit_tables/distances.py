@@ -62,7 +62,11 @@ class SignedGap(LargestGap):
         return np.where(earlier_is_higher, difference, -difference)
 
     def interval(self, sample: Sample) -> tuple[float, float]:
-        """Return the 95 % confidence interval of the signed difference; for two columns, from Student's t."""
+        """Return the 95 % confidence interval of the signed difference.
+
+        For two columns, it is Student's t interval. For more columns, its end away from 0 is that of `bounds`, and its
+        other end takes into account that the pair with the largest difference was chosen.
+        """
         value, degrees = float(self.value(sample.means)), self.degrees_of_freedom(sample.rows)
         error = self.standard_error(sample)
         if len(self.pairs) == 1:

@@ -57,7 +57,10 @@ class DistanceFromMiddle(UnitStatistic):
         return self.difference_gradient(means)
 
     def groups(self, means: Floats) -> Floats:
-        """Return score / 2 and (`whole` − score) / 2, shape (..., 2); their difference is score − `whole` / 2."""
+        """Return half of the score, and half of its complement (`whole` − score), as two groups; shape (..., 2).
+
+        Their difference is the distance of the score from the middle, score − `whole` / 2.
+        """
         scores = means[..., 0]
         return np.stack([scores, self.whole - scores], axis=-1) / 2
 
@@ -94,7 +97,7 @@ class TwoSidedShareDifference(ShareDifference):
     distance = largest_difference(((0, 1),))
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the absolute difference."""
+        """Return the gradient of the absolute difference; see `UnitStatistic.difference_gradient`."""
         return self.difference_gradient(means)
 
 

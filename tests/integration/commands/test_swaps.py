@@ -75,7 +75,13 @@ def test_the_listing_can_be_written_as_csv_and_markdown(folder: Path, capsys: py
     ("arguments", "message"),
     [
         (["faith.yaml", "--output", "swaps.txt"], "swaps.txt: the name of the file must end in .csv or .md."),
-        (["axes.yaml"], "axes.yaml: the probe has no `swap`, so that its prompts have no versions."),
+        (
+            ["axes.yaml"],
+            (
+                "axes.yaml: the probe has no key `swap`, so there are no swapped prompts to list. Add `swap`, or "
+                "name another probe."
+            ),
+        ),
         (["few.yaml"], "a swap is possible in only 8 of 9 prompts"),
     ],
 )

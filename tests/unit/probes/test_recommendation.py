@@ -282,7 +282,11 @@ def test_errors_of_entities(folder: Path, entities: str, message: str) -> None:
             "a fan of her.",
             ["3:10: this prompt does not use {entity}: write it where the entity's name belongs"],
         ),
-        ("I am a fan of {entity}", "{value}: {entity}", ["3:11: the neutral prompt has no value: remove {value}"]),
+        (
+            "I am a fan of {entity}",
+            "{value}: {entity}",
+            ["3:11: the neutral prompt names no value of an attribute: remove the placeholder {value}"],
+        ),
         ("{name: Coldplay", "{name: adele", ["4:26: 'adele' is repeated: write each entity once"]),
         ("[Adele, {name: Coldplay, domain: music}]", "[]", ["4:11: `entities` must not be empty"]),
         ("[an extraverted, an introverted]", "[]", ["8:16: `attributes.personality` must not be empty"]),

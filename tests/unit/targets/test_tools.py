@@ -169,7 +169,7 @@ def test_an_application_without_tools_is_not_asked_with_tools() -> None:
 
 @pytest.mark.parametrize("answer", ["Sure.", None, 3, {"text": "Sure."}, {"tool_calls": [{}]}])
 def test_an_application_must_return_a_message(answer: Json) -> None:
-    with pytest.raises(TargetError, match="must return a dict, because the probe measures tool calls"):
+    with pytest.raises(TargetError, match="The probe measures tool calls, so that the function must return a dict"):
         answer_of_function(lambda _: answer, Request("Hello", answer_format="calls"))
 
 

@@ -193,7 +193,10 @@ class People:
         return before
 
     def _describes(self, index: int) -> bool:
-        """Return whether a noun describes a person who was named before: "works as a waiter", "our colleague James"."""
+        """Return whether the noun is another word for a person who is already named.
+
+        Such nouns are "waiter" in "he works as a waiter", and "James" in "our colleague James".
+        """
         tokens, before = self._tokens, self._before_phrase(index)
         determiner = self._determiner(index)
         owner = "" if determiner is None else tokens.lower(determiner)
