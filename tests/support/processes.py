@@ -34,6 +34,7 @@ _CONTEXT.set_forkserver_preload(
         "scipy.stats",
         "pdb",
         "unittest",
+        "preloaded",  # of this folder, in which the server starts
     ]
 )
 
