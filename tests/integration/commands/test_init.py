@@ -104,7 +104,7 @@ def test_nothing_is_overwritten_without_force(folder: Path, capsys: pytest.Captu
     assert main(["init", "--force"]) == 0
     assert (folder / GITLAB).read_text() == "mine: 1\n"
     assert all("mine" not in (folder / name).read_text() for name in (PROBE, GITHUB, GITLAB_JOB))
-    assert f"Add these lines:\n\ninclude:\n  - local: {GITLAB_JOB}\n" in capsys.readouterr().out
+    assert f"Add these lines to it:\n\ninclude:\n  - local: {GITLAB_JOB}\n" in capsys.readouterr().out
 
 
 def test_a_second_call_changes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
