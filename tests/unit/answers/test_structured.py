@@ -114,7 +114,11 @@ def test_what_is_no_message_is_not_read_as_one(message: Json) -> None:
 
 
 @given(
-    st.recursive(st.none() | st.booleans() | st.text(), lambda part: st.lists(part) | st.dictionaries(st.text(), part))
+    st.recursive(
+        st.none() | st.booleans() | st.text(),
+        lambda part: st.lists(part) | st.dictionaries(st.text(), part),
+        max_leaves=8,
+    )
 )
 def test_any_json_is_a_message_or_none(document: Json) -> None:
     reply = reply_in(json.dumps(document))

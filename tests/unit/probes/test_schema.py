@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from functools import cache
 from importlib.resources import files
 from io import StringIO
 from pathlib import Path
@@ -19,8 +21,18 @@ from tests.support.probe_files import KINDS, PRODUCTS, SMALL, errors, read
 REGENERATE = "the models changed: run `python docs/generate.py`"
 
 
+@cache
+def validator() -> Draft7Validator:
+    return Draft7Validator(json_schema(KINDS))
+
+
+@cache
+def real_schema() -> dict[str, Any]:
+    return json_schema(kinds.schemas())
+
+
 def valid(text: str) -> bool:
-    return bool(Draft7Validator(json_schema(KINDS)).is_valid(YAML(typ="safe", pure=True).load(StringIO(text))))
+    return bool(validator().is_valid(YAML(typ="safe", pure=True).load(StringIO(text))))
 
 
 def test_it_is_a_draft_07_schema() -> None:
@@ -50,13 +62,16 @@ def test_every_key_is_described(known: dict[str, KindSchema]) -> None:
     assert seen > 30
 
 
-@pytest.mark.parametrize(
-    "schema", [json_schema(kinds.schemas()), json.loads(report_schema_text())], ids=["probe", "report"]
-)
-def test_strict_validators_accept_it(schema: dict[str, Any]) -> None:
+def report_schema() -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(report_schema_text())
+    return content
+
+
+@pytest.mark.parametrize("schema", [real_schema, report_schema], ids=["probe", "report"])
+def test_strict_validators_accept_it(schema: Callable[[], dict[str, Any]]) -> None:
     """`ajv` rejects a schema with unknown formats, or with a required key that the same schema does not define."""
     seen = 0
-    stack: list[Any] = [schema]
+    stack: list[Any] = [schema()]
     while stack:
         part = stack.pop()
         stack.extend(part.values() if isinstance(part, dict) else part if isinstance(part, list) else ())
@@ -68,7 +83,7 @@ def test_strict_validators_accept_it(schema: dict[str, Any]) -> None:
 
 
 def test_every_reference_leads_somewhere_and_has_no_neighbours() -> None:
-    schema = json_schema(kinds.schemas())
+    schema = real_schema()
     stack: list[Any] = [schema]
     while stack:
         part = stack.pop()
@@ -147,7 +162,7 @@ def test_the_reference_explains_every_key_of_a_probe() -> None:
     )
     without_audits = {name: KindSchema(kind.model, {}) for name, kind in KINDS.items()}
     own = {*json_schema(without_audits)["definitions"], "generation.jsd"}
-    definitions = json_schema(kinds.schemas())["definitions"]
+    definitions = real_schema()["definitions"]
     keys = {key for name in own for key in definitions[name].get("properties", {})}
     assert {"axes", "unmarked", "seed", "strata", "gate"} <= keys
     assert [key for key in sorted(keys) if not re.search(rf"[`{{]{key}[`:]", page)] == []

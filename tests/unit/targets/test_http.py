@@ -75,6 +75,7 @@ def test_any_prompt_arrives_unchanged(prompt: str, system: str) -> None:
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text("ab", max_size=3),
         lambda s: st.lists(s) | st.dictionaries(st.text("ab"), s),
+        max_leaves=8,
     )
 )
 def test_a_template_without_placeholders_stays_unchanged(document: Any) -> None:
