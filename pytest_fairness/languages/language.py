@@ -212,7 +212,7 @@ def _refusal_sources(data: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _phrase_sources(phrases: Iterable[str]) -> dict[str, str]:
-    """Return the regular expression by which a text is a refusal if its first sentence contains one of the phrases."""
+    """Return a pattern, under the key `core`, that matches a text with one of the phrases in its first sentence."""
     either = _either(r"\s+".join(map(re.escape, normalise(phrase).split())) for phrase in phrases)
     return {"core": rf"^.*(?<!\w){either}(?!\w)"}
 

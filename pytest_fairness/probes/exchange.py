@@ -67,7 +67,7 @@ class RecordExchange(Exchange[CounterfactualProbe]):
     """Rules for decisions: answers about the same record are exchanged between its unflipped and flipped forms."""
 
     def position(self, probe: CounterfactualProbe, labels: Mapping[str, str]) -> Position | None:
-        """Return the record, and the flipped attribute with its value; `None` for repeated prompts."""
+        """Return the record, and its flipped attribute with the value, or `OWN`; `None` for repeated prompts."""
         if labels["form"] == AGAIN:
             return None
         return labels["record"], OWN if labels["form"] == OWN else (labels["attribute"], labels["to"])

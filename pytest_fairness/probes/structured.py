@@ -52,7 +52,7 @@ class Tool(ProbeModel):
 
     @property
     def definition(self) -> dict[str, Any]:
-        """The definition in the form of OpenAI's API."""
+        """The tool in the form of OpenAI's API."""
         about = {} if self.description is None else {"description": block_text(self.description)}
         return {"type": "function", "function": {"name": self.name, **about, "parameters": self.parameters}}
 

@@ -125,6 +125,6 @@ def on_rows_without_group(results: Sequence[ItemResult]) -> list[RunNote]:
 
 
 def _advice(result: ItemResult) -> str:
-    """Return the reason after its first `; `, which says what would decide the item; else the whole reason."""
+    """Return what would decide the item: the part of the verdict's reason after `; `, or the whole reason."""
     reason = result.verdict.reason
     return reason.partition("; ")[2] or reason

@@ -118,7 +118,10 @@ class EarlierResults:
         return last
 
     def _digest(self, item: ProbeItem, target: Target) -> str | None:
-        """Return a hash of the inputs that all items of a probe share; `None` if a response is not recorded."""
+        """Return a hash of the inputs that all items of a probe share.
+
+        Return `None` if a response is not recorded, the baseline cannot be read, or there are too many prompts.
+        """
         prompts = RECENT.prompts_of(item.probe, item.trial_count)
         if not isinstance(prompts, list):  # too many to read them all before the measurement reads them
             return None

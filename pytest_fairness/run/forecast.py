@@ -265,10 +265,10 @@ def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem
     needed, recorded, oldest = [none], [none], []
 
     def add(prompts: Sequence[Prompt], keys: Sequence[str]) -> list[Response]:
-        """Count the requests with these keys, and return a response to each, or `STAND_IN` if none is recorded.
+        """Count the requests with these keys, and return a response to each.
 
-        Recorded responses are read only if `prompts` has the prompts of a conversation, whose next turns depend on
-        them.
+        A response is read from the store if it is recorded and `prompts` has the prompts of a conversation, whose next
+        turns depend on it. All other responses are `STAND_IN`.
         """
         needed.append(_short_keys(keys))
         if target is not None and (found := list(run.engines.reuse.recorded(target, keys))):

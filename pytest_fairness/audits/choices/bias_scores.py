@@ -54,7 +54,7 @@ class DifferenceAudit(ChoiceAudit):
         return paired_tests.sign_flip(np.round(differences, 12), SIGNS, random, two_sided=True)
 
     def check_table(self, table: UnitTable) -> None:
-        """Raise `NotMeasurable` if too few templates have answers, or if a share has no answers."""
+        """Raise `NotMeasurable` if too few templates have answers, or if the denominator of a share is 0."""
         super().check_table(table)
         for name, size in zip(table.columns[2:], np.nansum(table.rows[:, 2:], axis=0), strict=True):
             if not size:

@@ -136,7 +136,7 @@ class GroupAudit(RecordAudit[SettingsT]):
             )
         if math.isnan(float(self.statistic(len(table.columns)).value(table.means()))):
             raise NotMeasurable(
-                "no rate can be compared, because each rate has records in fewer than two groups. Add records for "
+                "no rate can be compared: a rate needs records of at least two groups. Add records for these rates: "
                 f"{', '.join(table.details['undefined'])}"
             )
 

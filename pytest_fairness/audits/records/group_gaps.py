@@ -75,7 +75,7 @@ class EqualizedOdds(TruthAudit):
     rates = ("true positive rate", "false positive rate")
 
     def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
-        """Return the rate for which the record counts, by its true answer; `None` if the true answer is not known."""
+        """Return the name of the record's rate, which depends on its true answer; `None` without a true answer."""
         return self.rates[not is_truly_positive(probe, answer)] if "truth" in answer.labels else None
 
 

@@ -63,8 +63,8 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         title="Impact ratio of selection rates",
         question="Is one group selected at less than four fifths of the rate of another group?",
         formula="lowest P(positive | group) / highest P(positive | group)",
-        meaning="1 = equal shares, 0 = nobody of one group is selected. Four-fifths rule: below 0.8 and significant. "
-        "The true answers are not taken into account.",
+        meaning="1 = equal shares, 0 = nobody of one group is selected. Four-fifths rule: a ratio below 0.8 is "
+        "evidence of adverse impact if the difference is significant. The true answers are not taken into account.",
         source="29 CFR § 1607.4 (D); 6 RCNY § 5-300 ff. (New York’s Local Law 144); Katz, Baptista, Azen and Pike 1978",
         better=Direction.HIGHER,
         tolerance=0.1,

@@ -37,7 +37,7 @@ class CaseScore(ScoreAudit[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
         return bool(case.open and case.groups)
 
     def preparation(self, item: CaseItem[ScoreSettings]) -> Preparation:
-        """Return the scorer; see `Audit.preparation`."""
+        """Return which model scores which texts; see `Audit.preparation`."""
         groups = [group for case in self.cases(item) for group in case.groups]
         return common.preparation(item, lambda answer: str(answer.content), Anonymizer(groups, item.probe.language))
 

@@ -32,8 +32,8 @@ class MmdSettings(AuditSettings):
 
     embeddings: Annotated[str, Field(pattern=EMBEDDER)] | None = Field(
         default=None,
-        description="Model of sentence embeddings; the similarity of two texts is the cosine of their embeddings: "
-        "openai:MODEL or transformers:ID_OR_PATH. Default: no model; words and character n-grams are compared.",
+        description="Model of sentence embeddings, openai:MODEL or transformers:ID_OR_PATH. The similarity of two "
+        "texts is the cosine of their embeddings. Default: no model; words and character n-grams are compared.",
     )
 
 

@@ -43,7 +43,9 @@ class WordsExplanation(TextAudit[SettingsT]):
         return significant_words(measurement.details)
 
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
-        """Return words of the marked and of the unmarked group: words that grew or, if no word grew, significant words.
+        """Return words of the marked and of the unmarked group: the words whose use grew since the baseline.
+
+        If the use of no word grew, return the significant words.
 
         Function words are left out, unless there are no other words.
         """
@@ -53,7 +55,7 @@ class WordsExplanation(TextAudit[SettingsT]):
         return by_side["marked"], by_side["unmarked"]
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words that grew or, if no word grew, the significant words; content words come first."""
+        """Return the words whose use grew since the baseline, else the significant words; content words come first."""
         found = _grown_or_significant({**measurement.details, **(comparison.details if comparison else {})})
         is_function_word = language_of(measurement.details).is_function_word
         return sorted((str(word["word"]) for word in found), key=is_function_word)

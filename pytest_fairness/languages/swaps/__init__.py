@@ -1,1 +1,1 @@
-"""Swaps: the terms of a group in a user's own prompt, and the counterfactual versions of the prompt."""
+"""Swaps: replacing the terms of a group in a user's own prompt gives the prompt's counterfactual versions."""

@@ -137,19 +137,19 @@ def _check_other_words(
             raise CannotSwapError(f"the built-in list has no counterpart of '{word[0]}'")
         polite = lower in lower_case and word[0][0].isupper() and not _SENTENCE_START.search(text[: word.start()])
         if {lower, lower.partition("'")[2]} & unclear and not polite:
-            raise CannotSwapError(f"'{word[0]}' may refer to the person")
+            raise CannotSwapError(f"'{word[0]}' may refer to the person of the swapped term")
     flags = re.IGNORECASE if nouns or "after" in content else re.NOFLAG  # German nouns have capitals
     for pattern in content["unclear_patterns"]:
         for match in re.finditer(rf"(?<!\w){pattern}(?!\w)", text, flags):
             last = match.end() - 1
             if match[0].lower() not in harmless and not any(start <= last < end for start, end in spans):
-                raise CannotSwapError(f"'{match[0]}' may refer to the person")
+                raise CannotSwapError(f"'{match[0]}' may refer to the person of the swapped term")
     for before, word, after in zip([None, *words], words, [*words[1:], None], strict=False) if nouns else ():
         noun = after[0].lower() if after else ""
         after_preposition = before is not None and before[0].lower() in _BEFORE_ARTICLES
         is_noun = {noun, noun.removesuffix("s")} & nouns or noun.endswith(_NOUN_ENDINGS)
         if word[0].lower() in _ARTICLES and not after_preposition and not is_noun:
-            raise CannotSwapError(f"'{word[0]} {noun}' may refer to the person")
+            raise CannotSwapError(f"'{word[0]} {noun}' may refer to the person of the swapped term")
 
 
 def _possible_names(text: str, content: Mapping[str, Any]) -> list[str]:

@@ -243,7 +243,11 @@ class CoreferenceProbe(Probe):
         return {"line": number, "version": version, "wording": _digest(pair.pro.bracketed, pair.anti.bracketed)}
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Return four prompts per item (each order of the occupations with `she` and `he`); two per WinoBias pair."""
+        """Return the prompts of all items.
+
+        An ambiguous sentence has four prompts: both orders of the occupations, each with `she` and `he`. A pair of
+        WinoBias has two, one for each sentence.
+        """
         if self.responses is not None:
             return []
         return [

@@ -92,7 +92,7 @@ def parse(text: str) -> Document:
 
 
 class _Yaml(YAML):
-    """Parser without plug-ins, whose files ruamel would search for each probe file."""
+    """Parser without plug-ins; ruamel would look for plug-in files whenever it reads a probe file."""
 
     def official_plug_ins(self) -> list[str]:
         """Return no plug-ins."""

@@ -41,7 +41,11 @@ class ListFollowUps(FollowUps):
         return [self.prompt(*each) for each in wanted if each is not None]
 
     def _next_labels(self, attempts: Sequence[Answer]) -> tuple[dict[str, str], int] | None:
-        """Return the labels and the trial number of the prompt that follows the answers to one prompt, if any."""
+        """Return the labels and the trial number of the next follow-up prompt; `None` if no follow-up prompt is needed.
+
+        Args:
+            attempts: the answers to a prompt and to its follow-up prompts so far.
+        """
         current = [answer for answer in attempts if answer.labels.get("form") == "indirect"]
         first = attempts[0]
         if not current:

@@ -110,9 +110,9 @@ def active_target(request: pytest.FixtureRequest) -> tuple[FixtureDef[Any], obje
 
 
 def analyses_of(items: Iterable[pytest.Item], *, last_only: bool) -> Iterator[ProbeItem]:
-    """Yield each probe item that is not skipped and whose models are available, at its first interim analysis.
+    """Yield the first interim analysis of each probe item that is not skipped and whose models are available.
 
-    If `last_only` is set, the items are at their final analysis.
+    If `last_only` is set, yield the final analysis of each item.
     """
     for item in items:
         probe_item = probe_item_of(item)

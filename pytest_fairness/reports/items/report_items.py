@@ -106,7 +106,7 @@ def reason(item: Item) -> str:
 
 
 def served_model_changes(items: Iterable[Item]) -> list[str]:
-    """Return a sentence for each change of the models that a target's server reports since the baseline."""
+    """Return a sentence for each target whose server reports another model than in the baseline."""
     found = {item["details"].get("served_model_changed") for item in items} - {None}
     return [f"served model changed: {printable(change)}" for change in sorted(map(str, found))]
 

@@ -30,7 +30,9 @@ PACKS = 1024
 
 @dataclass(frozen=True)
 class Bundles:
-    """Bundles of units; the units of a bundle have the same observed label, and the same label in each relabelling.
+    """Units in bundles, and bundles in packs, so that a permutation test draws fewer labels.
+
+    The units of a bundle have the same observed label. The units of a pack get the same label in each relabelling.
 
     Attributes:
         numbers: (units,) bundle number of each unit.

@@ -45,7 +45,7 @@ def read(content: bytes, request: Request) -> Response:
     text = request.prompt + (request.continuation or "")
     spans = _spans(tokens, text)
     if len(spans) != len(logs) or not all(log is None or isinstance(log, int | float) for log in logs):
-        raise ValueError("the numbers of tokens and of log-probabilities differ")
+        raise ValueError("the response does not have one log-probability for each token")
     own = [place for place, (begin, end) in enumerate(spans) if end > len(request.prompt) and begin < len(text)]
     pieces = [text[max(0, spans[place][0]) : spans[place][1]] for place in own]
     usage = completion.get("usage")

@@ -521,13 +521,18 @@ def test_settings_of_texts_are_checked(answer: str, audit: str, said: str) -> No
 
 def test_texts_have_no_truth() -> None:
     written = TEXTS + 'truth: {column: income, positive: ">50K"}'
-    with pytest.raises(ProbeError, match="answers that are texts are not compared with a truth: remove `truth`"):
+    with pytest.raises(
+        ProbeError,
+        match="only choices can be compared with a truth, but the answers of this probe are texts: remove `truth`",
+    ):
         parse(written.replace("flip_rate: ", WORDS).encode(), Path("people.yaml"), schemas())
 
 
 def test_numbers_have_no_truth() -> None:
     found = errors(SCORES + 'truth: {column: income, positive: ">50K"}\n')
-    assert found == ["14:1: answers that are numbers are not compared with a truth: remove `truth`"]
+    assert found == [
+        "14:1: only choices can be compared with a truth, but the answers of this probe are numbers: remove `truth`"
+    ]
 
 
 def test_audits_of_choices_and_of_numbers_need_them() -> None:

@@ -34,8 +34,8 @@ DECIMALS = 12
 class Rates(DocumentValues):
     """Documents of one run, with the occurrences of a lexicon's terms; `values` are the rates per 100 words.
 
-    The standard error of the gap is at least the standard error of one occurrence of a term in each group: even if no
-    term occurs in these documents, terms may occur in other documents.
+    The gap is the difference between the mean rates of both groups. Its standard error is at least what it would be if
+    one term occurred once in each group: even if no term occurs in these documents, terms may occur in others.
 
     Attributes:
         terms: terms of the lexicon.

@@ -160,7 +160,7 @@ def check_unknown_names(tokens: Tokens, swapped: Collection[int], *, subjects: b
         ):
             continue
         elif not tokens.starts_sentence(index) or (subjects and _is_subject(tokens, index)):
-            raise CannotSwapError(f"'{token.text[: len(plain)]}' may be a name that the list lacks")
+            raise CannotSwapError(f"'{token.text[: len(plain)]}' may be a name that the built-in list lacks")
 
 
 def _is_part_of_name(tokens: Tokens, index: int, earlier: Collection[int], neutral: Collection[str]) -> bool:

@@ -208,9 +208,9 @@ class _Finder:
             raise CannotSwapError("'man' may be a verb")
         following = index + 2 if after == "," else index + 1
         if is_unknown_name(tokens, following) and (after != "," or tokens.lower(following + 1) in (",", ".", "")):
-            raise CannotSwapError(f"'{tokens.all[following].text}' may be a name that the list lacks")
+            raise CannotSwapError(f"'{tokens.all[following].text}' may be a name that the built-in list lacks")
         if after in ("named", "called") and is_unknown_name(tokens, index + 2):
-            raise CannotSwapError(f"'{tokens.all[index + 2].text}' may be a name that the list lacks")
+            raise CannotSwapError(f"'{tokens.all[index + 2].text}' may be a name that the built-in list lacks")
 
     def _add(self, start: int, written: str, term: Term) -> None:
         self.columns.add(term.column)
@@ -294,4 +294,4 @@ def _refuse(text: str, tokens: Tokens) -> None:
         if (plain in ("named", "called") or (tokens.lower(index - 1) == "name" and plain == "is")) and is_unknown_name(
             tokens, index + 1
         ):
-            raise CannotSwapError(f"'{tokens.all[index + 1].text}' may be a name that the list lacks")
+            raise CannotSwapError(f"'{tokens.all[index + 1].text}' may be a name that the built-in list lacks")

@@ -58,7 +58,7 @@ class People:
             if index in self.nouns and singular != token.lower and singular in terms() and token.lower != "mrs":
                 raise CannotSwapError(f"'{token.text}' and a singular pronoun have no gender-neutral version")
             if plural and any(pronoun > index for pronoun in self.pronouns):
-                raise CannotSwapError(f"a gender-neutral 'they' may mean '{token.text}'")
+                raise CannotSwapError(f"a gender-neutral 'they' may also mean '{token.text}'")
         if not self.nouns and not self._shows_one_person():
             raise CannotSwapError("no word shows that 'they' is one person")
 
