@@ -114,7 +114,10 @@ def test_a_token_across_the_boundary_belongs_to_the_continuation() -> None:
         (Reply(raw=b"no json"), "the response has no log-probabilities of its prompt's tokens, so it gives"),
         ([("Something", None), (" else", -1.0)], "did not echo the text"),
         ([("The nurse said", None), (" that", -1.0)], "its tokens do not match the text"),
-        ([("The nurse said", None), (" that she was tired.", "high")], "does not have one log-probability for each token"),
+        (
+            [("The nurse said", None), (" that she was tired.", "high")],
+            "does not have one log-probability for each token",
+        ),
     ],
 )
 def test_a_server_that_does_not_echo_is_named(echo: Any, said: str) -> None:
