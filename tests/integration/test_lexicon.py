@@ -67,7 +67,7 @@ def test_a_planted_gap_is_found_and_no_other(letters: Project) -> None:
     assert found[COMMUNAL_ITEM]["verdict"] in ("pass", "inconclusive")
     result = letters.run("--fairness", "-v", target="python:letters:biased")
     assert says(result, "used more for Joseph (per 100 words): lead*")
-    assert says(result, "by document")
+    assert says(result, "odds ratio")
 
 
 def test_a_misspelt_lexicon_does_not_pass_and_makes_no_baseline(letters: Project) -> None:
@@ -83,13 +83,13 @@ def test_a_misspelt_lexicon_does_not_pass_and_makes_no_baseline(letters: Project
 def test_other_terms_make_the_baseline_stale_and_another_order_does_not(letters: Project) -> None:
     letters.run("--fairness-rebaseline", target="python:letters:fair")
     letters.write("probes/agentic.txt", "takes charge\nlead*\n")
-    assert letters.verdicts(target="python:letters:fair")[AGENTIC_ITEM] == "pass"
+    assert letters.verdicts(target="python:letters:fair")[AGENTIC_ITEM] in ("pass", "inconclusive")
     letters.write("probes/agentic.txt", AGENTIC + "decisive\n")
     report = letters.report(target="python:letters:fair")
     verdicts = {item["id"]: item for item in report["items"]}
     assert verdicts[AGENTIC_ITEM]["verdict"] == "stale-baseline"
     assert "lexicon agentic" in verdicts[AGENTIC_ITEM]["reason"]
-    assert verdicts[COMMUNAL_ITEM]["verdict"] == "pass"
+    assert verdicts[COMMUNAL_ITEM]["verdict"] in ("pass", "inconclusive")
 
 
 def test_the_page_of_a_report_shows_the_terms(letters: Project) -> None:
