@@ -19,7 +19,7 @@ prompt: Recommend a book to {name}.
 axes: {name: {unmarked: Alex, marked: [Kim]}}
 trials: 12
 audits:
-  length_gap: {limit: 3}
+  word_count_gap: {limit: 3}
 """
 
 
@@ -41,7 +41,7 @@ def copy(tmp_path: Path) -> Path:
     for block in RECIPES:
         if block.title is not None:
             (tmp_path / block.title).write_text(block.text, "utf-8")
-    insert_after(tmp_path / "pytest_fairness/audits/registry.py", '"generation": {', line_of("length_gap"))
+    insert_after(tmp_path / "pytest_fairness/audits/registry.py", '"generation": {', line_of("word_count_gap"))
     insert_after(tmp_path / "pytest_fairness/targets/registry.py", "TARGETS = {", line_of("parrot"))
     return tmp_path
 
@@ -72,7 +72,7 @@ def test_an_audit_and_a_target_need_one_file_and_one_line_each(copy: Path) -> No
         timeout=120,
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    assert re.search(r"pass .* length_gap\[name=Kim\]\n", run.stdout), run.stdout
+    assert re.search(r"pass .* word_count_gap\[name=Kim\]\n", run.stdout), run.stdout
 
 
 def ruff(block: Block, *arguments: str) -> str:
