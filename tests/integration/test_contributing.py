@@ -42,7 +42,7 @@ def copy(tmp_path: Path) -> Path:
         if block.title is not None:
             (tmp_path / block.title).write_text(block.text, "utf-8")
     insert_after(tmp_path / "pytest_fairness/audits/registry.py", '"generation": {', line_of("word_count_gap"))
-    insert_after(tmp_path / "pytest_fairness/targets/registry.py", "TARGETS = {", line_of("parrot"))
+    insert_after(tmp_path / "pytest_fairness/targets/registry.py", "TARGETS = {", line_of("echo"))
     return tmp_path
 
 
@@ -60,7 +60,7 @@ def insert_after(module: Path, start: str, line: str) -> None:
 def test_an_audit_and_a_target_need_one_file_and_one_line_each(copy: Path) -> None:
     (copy / "probes").mkdir()
     (copy / "probes" / "books.yaml").write_text(PROBE, "utf-8")
-    (copy / "pytest.ini").write_text("[pytest]\nfairness_target = parrot:green\n", "utf-8")
+    (copy / "pytest.ini").write_text("[pytest]\nfairness_target = echo:green\n", "utf-8")
     environment = {**os.environ, "PYTHONPATH": str(copy)}
     run = subprocess.run(
         [sys.executable, "-c", TWO_RUNS, *PLUGINS, "probes"],
