@@ -20,6 +20,8 @@ from pytest_fairness.stats.resampling import randomness, relabelling, significan
 
 SUBSAMPLES = 20
 """Number of random cuts to equal size that are averaged if two runs have different numbers of scores."""
+LARGEST_BATCH = 2**24
+"""Largest number of selected or omitted scores that are converted to floating-point numbers at once."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,12 @@ class PooledScores:
     def _means(self, selections: Bools) -> Floats:
         """Return the column means of each selection of scores; shape (selections, columns)."""
         belongs = np.eye(len(self.current.columns))[self.column]
-        sizes = selections.astype(np.float64) @ belongs
-        sums = selections.astype(np.float64) @ (belongs * self.values[:, None])
+        both = np.hstack([belongs, belongs * self.values[:, None]])
+        # Converting all selections of many scores to numbers at once would take gigabytes.
+        batches = np.array_split(selections, 1 + selections.size // LARGEST_BATCH)
+        sums = np.concatenate([batch.astype(np.float64) @ both for batch in batches])
         with np.errstate(invalid="ignore"):
-            return np.asarray(sums / sizes, dtype=np.float64)
+            return np.asarray(sums[:, belongs.shape[1] :] / sums[:, : belongs.shape[1]], dtype=np.float64)
 
 
 def mean_change(runs: PooledScores, added: float | None, seed: str) -> Comparison:
