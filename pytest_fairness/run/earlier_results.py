@@ -103,7 +103,7 @@ class EarlierResults:
         if last is None or not last.new:
             return
         with suppress(FairnessError):  # without stored results, the next run measures the items again
-            # Whether another file that shares the baseline exists would be an input.
+            # The digest does not show whether the other file of a shared baseline still exists.
             if not self._baselines.is_shared(last.item) and self._digest(last.item, last.target) == last.digest:
                 self._engines.store.cache.put_all(last.new)
 

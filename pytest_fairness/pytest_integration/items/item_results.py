@@ -73,8 +73,7 @@ def attach_result(
 
 def attach_earlier(item: pytest.Item, result: Record, probe_item: ProbeItem, target: str, **more: Json) -> None:
     """Attach a result that an earlier run attached to the item (the `result` of a record), at its present line."""
-    here = {**result, "line": _line_of(item)}
-    record = {"result": here, "baseline": probe_item.baseline_name, "target": target, **more}
+    record = _record({**result, "line": _line_of(item)}, probe_item, target, more)
     item.stash.setdefault(RECORDS, []).append(record)
 
 
@@ -96,11 +95,15 @@ def add_junit_properties(item: pytest.Item, report: pytest.TestReport) -> None:
 
 def record_of(result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json) -> dict[str, Json]:
     """Return the record of a result, as plain JSON that an xdist worker can send; see `Record`."""
-    record = {"result": result.to_plain(), "baseline": probe_item.baseline_name, "target": target, **more}
+    record = _record(result.to_plain(), probe_item, target, more)
     # Text that JSON or UTF-8 cannot hold is replaced, because it would crash an xdist worker.
     text = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")
     sendable: dict[str, Json] = json.loads(text)
     return sendable
+
+
+def _record(result: Record, probe_item: ProbeItem, target: str | None, more: Record) -> Record:
+    return {"result": result, "baseline": probe_item.baseline_name, "target": target, **more}
 
 
 def take_records(item: pytest.Item) -> list[dict[str, Json]]:

@@ -135,6 +135,7 @@ class _Finder:
         word = self._tokens.all[index]
         plain = word.lower.removesuffix("'s")
         if plain in gender()["titles"]:
+            self._check_ms(index)
             known = terms()[plain].column != NEUTRAL and self._is_title(index)
             return (terms()[plain], 0, len(plain)) if known else None
         if plain in terms() and terms()[plain].column != NEUTRAL:
@@ -155,14 +156,21 @@ class _Finder:
                 raise CannotSwapError(f"the list has no compound '{word.text}'")
         return None
 
+    def _check_ms(self, index: int) -> None:
+        """Raise `CannotSwapError` for "ms" in lower case before a word; "3 ms delay" is no title."""
+        tokens, before = self._tokens, self._tokens.at(index - 1)
+        after = self._after_title(index)
+        if tokens.all[index].text == "ms" and tokens.is_word(after) and (before is None or before.kind != "number"):
+            raise CannotSwapError(f"'ms {tokens.all[after].text}' may be a title or a name of a product")
+
+    def _after_title(self, index: int) -> int:
+        return index + (2 if self._tokens.lower(index + 1) == "." else 1)
+
     def _is_title(self, index: int) -> bool:
         tokens, word = self._tokens, self._tokens.all[index]
-        after = index + 2 if tokens.lower(index + 1) == "." else index + 1
+        after = self._after_title(index)
         if word.lower in ("mr", "mrs"):
             return tokens.is_word(after)
-        before = tokens.at(index - 1)
-        if word.text == "ms" and tokens.is_word(after) and (before is None or before.kind != "number"):
-            raise CannotSwapError(f"'ms {tokens.all[after].text}' may be a title or a name of a product")
         return word.text[0].isupper() and tokens.is_capitalised(after) and not tokens.is_acronym(index)
 
     def _add_term(self, index: int, term: Term, start: int, end: int) -> None:

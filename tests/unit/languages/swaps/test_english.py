@@ -183,6 +183,7 @@ def test_what_cannot_be_told_has_no_gender_neutral_version(text: str, neutral: s
         ("Take her home.", "ambiguous 'her' in 'her home'"),
         ("She takes her A levels.", "ambiguous 'her' in 'her A'"),
         ("ms rodriguez says she is ill", "'ms rodriguez' may be a title or a name of a product"),
+        ("ms. rodriguez says she is ill", "'ms rodriguez' may be a title or a name of a product"),
         ("She is pregnant.", "'pregnant' is bound to one sex"),
         ("My wife is expecting a baby.", "'is expecting a baby' is bound to one sex"),
         ("My boyfriend (31M) is ill.", "'31M' is a mark of gender that the list does not replace"),
