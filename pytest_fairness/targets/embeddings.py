@@ -50,10 +50,10 @@ def vector(text: str) -> bytes:
     try:
         recorded = json.loads(text)
         packed = base64.b64decode(recorded["float32"], validate=True)
-        whole = len(packed) == BYTES * recorded["dimensions"] > 0
+        complete = len(packed) == BYTES * recorded["dimensions"] > 0
     except (ValueError, LookupError, TypeError, RecursionError):
-        whole, packed = False, b""
-    if not whole:
+        complete, packed = False, b""
+    if not complete:
         raise ValueError("the text is not a recorded embedding")
     return packed
 
@@ -99,7 +99,7 @@ def _numbers(given: Json) -> list[float]:
 
 
 def _tokens_of_each_text(usage: Json, count: int) -> list[int | None]:
-    """Return each text's tokens: the reported total, divided as evenly as possible; `None` if there is no total."""
+    """Return each text's number of tokens: the reported total, evenly divided; `None` if no total is reported."""
     total = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     if type(total) is not int or total < 0:
         return [None] * count

@@ -13,7 +13,7 @@ def response(pieces: Sequence[str], logs: Sequence[float | None], tokens: int) -
 
     Args:
         pieces: tokens of the continuation.
-        logs: natural logarithm of each token's probability; `None` if unknown.
+        logs: natural logarithm of each token's probability; `None` for a token whose probability is not known.
         tokens: number of tokens of the prompt and the continuation.
     """
     text = json.dumps({"log_probabilities": list(logs), "tokens": list(pieces)})

@@ -104,7 +104,7 @@ class LiteLLMTarget:
         return key
 
     def _translated(self, error: Exception) -> RequestFailed | TargetError:
-        """Return the error of this package for an exception of LiteLLM."""
+        """Convert an exception of LiteLLM to an error of this package."""
         if self._litellm is None or self._errors is None:
             raise error
         said = self._errors.quoted(str(error))

@@ -6,7 +6,7 @@ from pytest_fairness.records import Json
 
 
 def identifier(value: Json) -> str | None:
-    """Return a text in a server's response, such as a model's name, on one line; `None` if it is empty or no text."""
+    """Return a name in a server's response on one line of at most 100 characters; `None` if it is empty or no text."""
     return one_line(value, 100) or None if isinstance(value, str) else None
 
 

@@ -113,26 +113,30 @@ class ApplicationTarget(ABC):
         return Response(answer)
 
     def _message(self, answer: Any) -> Response:
-        """Return the response in a message that an application returned for a probe that measures tool calls."""
+        """Convert an application's answer to a response with tool calls.
+
+        Raises:
+            TargetError: the answer is not a message with text or tool calls.
+        """
         try:
             reply = reply_of(answer)
             return Response(reply.text, tool_calls=reply.calls_as_json)
         except (TypeError, ValueError) as error:
             raise TargetError(
                 f"{self.name} returned a {type(answer).__name__} that {error}: {one_line(answer)}. The probe measures "
-                f"tool calls, so that the function must return a dict: {MESSAGE}"
+                f"tool calls, so the function must return a dict: {MESSAGE}"
             ) from error
 
     def _tools(self, request: Request) -> list[dict[str, Json]] | None:
-        """Return the definitions of the tools.
+        """Return the definitions of the request's tools.
 
         Raises:
-            TargetError: the application takes no tools.
+            TargetError: the application has no parameter `tools`.
         """
         if not self._takes_tools:
             raise TargetError(
-                f"{self.name} takes no tools, and the probe has some: add a parameter, like `def answer(messages, "
-                "tools): ...`, or remove `tools` from the probe if the application has its own."
+                f"{self.name}: the probe has tools, but the function has no parameter `tools`. Add the parameter, like "
+                "`def answer(messages, tools): ...`, or remove `tools` from the probe if the application has its own."
             )
         return request.tool_definitions
 
@@ -150,8 +154,8 @@ class ApplicationTarget(ABC):
             return [message.to_json() for message in request.messages]
         if request.history:
             raise TargetError(
-                f"{self.name} takes one text, and the probe has a conversation; call its parameter `messages` to get "
-                "a list of messages, like `def answer(messages): ...`."
+                f"{self.name} takes one text, but the probe has a conversation. Name the parameter `messages` to get a "
+                "list of messages, like `def answer(messages): ...`."
             )
         return request.prompt if request.system is None else f"{request.system}\n\n{request.prompt}"
 
@@ -203,7 +207,7 @@ class ImportedTarget(ApplicationTarget):
         return self._imported
 
     def _import(self) -> Application:
-        found = imported(
+        application: Application = imported(
             self._module,
             self._attribute,
             self._root,
@@ -211,11 +215,10 @@ class ImportedTarget(ApplicationTarget):
             option="--fairness-target",
             error=TargetError,
         )
-        if not callable(found):
+        if not callable(application):
             raise TargetError(
-                f"{self.name}: {self._attribute!r} is not callable ({type(found).__name__}). Name a function."
+                f"{self.name}: {self._attribute!r} is not callable ({type(application).__name__}). Name a function."
             )
-        application: Application = found
         return application
 
 
@@ -255,8 +258,8 @@ def _is_async(function: Application) -> bool:
 
 
 def _defined(function: Application) -> str:
-    """Return where a callable is defined, and its name: `checks.py:12 defines answer`."""
+    """Return a callable's place and name: `checks.py:12 defines answer`, or `it is len` if the place is not known."""
     name = getattr(function, "__qualname__", type(function).__qualname__)
-    found = inspect.unwrap(function)
-    code = getattr(getattr(found, "__func__", found), "__code__", None)
+    original = inspect.unwrap(function)
+    code = getattr(getattr(original, "__func__", original), "__code__", None)
     return f"it is {name}" if code is None else f"{shown(code.co_filename)}:{code.co_firstlineno} defines {name}"

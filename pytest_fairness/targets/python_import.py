@@ -27,7 +27,9 @@ def is_callable_name(module: str, attribute: str) -> bool:
 
 
 def imported(module: str, attribute: str, root: str, *, name: str, option: str, error: type[FairnessError]) -> Any:
-    """Return an attribute of a module in pytest's rootdir, or of an installed module.
+    """Import a module of pytest's rootdir or an installed module, and return one of its attributes.
+
+    The rootdir is added to `sys.path`.
 
     Args:
         module: name `package.module`.
@@ -35,10 +37,10 @@ def imported(module: str, attribute: str, root: str, *, name: str, option: str, 
         root: pytest's rootdir.
         name: name of the object for messages: `python:package.module:callable`.
         option: option that names the object, for messages.
-        error: type of the error to raise.
+        error: class of the errors that are raised.
 
     Raises:
-        FairnessError: the module cannot be imported, or has no such attribute; the type is `error`.
+        FairnessError: the module cannot be imported, or has no such attribute; an instance of `error`.
     """
     if root not in sys.path:
         sys.path.insert(0, root)
@@ -70,10 +72,10 @@ def _hint(name: str, names: Iterable[str]) -> str:
 
 
 def at(error: BaseException) -> str:
-    """Return the last line of the user's code in an exception's traceback: ` at checks.py:12, in answer`.
+    """Return the place in the user's code at which an exception was raised: ` at checks.py:12, in answer`.
 
-    If the traceback has no line of the user's code, return the last line of an installed package; without such a line,
-    return an empty text.
+    If the traceback does not contain the user's code, return the last place in an installed package; if it contains
+    neither, return an empty text.
     """
     called = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     called = [(code, line) for code, line in called if not code.co_filename.startswith((_PACKAGE, "<frozen"))]

@@ -111,7 +111,7 @@ def _make(spec: str, settings: RunSettings) -> Target:
 
 
 def check_spec(spec: str, settings: RunSettings) -> None:
-    """Raise `TargetError` if the target cannot answer any request; send nothing and load no model."""
+    """Raise `TargetError` if there is no such target, or if it can answer no request; send nothing, load no model."""
     open_target(spec, settings).check()
 
 

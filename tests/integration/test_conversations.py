@@ -77,7 +77,7 @@ def test_an_application_that_takes_one_text_cannot_have_a_conversation(project: 
     project.write("app.py", APP)
     project.probe(text=PROBE)
     result = project.run("--fairness", target="python:app:plain")
-    assert says(result, "takes one text, and the probe has a conversation; call its parameter `messages`")
+    assert says(result, "takes one text, but the probe has a conversation. Name the parameter `messages`")
 
 
 def test_a_service_gets_the_messages(project: Project) -> None:

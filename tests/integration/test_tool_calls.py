@@ -326,4 +326,4 @@ def test_a_service_without_a_place_for_tools_is_an_error(customers: Project) -> 
     with serving(fair) as server:
         result = customers.run("--fairness", target=f"{server.url}/chat/completions")
         assert server.count == 0
-    assert says(result, "the probe has tools, and fairness_http_body has no {tools}")
+    assert says(result, "the probe has tools, but fairness_http_body has no {tools}")

@@ -84,7 +84,7 @@ class Messages(ApiClient):
             "messages": [message.to_json() for message in request.conversation],
             "max_tokens": MAX_TOKENS if limit is None else limit,
             **({} if request.system is None else {"system": request.system}),
-            **({} if tools is None else {"tools": [_tool(each["function"]) for each in tools]}),
+            **({} if tools is None else {"tools": [_tool(tool["function"]) for tool in tools]}),
         }
 
     def _sampling_error(self, said: str, sampling: Mapping[str, float]) -> RequestFailed:

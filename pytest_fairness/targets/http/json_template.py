@@ -40,10 +40,10 @@ class JsonTemplate:
         unknown = sorted(self.names - set(known))
         if unknown:
             valid = ", ".join(f"{{{name}}}" for name in known)
-            raise ValueError(f"contains {{{unknown[0]}}}; placeholders are {valid} (write a brace as '{{{{')")
+            raise ValueError(f"contains {{{unknown[0]}}}; valid placeholders are {valid} (write a brace as '{{{{')")
 
     def filled(self, values: Mapping[str, Json]) -> Json:
-        """Return the document as plain JSON, with its placeholders replaced by these values."""
+        """Return the document with its placeholders replaced by these values; `None` if the document is left out."""
         filled, _ = _filled(self._document, values)
         return None if filled is _ABSENT else filled
 
@@ -61,13 +61,16 @@ def _placeholders_in(value: Json) -> list[str]:
 
 
 def _filled(value: Json, values: Mapping[str, Json]) -> tuple[Json, bool]:
-    """Return the value with its placeholders replaced, and whether the value is complete (nothing was left out)."""
+    """Return the value with its placeholders replaced, and whether it is complete.
+
+    A value is incomplete if a part was left out. A list leaves out its incomplete elements, and is itself complete.
+    """
     match value:
         case str():
             alone = re.fullmatch(r"\{(\w+)\}", value)
             if alone:
-                found = values[alone[1]]
-                return (_ABSENT, False) if found is None else (found, True)
+                replacement = values[alone[1]]
+                return (_ABSENT, False) if replacement is None else (replacement, True)
             return _PLACEHOLDER.sub(lambda match: _replacement(match, values), value), True
         case dict():
             parts = {name: _filled(part, values) for name, part in value.items()}
@@ -82,5 +85,5 @@ def _filled(value: Json, values: Mapping[str, Json]) -> tuple[Json, bool]:
 def _replacement(match: re.Match[str], values: Mapping[str, Json]) -> str:
     if match[1] is None:
         return match[0][0]
-    found = values[match[1]]
-    return "" if found is None else str(found)
+    replacement = values[match[1]]
+    return "" if replacement is None else str(replacement)

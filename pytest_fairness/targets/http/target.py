@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.json_paths import JsonPath
 from pytest_fairness.options import RunSettings
+from pytest_fairness.plurals import counted
 from pytest_fairness.records import AnswerFormat, Json, Request, Response, reply_of
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.http.json_template import JsonTemplate
@@ -139,12 +140,12 @@ class HttpTarget:
     def _filled_body(self, request: Request) -> Json:
         if request.history and "messages" not in self._body.names:
             raise TargetError(
-                f"{self.name}: the probe has a conversation, and fairness_http_body has no {{messages}}; add it where "
+                f"{self.name}: the probe has a conversation, but fairness_http_body has no {{messages}}; add it where "
                 "the service expects the list of messages."
             )
         if request.tools and "tools" not in self._body.names:
             raise TargetError(
-                f"{self.name}: the probe has tools, and fairness_http_body has no {{tools}}; add it where the service "
+                f"{self.name}: the probe has tools, but fairness_http_body has no {{tools}}; add it where the service "
                 "expects the list of tools."
             )
         prompt, sampling = request.prompt, request.sampling
@@ -236,11 +237,13 @@ class HttpTarget:
     def _no_match_error(self, content: Json, errors: HttpErrors) -> RequestFailed | TargetError:
         """Return the error for a response in which the JSONPath of the answer matches nothing."""
         if isinstance(content, dict):
-            found = f"the keys {', '.join(map(str, content))}" if content else "no keys"
+            found = f"has the keys {', '.join(content)}" if content else "is an empty object"
         else:
-            found = f"a list of {len(content)}" if isinstance(content, list) else "no object"
+            found = (
+                f"is a list of {counted(len(content), 'value')}" if isinstance(content, list) else "is not an object"
+            )
         message = (
-            f"{self.name}: nothing at {self._answer_path} (ini fairness_http_answer); the response has "
+            f"{self.name}: nothing at {self._answer_path} (ini fairness_http_answer); the response "
             f"{errors.quoted(found)}. Set fairness_http_answer to the path of the answer"
         )
         return self._unreadable_error(message)
@@ -252,7 +255,7 @@ class HttpTarget:
         calls = "an object with `content` and `tool_calls`"
         wanted = {"text": "text", "number": "a number or text", "calls": calls}.get(answer_format, "text or a list")
         kind = "null" if value is None else _KINDS[type(value)]
-        shown = "" if value is None else f": {errors.quoted(json.dumps(value, ensure_ascii=False), 120)}"
+        advice = "" if value is None else f". The value is {errors.quoted(json.dumps(value, ensure_ascii=False), 120)}"
         if (
             answer_format != "calls"
             and isinstance(value, dict)
@@ -260,10 +263,10 @@ class HttpTarget:
         ):
             # Without the text, the message is the same for all answers, so that reports count it once.
             step = f".{texts[0]}" if texts[0].isidentifier() else f"[{json.dumps(texts[0])}]"
-            shown = f", such as {errors.quoted(self._answer_path + step)}"
+            advice = f". Try {errors.quoted(self._answer_path + step)}"
         return self._unreadable_error(
             f"{self.name}: {self._answer_path} (ini fairness_http_answer) matches {kind}, but must match "
-            f"{wanted}{shown}"
+            f"{wanted}{advice}"
         )
 
     def _unreadable_error(self, message: str) -> RequestFailed | TargetError:
@@ -286,7 +289,7 @@ class HttpTarget:
     # Secrets
 
     def _redact(self, text: str) -> str:
-        """Return the text without secrets: values of environment variables; the address's user, password and query."""
+        """Return the text without the values of environment variables and without the secrets in the address."""
         return secret_remover([*self._references.secrets.values(), *filter(is_distinct, secrets_of(self._url))])(text)
 
     def _without_secrets(self, text: str) -> str:

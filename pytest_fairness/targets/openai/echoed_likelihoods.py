@@ -25,7 +25,7 @@ def body(request: Request) -> dict[str, Any]:
 
 
 def is_rejected(said: str) -> bool:
-    """Return whether an error message of a server says that the server does not support the echo."""
+    """Return whether a server's error message names a part of the echo, so that the server seems not to support it."""
     return any(word in said.casefold() for word in ("echo", "logprobs", "completions"))
 
 
@@ -45,7 +45,7 @@ def read(content: bytes, request: Request) -> Response:
     text = request.prompt + (request.continuation or "")
     spans = _spans(tokens, text)
     if len(spans) != len(logs) or not all(log is None or isinstance(log, int | float) for log in logs):
-        raise ValueError("the response does not have one log-probability for each token")
+        raise ValueError("the response does not have a number as log-probability for each token")
     own = [place for place, (begin, end) in enumerate(spans) if end > len(request.prompt) and begin < len(text)]
     pieces = [text[max(0, spans[place][0]) : spans[place][1]] for place in own]
     usage = completion.get("usage")
@@ -61,6 +61,9 @@ def _spans(tokens: list[str], text: str) -> list[tuple[int, int]]:
     """Return the start and end index of each token in the text; tokens added by the server lie outside of the text.
 
     Tokens that encode parts of the same character all get the position of this character.
+
+    Raises:
+        ValueError: the tokens do not match the text, or end before it.
     """
     front = 1 if tokens and _is_whole(tokens[0]) and not text.startswith(tokens[0]) else 0
     spans = [(-len(token), 0) for token in tokens[:front]]

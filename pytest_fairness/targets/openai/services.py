@@ -57,7 +57,7 @@ def azure_address(endpoint: str, deployment: str) -> str:
             leads to the API, such as `https://my-resource.openai.azure.com/openai/v1`, is returned unchanged.
         deployment: name of the deployment.
     """
-    if "/openai/" in urlsplit(endpoint).path or not endpoint:
+    if "/openai/" in urlsplit(endpoint).path:
         return endpoint
     root, version = endpoint.rstrip("/"), os.environ.get(AZURE_VERSION, "").strip()
     if version:

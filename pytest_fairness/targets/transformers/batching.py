@@ -45,11 +45,11 @@ class BatchSize:
         return waiting if self.limit is None else min(waiting, self.limit)
 
     def failed(self, size: int) -> None:
-        """Halve the limit after a batch that did not fit into memory."""
+        """Set the limit to half the size of a batch that did not fit into memory, but at least to 1."""
         self.limit, self._full = max(1, size // 2), 0
 
     def succeeded(self, size: int) -> None:
-        """Record a batch that fitted into memory; double the limit after several full batches."""
+        """Record a batch that fitted into memory; double the limit after `GROW_AFTER` consecutive full batches."""
         if self.limit is None or size < self.limit:
             return
         self._full += 1
@@ -115,9 +115,9 @@ class Batches:
             await self._answer_batch()
 
     async def _answer_batch(self) -> None:
-        kind = _is_likelihood(self._waiting[0])
-        size = self._sizes[kind]
-        alike = [job for job in self._waiting if _is_likelihood(job) == kind]
+        likelihoods = _is_likelihood(self._waiting[0])
+        size = self._sizes[likelihoods]
+        alike = [job for job in self._waiting if _is_likelihood(job) == likelihoods]
         batch = alike[: size.next_size(len(alike))]
         self._waiting = [job for job in self._waiting if job not in batch]
         self._asked = batch

@@ -27,11 +27,10 @@ class LanguageModel(LoadedModel):
     def __init__(self, name: str, weights: Weights, device: str | None) -> None:
         super().__init__(name, weights, device)
         settings = self._model.generation_config
-        drawn = bool(settings.do_sample)
-        self._defaults = Defaults(
-            (settings.temperature if drawn else None) or 1.0,
-            (settings.top_p if drawn else None) or 1.0,
-            (settings.top_k if drawn else None) or 0,
+        self._defaults = (
+            Defaults(settings.temperature or 1.0, settings.top_p or 1.0, settings.top_k or 0)
+            if settings.do_sample
+            else Defaults()
         )
         ends = settings.eos_token_id
         self._ends = {*(ends if isinstance(ends, list) else [ends]), self._tokenizer.eos_token_id} - {None}
@@ -41,7 +40,7 @@ class LanguageModel(LoadedModel):
     # Generation
 
     def generate(self, requests: Sequence[Request], wanted: Callable[[int], bool]) -> list[Response | FairnessError]:
-        """Return the answers to several requests, generated in one batch with each request's sampling parameters.
+        """Return the answers to several requests, generated in one batch; an error for each prompt that is too long.
 
         Args:
             requests: the requests of the batch.
@@ -76,9 +75,8 @@ class LanguageModel(LoadedModel):
 
     def _prompt(self, request: Request) -> list[int]:
         """Return the tokens of a request: in the model's chat template or, if the model has none, as plain text."""
-        whole = "\n\n".join(message.content for message in request.messages)
         if not self._tokenizer.chat_template:
-            return ids_of(self._tokenizer(whole))
+            return ids_of(self._tokenizer("\n\n".join(message.content for message in request.messages)))
         try:
             text = self._in_template(request.messages)
         except Exception:
@@ -136,7 +134,7 @@ class LanguageModel(LoadedModel):
     # Scoring
 
     def score(self, requests: Sequence[Request]) -> list[Response | FairnessError]:
-        """Return the log-probabilities of each continuation after its prompt, token by token.
+        """Return the log-probabilities of each request's continuation; an error for each text that is too long.
 
         The text is scored without a chat template and a system prompt, after the model's begin-of-text token (or, if it
         has none, its end-of-text token). A token that begins in the prompt and ends in the continuation counts as part

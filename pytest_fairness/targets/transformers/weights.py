@@ -57,7 +57,9 @@ def find(written: str, root: Path) -> Weights:
     name = f"transformers:{written}"
     if path.is_file():
         if path.suffix.casefold() != ".gguf":
-            raise TargetError(f"{name}: name the model's folder or a .gguf file (--fairness-target).")
+            raise TargetError(
+                f"{name}: {path.name} is not a .gguf file. Name the model's folder or a .gguf file (--fairness-target)."
+            )
         return _weights_of_file(path, name)
     if path.is_dir():
         return _weights_of_folder(path, name)
@@ -98,7 +100,10 @@ def _weights_of_folder(folder: Path, name: str) -> Weights:
         if len(models) == 1:
             return _weights_of_file(models[0], name)
         if models:
-            raise TargetError(f"{name}: name one of {', '.join(model.name for model in models)} in {folder}.")
+            raise TargetError(
+                f"{name}: {folder} contains several models. Name one of them: "
+                f"{', '.join(model.name for model in models)} (--fairness-target)."
+            )
         raise TargetError(
             f"{name}: {folder} contains no model: neither a config.json nor a .gguf file. Check the path "
             "(--fairness-target)."

@@ -30,7 +30,7 @@ _ERRORS: tuple[tuple[type[Exception], type[httpx.RequestError]], ...] = (
     (aiohttp.ClientConnectionError, httpx.ReadError),
     (aiohttp.ClientError, httpx.RemoteProtocolError),
 )
-"""Classes of aiohttp's errors, each with the class of httpx2's errors that replaces it; the first that fits counts."""
+"""Classes of aiohttp's errors, each with the class of httpx's errors that replaces it; the first that fits counts."""
 
 
 class AiohttpTransport(httpx.AsyncBaseTransport):
@@ -118,8 +118,8 @@ def _translated_errors() -> Iterator[None]:
     try:
         yield
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        kind = next((theirs for ours, theirs in _ERRORS if isinstance(error, ours)), httpx.ReadError)
-        raise kind(_reason(error)) from error
+        new_class = next((new for old, new in _ERRORS if isinstance(error, old)), httpx.ReadError)
+        raise new_class(_reason(error)) from error
 
 
 def _reason(error: Exception) -> str:

@@ -69,11 +69,11 @@ class ApiBatches(ApiClient):
     async def _all_batches(
         self, path: str, cursor: str, read: Callable[[Json], tuple[str, float, T]]
     ) -> AsyncGenerator[tuple[str, float, T]]:
-        """Yield the batches of the account, the newest first.
+        """Yield the result of `read` for each batch of the account, the newest batch first.
 
         Args:
             path: path of the list.
-            cursor: name of the parameter for the id after which a page begins.
+            cursor: name of the query parameter for the id after which a page begins.
             read: function from the JSON of a batch to its id, its date in seconds, and further values.
         """
         query = {"limit": str(PAGE)}
@@ -108,7 +108,10 @@ class ApiBatches(ApiClient):
                         yield read(json.loads(line))
 
     def _outcome(self, read: Callable[[Json], Response], answer: Json, wanted: str) -> Response | FairnessError:
-        """Return the response that `read` finds in the JSON of one answer, or the error that `read` raises."""
+        """Return the response that `read` finds in the JSON of one answer, or an error if `read` fails.
+
+        `wanted` says what the answer must be, for the message, such as `a message`.
+        """
         try:
             return read(answer)
         except RequestFailed as error:

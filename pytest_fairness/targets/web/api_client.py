@@ -32,8 +32,8 @@ class StatusError(Exception):
 
     Attributes:
         status: the status.
-        said: the server's message.
-        code: the server's code of the error, if the response has one.
+        said: the server's message; the whole body if it contains no message.
+        code: the server's code of the error; `None` if the body contains no code.
     """
 
     def __init__(self, response: httpx.Response) -> None:

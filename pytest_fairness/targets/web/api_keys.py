@@ -38,7 +38,7 @@ def key_of(target: str, variable: str) -> str:
 
 
 def secrets_of(url: str) -> list[str]:
-    """Return the secrets in an address: the user, the password, and the values of its query."""
+    """Return the secrets in an address, as written and decoded: login, password, and the values of the query."""
     parts = urlsplit(url)
     login = parts.netloc.rpartition("@")[0]
     values = [login, login.partition(":")[2], *(pair.partition("=")[2] for pair in parts.query.split("&"))]
@@ -60,7 +60,7 @@ def secret_remover(values: Iterable[str]) -> Callable[[str], str]:
     forms = {form for value in values if value for form in forms_of(value)}
     if not forms:
         return str
-    pattern = re.compile("|".join(f"{re.escape(form)}" for form in sorted(forms, key=len, reverse=True)))
+    pattern = re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
     return lambda text: pattern.sub("[key]", text)
 
 

@@ -85,7 +85,7 @@ class ApiTarget(ABC, Generic[ClientT]):
         self.identity = versioned(f"{self.name} at {self.address}", settings.target_version)
 
     def _key(self) -> tuple[str, str]:
-        """Return the API key and its environment variable; an empty key for a server that needs none.
+        """Return the API key and the name of its environment variable; an empty key for a server that needs none.
 
         Raises:
             TargetError: the key is missing or cannot be sent.
@@ -111,7 +111,8 @@ class ApiTarget(ABC, Generic[ClientT]):
     def _setting_names(self) -> str:
         """Return the names of the settings that hold the address and, last, the API key; they are shown in messages."""
         key = self._key_variables[0]
-        is_providers = self._is_default_address and self._base_url.startswith("https://")  # and not of this machine
+        # A default address with `http://` is a server on this machine, such as Ollama's.
+        is_providers = self._is_default_address and self._base_url.startswith("https://")
         return key if is_providers else f"{self._url_setting} and {key}"
 
     def _endpoint(self) -> Endpoint:

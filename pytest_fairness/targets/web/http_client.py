@@ -27,7 +27,7 @@ MAX_REDIRECTS = 5
 
 _LOGS = (httpx.__name__, "openai._base_client")
 """Names of the loggers of the HTTP client and of OpenAI's client, which log the full address of each request."""
-_OF_THE_BODY = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
+_BODY_HEADERS = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 """Names of headers that no longer describe a body after it is read and decompressed."""
 
 _parsed_url = lru_cache(16)(httpx.URL)
@@ -91,7 +91,7 @@ class BoundedTransport(httpx.AsyncBaseTransport):
         too_long = response.is_success and len(body) > limit
         return httpx.Response(
             response.status_code,
-            headers=[(name, value) for name, value in response.headers.raw if name.lower() not in _OF_THE_BODY],
+            headers=[(name, value) for name, value in response.headers.raw if name.lower() not in _BODY_HEADERS],
             content=b"" if too_long else bytes(body[:limit]),
             extensions={**response.extensions, "fairness_too_long": too_long},
         )
@@ -134,9 +134,9 @@ class BoundedClient(httpx.AsyncClient):
         return super().build_request(method, _parsed_url(url), **settings)
 
     async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
-        """Send a request and read its whole response, even with `stream`.
+        """Send a request and return its response, whose body is read completely even with the option `stream`.
 
-        Follow redirects within the host if the option `follow_redirects` (default: the client's setting) is true.
+        Redirects within the host are followed if the option `follow_redirects` (default: the client's setting) is true.
 
         Raises:
             RedirectedElsewhere: the server redirects to another host.
@@ -197,6 +197,6 @@ def _log_public_addresses(record: logging.LogRecord) -> bool:
 
 
 def _same_host(one: httpx.URL, other: httpx.URL) -> bool:
-    """Return whether two addresses have the same host and port; a change from `http` to `https` is allowed."""
+    """Return whether two addresses have the same scheme, host and port, or differ only by an upgrade to `https`."""
     upgraded = (one.scheme, other.scheme) == ("http", "https") and {one.port, other.port} <= {None}
     return one.host == other.host and (upgraded or (one.scheme, one.port) == (other.scheme, other.port))

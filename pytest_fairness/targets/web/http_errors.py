@@ -29,7 +29,7 @@ class HttpErrors:
         endpoint: the server's address, without secrets.
         where: names of the settings for the address and, last, for the key.
         redact: function that removes secrets from a text.
-        key_missing: `True` if the setting for the key is not set.
+        key_missing: whether no key is set.
     """
 
     name: str
@@ -99,7 +99,7 @@ class HttpErrors:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the pause in seconds that the header `Retry-After-Ms` or `Retry-After` demands, or `None`."""
+    """Return the seconds in the header `Retry-After-Ms` or `Retry-After`; `None` if neither has a valid value."""
     milliseconds, written = headers.get("retry-after-ms"), headers.get("retry-after")
     try:
         seconds = float(milliseconds) / 1000 if milliseconds else float(written or "")

@@ -20,11 +20,11 @@ def parse(prefix: str, text: str) -> tuple[str, Mapping[str, str]]:
         text: the part of the target after the prefix and its colon, `MODEL [NAME=VALUE …]`.
 
     Raises:
-        TargetError: an option is unknown, has no valid value or stands twice.
+        TargetError: an option is unknown, has no valid value or occurs twice.
     """
     words = text.split()
-    named = [at for at, word in enumerate(words) if "=" in word and (at > 0 or word.partition("=")[0] in OPTIONS)]
-    end = named[0] if named else len(words)
+    places = [at for at, word in enumerate(words) if "=" in word and (at > 0 or word.partition("=")[0] in OPTIONS)]
+    end = places[0] if places else len(words)
     target = f"{prefix}:{' '.join(words[:end])}"
     options: dict[str, str] = {}
     for word in words[end:]:
@@ -41,8 +41,7 @@ def parse(prefix: str, text: str) -> tuple[str, Mapping[str, str]]:
         options[name] = value
     if not is_web_address(options.get(BASE_URL, "http://localhost")):
         raise TargetError(
-            f"{target}: the value of {BASE_URL}=… of the target is not an address; write it like "
-            "http://localhost:8000/v1."
+            f"{target}: the value of {BASE_URL}=… is not an address; write it like http://localhost:8000/v1."
         )
     variable = options.get(API_KEY_ENV, API_KEY_ENV)
     if not (variable.isascii() and variable.isidentifier()):  # perhaps the key itself: do not show it

@@ -107,7 +107,7 @@ def test_the_environment_variable_of_a_header_must_be_set(customer: Project, mon
         (
             "fairness_http_body",
             '{"text": "{prompt} {sytem}"}',
-            "contains {sytem}; placeholders are {prompt}, {messages}, {tools}, {system}",
+            "contains {sytem}; valid placeholders are {prompt}, {messages}, {tools}, {system}",
         ),
         ("fairness_http_answer", "songs", "is not a JSONPath: 'songs': it does not begin with $"),
         ("fairness_http_answer", "$.songs[", "fairness_http_answer is not a JSONPath: '$.songs['"),

@@ -130,8 +130,8 @@ def test_plain_text_is_read_if_the_path_is_the_whole_document() -> None:
     ("content", "there"),
     [
         ({"text": 1, "took": 2}, "the response has the keys text, took"),
-        ([1, 2], "the response has a list of 2"),
-        ("hm", "the response has no object"),
+        ([1, 2], "the response is a list of 2 values"),
+        ("hm", "the response is not an object"),
     ],
 )
 def test_an_empty_path_names_the_keys_of_the_response(content: Any, there: str) -> None:
@@ -143,14 +143,14 @@ def test_an_empty_path_names_the_keys_of_the_response(content: Any, there: str) 
 @pytest.mark.parametrize(
     ("found", "shown"),
     [
-        ({"text": "a lamp"}, "an object, but must match text, such as $.answer.text."),
-        (True, "a boolean, but must match text: true"),
-        (4, "a number, but must match text: 4"),
-        (None, "null, but must match text"),
-        (["a", 1], 'a list, but must match text: ["a", 1]'),
-        ({"a text": "a lamp"}, 'an object, but must match text, such as $.answer["a text"].'),
-        ({KEY: "a lamp"}, 'an object, but must match text, such as $.answer["[key]"].'),
-        ({"keys": [KEY * 20]}, 'an object, but must match text: {"keys": ["[key]'),
+        ({"text": "a lamp"}, "an object, but must match text. Try $.answer.text."),
+        (True, "a boolean, but must match text. The value is true."),
+        (4, "a number, but must match text. The value is 4."),
+        (None, "null, but must match text."),
+        (["a", 1], 'a list, but must match text. The value is ["a", 1].'),
+        ({"a text": "a lamp"}, 'an object, but must match text. Try $.answer["a text"].'),
+        ({KEY: "a lamp"}, 'an object, but must match text. Try $.answer["[key]"].'),
+        ({"keys": [KEY * 20]}, 'an object, but must match text. The value is {"keys": ["[key]'),
     ],
 )
 def test_a_value_of_the_wrong_type_is_shown(found: Any, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:

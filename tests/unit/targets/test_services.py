@@ -156,7 +156,7 @@ def test_an_anthropic_target_has_the_options_too(monkeypatch: pytest.MonkeyPatch
     ("spec", "said"),
     [
         ("openai:m base-url=http://h/v1", "unknown option 'base-url' after the target openai:m .*base_url=ADDRESS"),
-        ("openai:m base_url=h:8000", "the value of base_url=… of the target is not an address"),
+        ("openai:m base_url=h:8000", "the value of base_url=… is not an address"),
         ("openai:m base_url=http://h/v1 api_key=x", "unknown option 'api_key' after the target openai:m "),
         ("openai:m base_url= http://h/v1", "the option base_url= after the target openai:m .*has no value"),
         ("openai:m base_url=http://h/v1 base_url=http://i/v1", "base_url= occurs twice after the target openai:m;"),

@@ -163,13 +163,13 @@ def test_an_application_with_its_own_tools() -> None:
 
 
 def test_an_application_without_tools_is_not_asked_with_tools() -> None:
-    with pytest.raises(TargetError, match="takes no tools, and the probe has some"):
+    with pytest.raises(TargetError, match="the probe has tools, but the function has no parameter `tools`"):
         answer_of_function(lambda prompt: {"content": prompt})
 
 
 @pytest.mark.parametrize("answer", ["Sure.", None, 3, {"text": "Sure."}, {"tool_calls": [{}]}])
 def test_an_application_must_return_a_message(answer: Json) -> None:
-    with pytest.raises(TargetError, match="The probe measures tool calls, so that the function must return a dict"):
+    with pytest.raises(TargetError, match="The probe measures tool calls, so the function must return a dict"):
         answer_of_function(lambda _: answer, Request("Hello", answer_format="calls"))
 
 

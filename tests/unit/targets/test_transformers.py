@@ -395,7 +395,7 @@ def test_a_gguf_file_is_named_by_its_path_or_folder(llama: Path, tmp_path: Path)
         assert target.name == "transformers:tiny.gguf"
         assert "sha256" in target.identity
     (tmp_path / "other.gguf").write_bytes(b"GGUF")
-    with pytest.raises(TargetError, match=r"name one of other.gguf, tiny.gguf in "):
+    with pytest.raises(TargetError, match=r"contains several models. Name one of them: other.gguf, tiny.gguf"):
         open_target("transformers:.", settings_in(tmp_path))
     with pytest.raises(TargetError, match=r"transformers:tiny.gguf: the model cannot be loaded: "):
         ask(open_target("transformers:tiny.gguf", settings_in(tmp_path)), NURSE)
@@ -417,7 +417,7 @@ def test_folders_of_different_contents_are_different_targets(llama: Path, tmp_pa
     [
         ((), "no/such/folder", "the file or folder .*no/such/folder does not exist"),
         ((), "none.gguf", "the file or folder .*none.gguf does not exist"),
-        (("model.txt",), "model.txt", r"name the model's folder or a .gguf file"),
+        (("model.txt",), "model.txt", r"model.txt is not a .gguf file. Name the model's folder or a .gguf file"),
         (("m/readme.md",), "m", r"m contains no model: neither a config.json nor a .gguf file"),
         (("m/config.json",), "m", r"m contains no weights"),
         (("m/config.json", "m/pytorch_model.bin"), "m", "contains its weights as pickles, which can run code"),
