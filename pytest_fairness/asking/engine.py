@@ -107,13 +107,10 @@ class Engine:
             self._plan(batch)
 
     def answers(self, requests: Sequence[Request]) -> list[Response | FairnessError]:
-        """Wait until all these requests are settled (answered or failed), and return the response or the error of each.
+        """Wait until these requests are answered or failed; return, in their order, the response or error of each.
 
         Requests that are not planned yet are planned first. Python's signal handlers run during the wait; if a handler
         raises an exception, this method raises it, and the engine continues.
-
-        Returns:
-            For each request, in order, its response or its error.
 
         Raises:
             StoreError: the store cannot be read.
@@ -207,7 +204,7 @@ class Engine:
         """Run the sender; if the event loop cannot start, settle all requests as failed."""
         try:
             _require_descriptors()
-            # An event loop opens such a socket. If sockets are blocked, no event loop is left half made.
+            # An event loop opens such a socket. This test avoids a half-made event loop if sockets are blocked.
             socket.socket(getattr(socket, "AF_UNIX", socket.AF_INET)).close()
             runner = asyncio.Runner()
             runner.get_loop()

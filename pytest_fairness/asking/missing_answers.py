@@ -10,8 +10,15 @@ NAMED_PAUSE = 10.0
 
 
 def given_up(name: str, seconds: float, pause: float, last_error: str) -> str:
-    """Return the message for a target that gave no answer within `seconds`, or demands a pause beyond this time."""
-    last = f"Last error: {last_error}" if last_error else "Check that it is running and that its address is right."
+    """Return the message for a target that gave no answer within `seconds`, or demands a pause beyond this time.
+
+    Args:
+        name: the target's name.
+        seconds: the time limit.
+        pause: seconds for which the target still demands a pause; not positive without a pause.
+        last_error: error of the last failed request; empty without a failed request.
+    """
+    last = f"Last error: {last_error}" if last_error else "Check that the target is running, and its address."
     demand = f" and demands a pause of {pause:.0f} more seconds" if pause > NAMED_PAUSE else ""
     return (
         f"given up: {name} gave no answer for {seconds:g} seconds (ini fairness_give_up){demand}; earlier answers are "
@@ -20,7 +27,7 @@ def given_up(name: str, seconds: float, pause: float, last_error: str) -> str:
 
 
 def unreachable(name: str, seconds: float, last_error: str) -> str:
-    """Return the message for a target to which no connection was ever made."""
+    """Return the message for a target to which no connection was made within `seconds`."""
     return f"given up: no connection to {name} within {seconds:g} seconds; no request arrived. {last_error}"
 
 
@@ -30,7 +37,7 @@ def over_budget(max_requests: int, reusable: bool, last_error: str = "", *, shar
     Args:
         max_requests: the budget.
         reusable: whether a later run reuses the recorded answers.
-        last_error: error of the request's earlier attempt.
+        last_error: error of the request's last attempt; empty if the request was never sent.
         shared: whether all runs with the same `--fairness-run-name` share the budget.
     """
     cure = (

@@ -30,9 +30,9 @@ class RateLimit:
     reduced_at: float = 0.0
 
     def after_answer(self, capacity: int) -> Self:
-        """Return the limit after an answer.
+        """Return the limit after an answer: `n` answers raise a limit of `n` requests in flight to `n + 1`.
 
-        If `n` requests are allowed in flight, `n` answers raise the limit to `n + 1`.
+        A limit that has reached `capacity`, the run's own maximum, becomes infinite.
         """
         if self.allowed >= capacity:
             return replace(self, allowed=math.inf, overloads=0)

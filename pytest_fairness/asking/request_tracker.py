@@ -111,7 +111,7 @@ class RequestTracker:
             self._changed.notify_all()
 
     def settle_elsewhere(self, answered: Iterable[str], failed: Mapping[str, FairnessError]) -> bool:
-        """Settle requests that this process need not send, and return whether any of them was answered."""
+        """Settle requests that this process need not send; return whether this call settled a request as answered."""
         with self._changed:
             found = [key for key in answered if self._remove(key)]
             self._answered.update(found)

@@ -166,7 +166,7 @@ class Sender:
         return self._stopping and not self._in_flight and not self._results
 
     async def _wait(self) -> None:
-        """Wait until a result, a new request or a retry is due, or until a deadline has passed."""
+        """Wait until a result or a new request arrives, a retry is due, or a deadline has passed."""
         if self._done:
             return
         now = time.monotonic()
@@ -197,7 +197,7 @@ class Sender:
             if pause is not None:
                 retry_at = time.monotonic() + pause
             elif attempts.count > 1:
-                message = f"{str(outcome).removesuffix('.')}. Asked {attempts.count} times."
+                message = f"{str(outcome).removesuffix('.')}. The request was sent {attempts.count} times."
                 outcome = RequestFailed(message, retry=outcome.retry, retry_after=outcome.retry_after)
         if retry_at is None:
             self._attempts.pop(key, None)
@@ -220,7 +220,7 @@ class Sender:
         with contextlib.suppress(StoreError):  # the error that ended the loop has been reported
             await self._threads.run(self._sync.record_and_claim, self._results, 0, False)
             await self._threads.run(self._sync.release_all)
-        self._tracker.close(AnswersMissing("not sent: the run has ended"))
+        self._tracker.close(AnswersMissing("not sent: the run has ended; run again to continue"))
         with contextlib.suppress(StoreError):
             await self._threads.run(self._sync.put_counts)
         await self._target.close()

@@ -62,8 +62,7 @@ class BackingOff(NamedTuple):
 class StoreSync:
     """Exchange with the store for the requests to one target: records results and claims further requests.
 
-    Only one method may run at a time. All methods except `counts` block, so the event loop calls them in a separate
-    thread.
+    All methods except `counts` and `now` block, so the event loop calls them in a separate thread, one at a time.
 
     Args:
         store: recorded responses.

@@ -145,28 +145,29 @@ class AnswerFile:
         """Return the groups in `marked` or, by default, all groups of the column except `unmarked`.
 
         Raises:
-            FairnessError: the column has no groups or too many values, or lacks a group that the user named.
+            FairnessError: the column has no groups, a single group or too many values, or lacks a group that the user
+                named.
         """
-        there = ", ".join(f"{_shortened(value)!r} ({count})" for value, count in values.most_common(SHOWN_VALUES))
-        there += ", …" if len(values) > SHOWN_VALUES else ""
+        shown = ", ".join(f"{_shortened(value)!r} ({count})" for value, count in values.most_common(SHOWN_VALUES))
+        shown += ", …" if len(values) > SHOWN_VALUES else ""
         if not values:
             raise FairnessError(f"{name}: every cell of the column {self.group!r} is empty. Give another --group.")
         if len(values) > MOST_GROUPS and not self.marked:
             raise FairnessError(
-                f"{name}: the column {self.group!r} has {len(values):,} different values ({there}), too many for a "
+                f"{name}: the column {self.group!r} has {len(values):,} different values ({shown}), too many for a "
                 "column of groups. Give another --group, or choose values with --marked."
             )
         for option, group in [("unmarked", self.unmarked), *(("marked", each) for each in self.marked)]:
             if group not in values:
                 raise FairnessError(
                     f"{name}: no row has {group!r} in the column {self.group!r}{_hint(group, values)}. The groups are "
-                    f"{there}: give one with --{option}."
+                    f"{shown}: give one with --{option}."
                 )
         marked = [value for value, _ in values.most_common() if value != self.unmarked]
         if not marked:
             raise FairnessError(
-                f"{name}: every row has {self.unmarked!r} in the column {self.group!r}, so that no group can "
-                "be compared with it. Add answers for another group, or give another --group."
+                f"{name}: every row has {self.unmarked!r} in the column {self.group!r}, so there is no other group to "
+                "compare. Add answers for another group, or give another --group."
             )
         return list(self.marked) or marked
 

@@ -57,7 +57,7 @@ class Calibration:
 
 
 def calibrate(probe: Probe, labelled: Path) -> list[Calibration]:
-    """Return the error rates of possible limits, for each audit of a probe, measured on labelled outputs.
+    """Return the calibration of each audit of a probe, measured on labelled outputs.
 
     Args:
         probe: the probe.

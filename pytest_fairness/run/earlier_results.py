@@ -43,7 +43,8 @@ class _ProbeResults(NamedTuple):
     Attributes:
         item: one of the items.
         target: the system under test.
-        digest: hash of the inputs that all items share; `None` if a response is not recorded.
+        digest: hash of the inputs that all items share; `None` if results cannot be reused, for example because a
+            response is not recorded.
         stored: results in the store, by the key of the result.
         new: results that are not stored yet.
     """
@@ -56,11 +57,11 @@ class _ProbeResults(NamedTuple):
 
 
 class EarlierResults:
-    """Results of items in the store, under a hash of all that determines a result.
+    """Results of items in the store, under a hash of all inputs that determine a result.
 
-    This is the code of the package, the probe and the files that it names, the settings of the item, the prompts, the
-    recorded responses, and the files of the baseline. An item that also depends on something else, such as a scorer, a
-    judge model or an audit of another package, is measured in every run.
+    The inputs are the code of the package, the probe and the files that it names, the settings of the item, the
+    prompts, the recorded responses, and the files of the baseline. An item that also depends on something else, such as
+    a scorer, a judge model or an audit of another package, is measured in every run.
     """
 
     def __init__(self, engines: Engines, baselines: BaselineComparer) -> None:
@@ -70,7 +71,7 @@ class EarlierResults:
         """Id in pytest and key of the item for which `find` last found no result."""
 
     def find(self, item: ProbeItem, target: Target, nodeid: str) -> EarlierResult | None:
-        """Return the stored result of an item; `None` if an input has changed, or if no result is stored.
+        """Return the stored result of an item; `None` if no result is stored for the present inputs.
 
         Args:
             item: the item.
@@ -90,7 +91,10 @@ class EarlierResults:
         return None
 
     def keep(self, plain: Mapping[str, Json]) -> None:
-        """Keep the result of the item for which `find` last found none, for `store`."""
+        """Keep the result of the item for which `find` just returned `None`, until `store` is called.
+
+        A result whose verdict is not in `_REUSED` is ignored.
+        """
         missing, self._missing = self._missing, None
         if missing is not None and self._last is not None and plain["verdict"]["name"] in _REUSED:
             nodeid, key = missing
@@ -108,7 +112,7 @@ class EarlierResults:
                 self._engines.store.cache.put_all(last.new)
 
     def _of_probe(self, item: ProbeItem, target: Target) -> _ProbeResults:
-        """Return the results of the items of a probe, which are read once for neighbouring items."""
+        """Return the results of the items of a probe, which are read once for consecutive items of the probe."""
         last = self._last
         if last is None or last.target is not target or not _share_inputs(last.item, item):
             self.store()

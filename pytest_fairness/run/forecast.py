@@ -47,9 +47,9 @@ class Forecast:
         recorded: number of these requests with a recorded response that the run reuses.
         shared: number of requests without a recorded response that an earlier probe also needs.
         later: maximum number of further requests, which are sent only while a verdict is inconclusive.
-        prompt_tokens: estimated number of prompt tokens in all requests to send; `None` if there are no requests.
-        completion_tokens: estimated number of tokens in all responses; `None` if there are no requests, or if the
-            length of the responses is not limited.
+        prompt_tokens: estimated number of prompt tokens in all requests to send; `None` without requests to send.
+        completion_tokens: estimated number of tokens in their responses; `None` without requests to send, or if neither
+            recorded responses nor `max_tokens` allow an estimate.
         known: number of recorded responses, of any age, from which the tokens are estimated. If it is 0, the tokens are
             estimated from the length of the prompts and from `max_tokens`; `completion_tokens` is then an upper limit.
         cost: cost of all tokens; `None` if a number of tokens or the target's price is unknown.
@@ -120,7 +120,7 @@ class Forecaster:
         probe, follow_ups = items[0].probe, items[0].probe.follow_ups
         requests: dict[str, Request] = {}
         later: set[str] = set()
-        begun: set[str] = set()
+        measured_keys: set[str] = set()
         embedded: defaultdict[str, set[str]] = defaultdict(set)
         of_placebos = [placebo for item in items if (placebo := placebos.placebo_of(item)) is not None]
         of_variants = [variant for item in items for variant in variants.variants_of(item).values()]
@@ -129,10 +129,10 @@ class Forecaster:
             for item in group:
                 requests |= self._requests_of(item.analyses[self._first], target)
                 later |= self._requests_of(item.analyses[-1], target).keys()
-                measured = set(self._keys(item.analyses[-1].prompts(), target))
-                begun |= measured
+                keys = set(self._keys(item.analyses[-1].prompts(), target))
+                measured_keys |= keys
                 if (embedder := item.models.embedder) is not None:
-                    embedded[embedder] |= measured
+                    embedded[embedder] |= keys
             counts.append(len(requests))
         recorded = self._recorded(target, requests)
         left = {key: request for key, request in requests.items() if key not in recorded}
@@ -159,7 +159,7 @@ class Forecaster:
             batch_cost=cost * BATCH_PRICE if cost is not None and in_batches and not follow_ups.are_turns else None,
             has_turns=bool(requests) and follow_ups.are_turns,
             may_ask_more=bool(requests) and follow_ups.possible and not follow_ups.are_turns,
-            judge_requests=len(begun) * probe.reading.judge_votes,
+            judge_requests=len(measured_keys) * probe.reading.judge_votes,
             embedded={name: len(keys) for name, keys in embedded.items()},
             unknown_target=target is None and bool(requests),
         )
@@ -210,7 +210,16 @@ class Forecaster:
     def _tokens(
         self, target: Target | None, requests: Mapping[str, Request], new: Sequence[Request]
     ) -> tuple[float | None, float | None, int]:
-        """Return the estimated prompt and completion tokens of `new`, and the number of responses in the estimate."""
+        """Estimate the tokens of the requests `new`.
+
+        Args:
+            target: the target.
+            requests: all requests of the probe by key, whose recorded responses are used for the estimate.
+            new: the requests to send.
+
+        Returns:
+            Values of `Forecast.prompt_tokens`, `Forecast.completion_tokens` and `Forecast.known`.
+        """
         if not new:
             return None, None, 0
         known = [

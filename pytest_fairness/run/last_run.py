@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pytest_fairness.asking.store.result_cache import LAST_RUN
 from pytest_fairness.asking.store.store import Store
 from pytest_fairness.records import Json
 
 LEFT_OUT = ("examples", "suggestions")
-"""Names of details that are not kept, because no exported table needs them."""
+"""Details of items that are not stored, because no exported table needs them."""
 
 
 def store_last_run(
@@ -47,8 +46,4 @@ def last_run(store: Store) -> dict[str, Json] | None:
     Raises:
         StoreError: the store cannot be read.
     """
-
-    def read(document: Any) -> dict[str, Json]:
-        return dict(document)
-
-    return store.cache.get(LAST_RUN, read)
+    return store.cache.get(LAST_RUN, dict)

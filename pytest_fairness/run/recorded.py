@@ -44,7 +44,7 @@ def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
         if only is not None and by_target:
             whose, others = (
                 f" of {only}",
-                f" It holds answers of {'; '.join(sorted(by_target))}: name one of them with --target.",
+                f" The store has answers of {'; '.join(sorted(by_target))}: name one of them with --target.",
             )
         cure = others or " Run `pytest --fairness` on the probe first."
         raise AnswersMissing(f"no answers{whose} to {probe.source.path} are recorded in {run.settings.store}.{cure}")
@@ -52,9 +52,9 @@ def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
 
 
 def _identities_of(run: Run, name: str, identities: Collection[str]) -> set[str]:
-    """Return the identities of the recorded targets to which a name refers.
+    """Return the identities of the recorded targets to which a name refers; an empty set without such a target.
 
-    A name can be, in this order of priority: the identity of a recorded target; the name of the target in the settings,
+    The name is, in this order of priority: the identity of a recorded target; the name of the target in the settings,
     which stands for all its versions; or a name without address, which stands for the targets at all addresses.
     """
     if name in identities:

@@ -98,7 +98,7 @@ class Run(Closing):
         failed = [response for response in answered if isinstance(response, FairnessError)]
         if failed:
             raise FairnessError(
-                f"{len(failed):,} of {counted(len(own), 'request')} failed; the first error: {failed[0]}"
+                f"{len(failed):,} of {counted(len(own), 'request')} failed. The first error: {failed[0]}"
             )
         responses = dict(zip(own, answered, strict=True))
         for each in (final, *variants.further_items(final)):
@@ -123,9 +123,11 @@ class Run(Closing):
             NotMeasurable: there are too few usable answers.
             FairnessError: answers are missing (see `ItemAnswers.of_item`), or the baseline cannot be read.
         """
-        measured, compared = (
-            self._new_baseline(item, target) if rebaseline else self._measured_and_compared(item, target)
-        )
+        if rebaseline:
+            measured = self._with_placebo(item.analyses[-1], target)
+            compared = self.baselines.new_baseline(measured)
+        else:
+            measured, compared = self._measured_and_compared(item, target)
         return variants.with_variants(self.measurer, measured, target), compared
 
     def measure(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
@@ -134,10 +136,6 @@ class Run(Closing):
 
     def _with_placebo(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
         return placebos.with_placebo(self.measurer, self.measurer.measure(item, target), target)
-
-    def _new_baseline(self, item: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison]:
-        measured = self._with_placebo(item.analyses[-1], target)
-        return measured, self.baselines.new_baseline(measured)
 
     def _measured_and_compared(
         self, item: ProbeItem, target: Target | None

@@ -43,13 +43,13 @@ class Sample:
     wrong: int
 
 
-def balanced(run: Run, probe: Probe, found: Sequence[tuple[Prompt, Response]]) -> Sample:
+def balanced(run: Run, probe: Probe, recorded: Sequence[tuple[Prompt, Response]]) -> Sample:
     """Return a sample in which each group's prompts get equally many answers, as evenly as possible from all groups.
 
     Args:
         run: run whose settings name the model that recognises refusals, if the probe uses one.
         probe: probe of a kind whose answers can be exchanged.
-        found: prompts of the probe with their recorded responses, of one target.
+        recorded: prompts of the probe with their recorded responses, of one target.
 
     Raises:
         FairnessError: answers to this kind of probe cannot be exchanged, or no set of prompts has an answer for each
@@ -69,9 +69,9 @@ def balanced(run: Run, probe: Probe, found: Sequence[tuple[Prompt, Response]]) -
     excluded = {"unusable": 0, "named": 0, "wrong": 0}
     seen = 0
     answers = run.answers.classified(
-        probe, [reading.answer(prompt, response, probe.language) for prompt, response in found]
+        probe, [reading.answer(prompt, response, probe.language) for prompt, response in recorded]
     )
-    for (prompt, response), answer in zip(found, answers, strict=True):
+    for (prompt, response), answer in zip(recorded, answers, strict=True):
         position = exchange.position(probe, prompt.labels)
         if position is None or TURN in prompt.labels:
             continue

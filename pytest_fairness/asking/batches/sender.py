@@ -108,9 +108,9 @@ class BatchSender:
             await self._client.close()
         if unsubmitted:
             raise AnswersMissing(
-                f"not sent: {counted(unsubmitted, 'request')} to {self._target.name} without an answer and in no "
+                f"not sent: {counted(unsubmitted, 'request')} to {self._target.name} without a recorded answer, in no "
                 "batch. Submit them with --fairness-batch-submit, or send them now: run without "
-                f"--fairness-batch-collect"
+                "--fairness-batch-collect"
             )
 
     def _plan_batches(self, requests: Iterable[Request]) -> int:
@@ -300,7 +300,7 @@ class BatchSender:
             async with asyncio.timeout(self._timing.step):
                 return await exchange
         except TimeoutError as error:
-            message = f"{self._target.name}: the provider sent no answer about a batch in {self._timing.step:g} s."
+            message = f"{self._target.name}: no response to a batch request within {self._timing.step:g} seconds."
             raise RequestFailed(message, retry=RetryReason.TIMEOUT) from error
 
     def _raise_if_permanent(self, error: RequestFailed) -> None:

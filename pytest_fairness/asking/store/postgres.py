@@ -233,6 +233,6 @@ def _rows(cursor: psycopg.Cursor[Any]) -> list[Any]:
 def _translated(statement: str) -> LiteralString:
     """Convert a statement of the store from SQLite's to PostgreSQL's SQL."""
     statement = statement.replace("json_each(?)", "json_array_elements_text(?::json)").replace("?", "%s")
-    for ours, type_ in _TYPES.items():
-        statement = statement.replace(ours, type_)
+    for sqlite_type, postgres_type in _TYPES.items():
+        statement = statement.replace(sqlite_type, postgres_type)
     return statement

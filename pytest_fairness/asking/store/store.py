@@ -184,7 +184,7 @@ class Store(Closing):
     def record_all(
         self, answers: Sequence[tuple[str, Request, Response]], target_identity: str, fresh: Freshness
     ) -> None:
-        """Record answers with their keys and requests, which must differ; see `record`."""
+        """Record answers, each with its key and request; no key may occur twice. See `record`."""
         keys = _encode([key for key, _, _ in answers])
         self.database.execute(
             "DELETE FROM responses WHERE key IN (SELECT value FROM json_each(?)) "

@@ -135,9 +135,9 @@ class ItemAnswers:
                 if found[id(prompt)].error is None:  # a failed request may be answered by another process
                     known[id(prompt)] = prompt, found[id(prompt)]
         if failures and len(failures) == len(answers):
-            all_failed = f"none of {len(failures)} requests got an answer; the first error"
-            only_failed = "the only request got no answer"
-            raise AnswersMissing(f"{all_failed if len(failures) > 1 else only_failed}: {failures[0]}")
+            several = f"none of {len(failures)} requests got an answer; the first error"
+            single = "the only request got no answer"
+            raise AnswersMissing(f"{several if len(failures) > 1 else single}: {failures[0]}")
         return answers
 
 
@@ -152,7 +152,7 @@ def _have_same_prompts(item: ProbeItem, other: ProbeItem) -> bool:
 
 
 def with_follow_ups(answers: list[Answer], probe: Probe, target: Target, engines: Engines) -> list[Answer]:
-    """Send the follow-up prompts that the answers require, and return all answers."""
+    """Send the follow-up prompts that the answers require; add their answers to the list `answers`, and return it."""
     while more := probe.follow_ups.next_prompts(answers):
         answers += read_all(more, engines.ask(target, [prompt.request for prompt in more]), probe.language)
     return answers

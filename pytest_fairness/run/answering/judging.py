@@ -39,7 +39,7 @@ def open_judge(settings: RunSettings, addresses: Mapping[str, str] | None = None
 def judged(
     answers: Sequence[Answer], judging: Judging, language: Language, judge: Target, engines: Engines
 ) -> list[Answer]:
-    """Return the answers with the choice of most of the judge model's votes; votes that are not recorded are requested.
+    """Return the answers with the majority choice of the judge model's votes; request votes that are not recorded.
 
     Raises:
         FairnessError: no vote is available; see `votes_on`.
@@ -65,5 +65,5 @@ def votes_on(texts: Sequence[str], judging: Judging, judge: Target, engines: Eng
     for error in errors:
         if not isinstance(error, RequestFailed) or len(errors) == len(responses):
             raise AnswersMissing(f"the judge model {judge.name} (fairness_judge) did not answer: {error}") from error
-    named = iter([judge_votes.vote(judging, None if isinstance(each, FairnessError) else each) for each in responses])
-    return [Judged(judge.name, tuple(next(named) for _ in requests)) for requests in asked]
+    votes = iter([judge_votes.vote(judging, None if isinstance(each, FairnessError) else each) for each in responses])
+    return [Judged(judge.name, tuple(next(votes) for _ in requests)) for requests in asked]

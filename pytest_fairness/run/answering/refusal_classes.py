@@ -47,7 +47,7 @@ def classified_by_judge(answers: Sequence[Answer], probe: Probe, judge: Target, 
 
 
 def classified_by_scorer(answers: Sequence[Answer], probe: Probe, store: Store) -> list[Answer]:
-    """Return the answers with the classes that follow from a scorer's scores; equal texts are scored once.
+    """Return the answers, classified as refused if a scorer's score reaches the threshold; equal texts are scored once.
 
     Raises:
         ModelError: the scorer cannot be used.

@@ -36,7 +36,7 @@ def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root
     found = []
     for place, change in enumerate(changes):
         file = None if change.new is None else change.new.file
-        if file is not None and _has_other_value(change) and (place < MOST_CHANGES or _needs_answers(change)):
+        if file is not None and _value_changed(change) and (place < MOST_CHANGES or _needs_answers(change)):
             if file not in items:
                 items[file] = _items(root / file, root)
             # The id in the baseline may end with the name of a target.
@@ -47,7 +47,7 @@ def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root
     return found
 
 
-def _has_other_value(change: ItemChange) -> bool:
+def _value_changed(change: ItemChange) -> bool:
     if change.old is None or change.new is None or change.info is None:
         return False
     return change.old.value != change.new.value

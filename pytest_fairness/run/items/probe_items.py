@@ -43,8 +43,8 @@ MAX_ALPHA = 0.01
 KEPT_PROMPTS = 2_000
 """Maximum number of prompts of a probe that are kept for its next item; there may be millions."""
 ALL_KEPT_PROMPTS = 20_000
-"""Maximum number of prompts of all probes that are kept: requests are counted, planned and measured one after another,
-each for all probes."""
+"""Maximum number of prompts of all probes that are kept, because a run goes through all probes several times: to count
+the requests, to plan them, and to measure the answers."""
 
 
 class RecentPrompts:
@@ -171,8 +171,8 @@ class ProbeItem(AuditItem[Probe, Any]):
     @property
     def for_baseline(self) -> ProbeItem:
         """Return the item at its final analysis, as it is measured for a baseline."""
-        whole = replace(self, alpha=self.planned_alpha, beta=BETA, total_alpha=None, stage=EVERYTHING)
-        return whole.analyses[-1]
+        undivided = replace(self, alpha=self.planned_alpha, beta=BETA, total_alpha=None, stage=EVERYTHING)
+        return undivided.analyses[-1]
 
     @property
     def fingerprint(self) -> Mapping[str, str]:

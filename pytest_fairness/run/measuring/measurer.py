@@ -23,7 +23,7 @@ class _HasJson(Protocol):
     def to_json(self) -> dict[str, Json]: ...
 
 
-FoundT = TypeVar("FoundT", bound=_HasJson | float)
+ResultT = TypeVar("ResultT", bound=_HasJson | float)
 
 
 class Measurer:
@@ -73,9 +73,9 @@ class Measurer:
         what: str,
         item: ProbeItem,
         runs: Sequence[Sequence[Answer]],
-        from_json: Callable[[Json], FoundT],
-        compute: Callable[[], FoundT],
-    ) -> FoundT:
+        from_json: Callable[[Json], ResultT],
+        compute: Callable[[], ResultT],
+    ) -> ResultT:
         """Return the stored result of a computation; without a stored result, compute and store the result.
 
         Results of the audit `score` are not stored, because a scorer that fails on a text may succeed in the next run.

@@ -17,7 +17,7 @@ def paraphrases(item: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] |
     """Return the variation of an item's value between the paraphrases of its prompt.
 
     Returns:
-        `None` if fewer than two prompts can be measured separately, or if the prompts are different prompts of a file;
+        `None` if fewer than two prompts can be measured separately, or if the probe reads its prompts from a file;
         otherwise a dictionary with these keys:
 
         - `values`: value by number of the prompt.

@@ -306,7 +306,7 @@ def test_a_wrong_argument_is_a_sentence_with_its_cure(
 def test_a_single_group_has_nothing_to_be_compared_with(capsys: pytest.CaptureFixture[str]) -> None:
     written(change=lambda _, cells: {**cells, "gender": "man"})
     assert measure() == 2
-    assert "answers.csv: every row has 'man' in the column 'gender', so that no group can be compared with it." in (
+    assert "answers.csv: every row has 'man' in the column 'gender', so there is no other group to compare." in (
         capsys.readouterr().err
     )
 

@@ -147,7 +147,7 @@ def test_other_kinds_of_probes_are_an_error(project: Project, capsys: pytest.Cap
     assert main(["sample", "probes/gifts.yaml", "--target", "openai:z"]) == 2
     said = capsys.readouterr().err
     assert "no answers of openai:z to probes/gifts.yaml are recorded in" in said
-    assert "It holds answers of openai:x at" in said
+    assert "The store has answers of openai:x at" in said
 
 
 def test_answers_that_hold_a_swapped_name_are_left_out_of_a_sample(

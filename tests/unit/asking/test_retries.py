@@ -117,7 +117,7 @@ def test_a_request_that_always_fails_does_not_affect_others(tmp_path: Path) -> N
         error = answers.pop(3)
         assert isinstance(error, RequestFailed)
         assert "HTTP 500" in str(error)
-        assert str(error).endswith("Asked 7 times.")
+        assert str(error).endswith("The request was sent 7 times.")
         texts(answers)
         assert server.count == 5 + 7
 
