@@ -22,7 +22,7 @@ def alphas(shares: Sequence[float], alpha: float) -> list[float]:
 
     When a share of the data has been collected, the probability of a false rejection in the analyses up to then is
     `alpha × share ** 2`. This is a spending function (Lan and DeMets 1983) of the power family (Kim and DeMets 1987).
-    The data that each analysis adds are independent of earlier data. The probabilities are computed by numerical
+    The data that an analysis adds must be independent of earlier data. The probabilities are computed by numerical
     integration (Armitage, McPherson and Rowe 1969).
 
     Args:
@@ -39,23 +39,23 @@ def alphas(shares: Sequence[float], alpha: float) -> list[float]:
 def _alphas(shares: tuple[float, ...], alpha: float) -> tuple[float, ...]:
     """Return the result of `alphas` for two or more shares."""
     # The sum of all data so far is a random walk that starts at 0 and has the share as its variance.
-    places, weights = np.zeros(1), np.ones(1)
-    found, before = [], 0.0
+    sums, weights = np.zeros(1), np.ones(1)
+    one_sided, previous = [], 0.0
     for share in shares:
-        sd = math.sqrt(share - before)
-        bound = _critical_value(places, weights, sd, alpha * (share**EXPONENT - before**EXPONENT))
-        found.append(normal.upper_tail(bound / math.sqrt(share)))
-        places, weights = _distribution_below(bound, math.sqrt(share), places, weights, sd)
-        before = share
-    return tuple(found)
+        sd = math.sqrt(share - previous)
+        bound = _critical_value(sums, weights, sd, alpha * (share**EXPONENT - previous**EXPONENT))
+        one_sided.append(normal.upper_tail(bound / math.sqrt(share)))
+        sums, weights = _distribution_below(bound, math.sqrt(share), sums, weights, sd)
+        previous = share
+    return tuple(one_sided)
 
 
-def _critical_value(places: Floats, weights: Floats, sd: float, spent: float) -> float:
+def _critical_value(sums: Floats, weights: Floats, sd: float, spent: float) -> float:
     """Return the critical value of the next analysis, which the sum of the data exceeds with probability `spent`.
 
     Args:
-        places, weights: possible values of the sum at the previous analysis, and their probabilities.
-        sd: standard deviation of the data that are added up to the next analysis.
+        sums, weights: possible values of the sum at the previous analysis, and their probabilities.
+        sd: standard deviation of the data that the next analysis adds.
         spent: probability that the sum exceeds the critical value although the null hypothesis holds.
     """
     # Deferred, as scipy.optimize takes a third of a second to import and few probes have interim analyses.
@@ -63,23 +63,23 @@ def _critical_value(places: Floats, weights: Floats, sd: float, spent: float) ->
     from scipy.special import ndtr
 
     def excess(bound: float) -> float:
-        return float(weights @ ndtr((places - bound) / sd)) - spent
+        return float(weights @ ndtr((sums - bound) / sd)) - spent
 
     return float(brentq(excess, -_DEVIATIONS, _DEVIATIONS))
 
 
 def _distribution_below(
-    bound: float, deviation: float, places: Floats, weights: Floats, sd: float
+    bound: float, total_sd: float, sums: Floats, weights: Floats, sd: float
 ) -> tuple[Floats, Floats]:
     """Return possible values, up to `bound`, of the sum of the data at the next analysis, and their probabilities.
 
     Args:
         bound: critical value of the next analysis.
-        deviation: standard deviation of the sum at the next analysis.
-        places, weights, sd: as in `_critical_value`.
+        total_sd: standard deviation of the sum at the next analysis.
+        sums, weights, sd: as in `_critical_value`.
     """
-    points = np.linspace(-_DEVIATIONS * deviation, bound, _POINTS)
-    density = np.exp(-(((points[:, None] - places) / sd) ** 2) / 2) @ weights / (sd * math.sqrt(2 * math.pi))
+    points = np.linspace(-_DEVIATIONS * total_sd, bound, _POINTS)
+    density = np.exp(-(((points[:, None] - sums) / sd) ** 2) / 2) @ weights / (sd * math.sqrt(2 * math.pi))
     width = points[1] - points[0]
     density[[0, -1]] /= 2
     return points, density * width

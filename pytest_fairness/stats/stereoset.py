@@ -71,8 +71,11 @@ def stereoset(
 def preferences(first: Floats, second: Floats, *, ties: Ties = "anti", tolerance: float = 0.0) -> Floats:
     """Return 100 for each example whose first sentence has the higher score, else 0; shape (examples,).
 
-    The result is NaN if a score is missing, and, with `ties="left out"`, if both scores are equal. The arguments are
-    those of `stereoset`.
+    The result is NaN if a score is missing, and, with `ties="left out"`, if both scores are equal.
+
+    Args:
+        first, second: (examples,) scores of the two sentences; NaN for a missing sentence.
+        ties, tolerance: as in `stereoset`.
     """
     with np.errstate(invalid="ignore"):  # two sentences of probability 0 have equal scores
         differences = np.where(first == second, 0.0, first - second)
@@ -85,11 +88,11 @@ def preferences(first: Floats, second: Floats, *, ties: Ties = "anti", tolerance
 
 def by_term(values: Floats, terms: Sequence[str]) -> dict[str, float]:
     """Return the mean value of each term's examples, sorted by term; a term with NaN values only is left out."""
-    found: dict[str, list[float]] = {}
+    known: dict[str, list[float]] = {}
     for term, value in zip(terms, values.tolist(), strict=True):
         if not np.isnan(value):
-            found.setdefault(term, []).append(value)
-    return {term: sum(own) / len(own) for term, own in sorted(found.items())}
+            known.setdefault(term, []).append(value)
+    return {term: sum(numbers) / len(numbers) for term, numbers in sorted(known.items())}
 
 
 def _mean_over_terms(values: Floats, terms: Sequence[str]) -> float | None:

@@ -103,11 +103,11 @@ class DistanceMeasure:
         Args:
             pattern: (groups,) numbers that define the positive direction.
         """
-        gradient, whole = self.gradient(pattern), float(self.size(pattern))
+        gradient, distance = self.gradient(pattern), float(self.size(pattern))
 
         def size(numbers: Floats) -> Floats:
             along = np.minimum(np.nansum(numbers * gradient, axis=-1), 0.0)
-            rest = numbers - along[..., None] * (pattern / whole) if whole else numbers
+            rest = numbers - along[..., None] * (pattern / distance) if distance else numbers
             return np.asarray(self.size(rest) + along)
 
         return size
@@ -164,8 +164,8 @@ def growth_error(
 ) -> float:
     """Return the standard error of the change of a distance, size(current) − size(baseline).
 
-    It is the standard deviation over random draws: the means of each run are drawn from a normal distribution around
-    the observed means.
+    The standard error is the standard deviation over random draws: the means of each run are drawn from a normal
+    distribution around the observed means.
 
     Args:
         size: function that returns the distance for each row of (..., groups) numbers.

@@ -38,4 +38,4 @@ def p_value(first: tuple[int, int], second: tuple[int, int]) -> float:
     weights = dict(zip(range(mode, most + 1), above, strict=True))
     weights |= zip(range(mode, fewest - 1, -1), below, strict=True)
     observed = weights[first[0]] * TIE
-    return math.fsum(each for each in weights.values() if each <= observed) / math.fsum(weights.values())
+    return math.fsum(weight for weight in weights.values() if weight <= observed) / math.fsum(weights.values())

@@ -44,7 +44,7 @@ def gap(rates: Floats) -> Floats:
 def odds_gap(rates: Floats) -> Floats:
     """Return the larger of the gap in true positive rates and the gap in false positive rates, for each row of `rates`.
 
-    This is the equalized odds difference (Hardt, Price and Srebro 2016).
+    This is the equalized odds difference (Hardt, Price and Srebro 2016). It is NaN if neither gap is defined.
 
     Args:
         rates: (..., 2 × groups) true positive rates of all groups, followed by their false positive rates.

@@ -62,7 +62,8 @@ def difference_error(values: Floats, marked: Bools, strata: Ints, weights: Float
 
     The standard error is Welch's within strata, with the degrees of freedom of Satterthwaite (1946). In a stratum in
     which a group has only one unit, the variance is unknown. The variance of all such strata is therefore estimated
-    from the variation of the strata's differences, as for paired data.
+    from the variation of the strata's differences, as for paired data. The standard error is 0 if the values do not
+    vary within the groups of a stratum.
 
     Args:
         values: (units,) value of each unit.
@@ -198,7 +199,8 @@ def differences_at_equal_size(
         random: random generator.
 
     Returns:
-        the differences of the current run and the differences of the baseline, one for each cut.
+        the differences of the current run and the differences of the baseline, one for each cut; a single difference
+        if both runs already have equal size in every cell.
     """
     share = _equal_size_coefficients(marked, strata, current) * values
     first, second = relabelling.equal_size(current, strata * 2 + marked, cuts, random)

@@ -115,7 +115,7 @@ class TwoRuns:
         return stratified_difference.equal_size_weights(self.marked, self.strata, self.is_current)
 
     def gaps(self, cuts: int, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the gaps of both runs, each (cuts,), for random cuts to equal size."""
+        """Return the gaps of both runs for random cuts; see `stratified_difference.differences_at_equal_size`."""
         return stratified_difference.differences_at_equal_size(
             self._values, self.marked, self.strata, self.is_current, cuts, random
         )

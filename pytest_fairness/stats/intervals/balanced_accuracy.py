@@ -89,7 +89,7 @@ def logistic(log_odds: float) -> float:
 
 
 def accuracy_change(current: Accuracy, baseline: Accuracy) -> Estimate:
-    """Return the change of the accuracy between two independent runs, on the scale of log-odds, which has no limits.
+    """Return the change of the accuracy between two independent runs, computed from the change of its log-odds.
 
     The value, −0.5..0.5, is the accuracy whose log-odds are the difference between the two runs' log-odds, minus 0.5. A
     run's accuracy below 0.5 (chance) counts as 0.5. The standard error comes from the delta method.

@@ -61,8 +61,8 @@ def curve(scores: Floats, problematic: Bools) -> list[Errors]:
     Every other limit between the lowest and the highest score has the error rates of one of these limits. The arguments
     are those of `errors`.
     """
-    found = np.unique(scores)
-    return [errors(scores, problematic, float(limit)) for limit in (found[1:] + found[:-1]) / 2]
+    distinct = np.unique(scores)
+    return [errors(scores, problematic, float(limit)) for limit in (distinct[1:] + distinct[:-1]) / 2]
 
 
 def best(candidates: Sequence[Errors]) -> Errors | None:
@@ -71,7 +71,9 @@ def best(candidates: Sequence[Errors]) -> Errors | None:
     Each error rate is divided by the rate that is allowed (`FALSE_POSITIVES` or `FALSE_NEGATIVES`), which gives two
     quotients for each limit. The best limit is the limit whose larger quotient is smallest.
     """
-    good = [each for each in candidates if each.good]
+    good = [rates for rates in candidates if rates.good]
     return min(
-        good, key=lambda each: max(each.false_positive / FALSE_POSITIVES, each.missed / FALSE_NEGATIVES), default=None
+        good,
+        key=lambda rates: max(rates.false_positive / FALSE_POSITIVES, rates.missed / FALSE_NEGATIVES),
+        default=None,
     )

@@ -11,7 +11,7 @@ from pytest_fairness.stats.arrays import Floats
 
 
 def mean_error(numbers: Floats) -> float:
-    """Return the standard error of the mean of `numbers`, one number for each unit."""
+    """Return the standard error of the mean of `numbers`: one number for each of at least two units."""
     return float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
 
 
@@ -47,9 +47,9 @@ def sample_errors(samples: Sequence[Floats]) -> Floats:
     values = np.unique(np.concatenate(samples))
     if len(values) == 2:
         low, width = float(values[0]), float(np.ptp(values))
-        return np.array([width * bounded_error((own - low) / width, added=0.5) for own in samples])
-    squares = np.array([float(((own - own.mean()) ** 2).sum()) for own in samples])
-    sizes = np.array([len(own) for own in samples])
+        return np.array([width * bounded_error((sample - low) / width, added=0.5) for sample in samples])
+    squares = np.array([float(((sample - sample.mean()) ** 2).sum()) for sample in samples])
+    sizes = np.array([len(sample) for sample in samples])
     pooled = float(squares.sum()) / max(1, int((sizes - 1).sum()))
     variances = np.where(sizes > 1, squares / np.maximum(1, sizes - 1), pooled)
     return np.asarray(np.sqrt(variances / sizes))

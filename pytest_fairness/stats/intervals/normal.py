@@ -23,12 +23,12 @@ def upper_tail(z: float) -> float:
     return NormalDist().cdf(-z)
 
 
-def two_sided_p(z: float, degrees_of_freedom: float) -> float:
-    """Return the two-sided p-value of an estimate divided by its standard error, from Student's t distribution."""
+def two_sided_p(t: float, degrees_of_freedom: float) -> float:
+    """Return the two-sided p-value of `t`, an estimate divided by its standard error, from Student's t distribution."""
     # Deferred, as scipy is not needed to load a probe.
     from scipy.special import stdtr
 
-    return float(2 * stdtr(degrees_of_freedom, -abs(z)))
+    return float(2 * stdtr(degrees_of_freedom, -abs(t)))
 
 
 def interval(

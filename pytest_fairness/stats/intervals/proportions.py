@@ -36,13 +36,12 @@ def newcombe(hits: float, n: int, other_hits: float, other_n: int, z: float) -> 
         other_hits, other_n: hits and sample size of the share that is subtracted from the first.
         z: quantile of the standard normal distribution.
     """
-    difference = (hits / n if n else 0.0) - (other_hits / other_n if other_n else 0.0)
+    share, other = hits / n if n else 0.0, other_hits / other_n if other_n else 0.0
     low, high = wilson(hits, n, z)
     other_low, other_high = wilson(other_hits, other_n, z)
-    share, other = hits / n if n else 0.0, other_hits / other_n if other_n else 0.0
     return (
-        difference - math.hypot(share - low, other_high - other),
-        difference + math.hypot(high - share, other - other_low),
+        share - other - math.hypot(share - low, other_high - other),
+        share - other + math.hypot(high - share, other - other_low),
     )
 
 

@@ -32,17 +32,17 @@ def quality(lists: Sequence[Sequence[str]], relevant: Sequence[Collection[str]],
         relevant: relevant items for each list.
         k: length of a full list; a shorter list has a lower precision, because its missing items count as not relevant.
     """
-    wanted = [set(items) for items in relevant]
+    relevant_sets = [set(items) for items in relevant]
     hits = np.zeros((len(lists), k))
-    for row, (items, good) in enumerate(zip(lists, wanted, strict=True)):
+    for row, (items, good) in enumerate(zip(lists, relevant_sets, strict=True)):
         hits[row, : len(items[:k])] = [item in good for item in items[:k]]
-    number = np.array([len(good) for good in wanted], dtype=np.float64)
-    number[number == 0] = np.nan
+    wanted = np.array([len(good) for good in relevant_sets], dtype=np.float64)
+    wanted[wanted == 0] = np.nan
     discounts = 1 / np.log2(np.arange(k) + 2)
-    ideal = (np.arange(k) < number[:, None]) @ discounts
-    found = hits.sum(axis=1)
+    ideal = (np.arange(k) < wanted[:, None]) @ discounts
+    counts = hits.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return Quality(found / np.where(np.isnan(number), np.nan, k), found / number, hits @ discounts / ideal)
+        return Quality(counts / np.where(np.isnan(wanted), np.nan, k), counts / wanted, hits @ discounts / ideal)
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,10 @@ class Pairs:
         return share
 
     def _serp(self) -> Floats:
-        """Return the weight of the shared items divided by the weight of a full list; the first item weighs most."""
+        """Return the weight of the shared items divided by the weight of a full list; the first item weighs most.
+
+        The variants `fairllm` and `langfair` divide by the weight of the actual list, on their own scales.
+        """
         places, k = np.arange(self.k), self.k
         score: Floats
         match self.variant:

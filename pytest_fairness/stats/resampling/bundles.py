@@ -55,7 +55,7 @@ class Bundles:
 
     @classmethod
     def of(cls, marked: Bools, strata: Ints, random: np.random.Generator) -> Bundles:
-        """Return bundles of units, which are dealt at random to packs of their own stratum.
+        """Deal the units of each stratum at random to packs, and return their bundles.
 
         Args:
             marked: (units,) observed label of each unit.
@@ -69,15 +69,15 @@ class Bundles:
         packs = 0
         for stratum in np.unique(strata):
             units = random.permutation(np.flatnonzero(strata == stratum))
-            left = np.array([np.count_nonzero(marked[units]), np.count_nonzero(~marked[units])])
+            rest = np.array([np.count_nonzero(marked[units]), np.count_nonzero(~marked[units])])
             # Units that are left over form smaller packs, so that each group keeps its number of units.
-            for each in sorted({size, max(1, math.isqrt(size)), 1}, reverse=True):
-                number = left // each
-                left -= number * each
-                count = int(number.sum())
-                pack_of[units[: count * each]] = packs + np.repeat(np.arange(count), each)
-                units = units[count * each :]
-                labels.append(np.arange(count) < number[0])
+            for pack_size in sorted({size, max(1, math.isqrt(size)), 1}, reverse=True):
+                packs_by_group = rest // pack_size
+                rest -= packs_by_group * pack_size
+                count = int(packs_by_group.sum())
+                pack_of[units[: count * pack_size]] = packs + np.repeat(np.arange(count), pack_size)
+                units = units[count * pack_size :]
+                labels.append(np.arange(count) < packs_by_group[0])
                 sets.append(np.full(count, len(sets)))
                 packs += count
         keys, numbers = np.unique(2 * pack_of + marked, return_inverse=True)
@@ -104,9 +104,9 @@ class Bundles:
 
     def sums(self, values: csr_array) -> csr_array:
         """Return a sparse (units, columns) matrix with its rows summed by bundle; shape (bundles, columns)."""
-        found: csr_array = self.indicator() @ values
-        found.sort_indices()
-        return found
+        summed: csr_array = self.indicator() @ values
+        summed.sort_indices()
+        return summed
 
     def indicator(self, start: int = 0, end: int | None = None) -> csr_array:
         """Return a (bundles, units) matrix of the units from `start` to `end`: 1 if a bundle has the unit, else 0."""

@@ -20,8 +20,6 @@ NUMBERS_AT_ONCE = 2**20
 def permuted_means(rows: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
     """Return column means after random permutation of each entity's columns (null hypothesis: equal groups).
 
-    Under the null hypothesis, the columns of an entity are exchangeable.
-
     Args:
         rows: (entities, columns) numbers without NaN.
         count: number of random draws; if there are no more permutations than this, each permutation is used once.
@@ -110,5 +108,5 @@ def _chosen_sums(rows: Floats, count: int, random: np.random.Generator) -> tuple
 
 
 def _batch_sizes(draws: int, numbers_per_draw: int) -> list[int]:
-    most = max(1, NUMBERS_AT_ONCE // max(1, numbers_per_draw))
-    return [min(most, draws - start) for start in range(0, draws, most)]
+    largest = max(1, NUMBERS_AT_ONCE // max(1, numbers_per_draw))
+    return [min(largest, draws - start) for start in range(0, draws, largest)]

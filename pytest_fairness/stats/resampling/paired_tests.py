@@ -30,7 +30,9 @@ def mcnemar(one_way: int, other_way: int, *, two_sided: bool = False) -> float:
 
 
 def sign_flip(differences: Floats, count: int, random: np.random.Generator, *, two_sided: bool = False) -> float:
-    """Return the p-value of a sign-flip test of whether the mean difference is above 0; exact for few units.
+    """Return the p-value of a sign-flip test of whether the mean difference is above 0.
+
+    The test is exact for few units. The p-value is 1 if all differences are 0.
 
     Args:
         differences: (units,) one difference for each independent unit.
@@ -40,11 +42,11 @@ def sign_flip(differences: Floats, count: int, random: np.random.Generator, *, t
         two_sided: whether the test is two-sided, so that a mean difference below 0 counts too.
     """
     # The sign of a difference of 0 does not matter; without such units more tests are exact.
-    moving = differences[differences != 0]
-    if not len(moving):
+    nonzero = differences[differences != 0]
+    if not len(nonzero):
         return 1.0
-    null, exact = column_means.flipped_means(moving[:, None], count, random)
-    means, observed = null[:, 0], float(moving.mean())
+    null, exact = column_means.flipped_means(nonzero[:, None], count, random)
+    means, observed = null[:, 0], float(nonzero.mean())
     if two_sided:
         means, observed = np.abs(means), abs(observed)
     return significance.p_value(means, observed, exact=exact)

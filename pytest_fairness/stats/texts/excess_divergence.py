@@ -58,8 +58,8 @@ class Bundled:
 class Words:
     """Word counts of documents, arranged by block, from which divergences are computed.
 
-    A word that only one document of a block contains is not stored, because its term p log p + q log q − (p + q) log
-    (p + q) is 0 for every labelling. The lengths of documents include such words.
+    A word that only one document of a block contains is not stored: with p and q occurrences in the two groups, its
+    term p log p + q log q − (p + q) log (p + q) is 0 for every labelling. The lengths of documents include such words.
 
     Attributes:
         counts: (columns, documents) counts; a column stands for one word in one block. A word has a column for a block

@@ -12,8 +12,8 @@ from pytest_fairness.stats.texts.excess_divergence import Words
 
 CUT_PERMUTATIONS = 99
 """Number of relabellings for each random cut of two runs to equal size."""
-GROUPS = 100
-"""Number of sets of documents that the jackknife leaves out in turn; each cell has at least two sets."""
+LEFT_OUT_SETS = 100
+"""Approximate number of sets of documents that the jackknife leaves out in turn; each cell has at least two sets."""
 
 
 def standard_error(
@@ -51,9 +51,9 @@ def standard_error(
     cell_of = []
     for cell in np.unique(cells[chosen]):
         documents = random.permutation(chosen[cells[chosen] == cell])
-        count = min(len(documents), max(2, round(GROUPS * len(documents) / len(chosen))))
-        for group in range(count):
-            left_out.append(np.isin(np.arange(len(first)), documents[group::count]))
+        count = min(len(documents), max(2, round(LEFT_OUT_SETS * len(documents) / len(chosen))))
+        for number in range(count):
+            left_out.append(np.isin(np.arange(len(first)), documents[number::count]))
             cell_of.append(cell)
     without = np.array(left_out)
     sizes = without @ documents_of
@@ -88,7 +88,7 @@ def excess_at_size(
         random: random generator.
 
     Returns:
-        the mean excess; `None` if the strata yield fewer than `size` pairs, each of one document of each group.
+        the mean excess; `None` if the strata do not have enough documents for a sample.
     """
     sides: list[list[Ints]] = [[], []]
     for stratum in np.unique(strata):

@@ -137,6 +137,8 @@ def standard_error(features: Features | Sums, strata: Ints, first: Bools, second
 def variance(features: Features | Sums, cells: Ints) -> float:
     """Return the unbiased variance of vectors around the mean of their cell, summed over dimensions.
 
+    The result is 0 if no cell has two units.
+
     Args:
         features: (units, dimensions) vectors.
         cells: (units,) cell number of each unit; a cell is a group within a stratum.
@@ -171,8 +173,8 @@ def contributions(values: Features | csr_array, strata: Ints, first: Bools, seco
     design = Design.of(strata, first, second)
     together, apart = np.zeros(values.shape[1]), np.zeros(values.shape[1])
     for stratum in design.strata:
-        mine = stratum.units
-        means = [np.asarray(values[mine[side[mine]]].mean(axis=0)).ravel() for side in (first, second)]
+        units = stratum.units
+        means = [np.asarray(values[units[side[units]]].mean(axis=0)).ravel() for side in (first, second)]
         together += stratum.weight * (means[0] - means[1])
         apart += stratum.weight * (means[0] - means[1]) ** 2
     size = np.sqrt(design.within_weight * apart + (1 - design.within_weight) * together**2)
@@ -230,18 +232,18 @@ class Design:
         precision = [m * n / (m + n) if m and n else 0.0 for m, n in sizes]
         # Units outside of both samples are kept, because another labelling may use them.
         members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
-        found = tuple(
-            Stratum(units, m, n, each / sum(precision))
-            for units, (m, n), each in zip(members, sizes, precision, strict=True)
-            if each
+        used = tuple(
+            Stratum(units, m, n, weight / sum(precision))
+            for units, (m, n), weight in zip(members, sizes, precision, strict=True)
+            if weight
         )
-        count = 1 / sum(stratum.weight**2 for stratum in found)
-        if len(found) == 1:
-            return cls(found, 1.0)
-        if not any(stratum.has_estimate for stratum in found):
-            return cls(found, 0.0)
-        share = 1 / (2 * math.sqrt(count))
-        return cls(found, share + (1 - share) / count)
+        effective_number = 1 / sum(stratum.weight**2 for stratum in used)
+        if len(used) == 1:
+            return cls(used, 1.0)
+        if not any(stratum.has_estimate for stratum in used):
+            return cls(used, 0.0)
+        share = 1 / (2 * math.sqrt(effective_number))
+        return cls(used, share + (1 - share) / effective_number)
 
     @property
     def pair_weight(self) -> float:
@@ -249,10 +251,10 @@ class Design:
         return 1 - sum(stratum.weight**2 for stratum in self.strata)
 
     def strata_weights(self) -> Iterator[float]:
-        """Yield the weight of each stratum in the mean discrepancy within strata."""
-        whole = sum(stratum.weight for stratum in self.strata if stratum.has_estimate)
+        """Yield the weight of each stratum in the mean discrepancy within strata; 0 for a stratum without estimate."""
+        total = sum(stratum.weight for stratum in self.strata if stratum.has_estimate)
         for stratum in self.strata:
-            yield stratum.weight / whole if stratum.has_estimate else 0.0
+            yield stratum.weight / total if stratum.has_estimate else 0.0
 
     def gradients(self, differences: Floats) -> Floats:
         """Return the gradient of the estimate with respect to each stratum's difference of mean embeddings.
@@ -302,9 +304,10 @@ def _combined_estimates(features: Features | Sums, design: Design, first: Bools,
 
 
 def _difference(features: Features | Sums, stratum: Stratum, first: Bools, second: Bools) -> tuple[Features, Floats]:
-    """Return the difference of the mean embeddings in a stratum, and an unbiased estimate of its squared length.
+    """Return the difference of the mean embeddings in a stratum, and an estimate of its squared length.
 
-    Both results have one row for each labelling. The arguments are those of `estimates`.
+    Both results have one row for each labelling. The estimate is unbiased if the stratum has at least two units of each
+    sample. The arguments are those of `estimates`.
     """
     # Subtracting the mean changes no difference, and avoids rounding errors from large sums.
     if isinstance(features, Sums):
@@ -323,7 +326,9 @@ def _difference(features: Features | Sums, stratum: Stratum, first: Bools, secon
 
 
 def _mean_and_bias(own: Features, squares: Floats, labels: Bools, size: int) -> tuple[Features, Floats]:
-    """Return, for each labelling, a sample's mean vector and the bias of its squared length (variance / `size`).
+    """Return, for each labelling, a sample's mean vector and the bias of its squared length.
+
+    The bias is variance / `size`; it is returned as 0 for a sample of one unit, whose variance is unknown.
 
     Args:
         own: (units, dimensions) feature vectors of a stratum.

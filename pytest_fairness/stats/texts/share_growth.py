@@ -105,7 +105,7 @@ class ShareGrowth:
             change_by_document=_scaled_rows(present, moved),
             # If all documents belonged to the baseline, the current run's shares would be 0.
             change_without_current=-np.einsum("s,g,sgw,sg->w", weights, SIGNS, held.sum(axis=2), inverse[:, :, 1]),
-            error=_change_error(held.sum(axis=2), sizes, weights),
+            error=_difference_sd(held.sum(axis=2), sizes[..., 0], sizes[..., 1], weights),
             bonus=_association_bonus(held.sum(axis=2), sizes.sum(axis=2), weights),
             shares=shares,
         )
@@ -162,14 +162,14 @@ class ShareGrowth:
             held = np.zeros((len(self.sizes), 2, total))
             held[:, group] = self.sizes[:, group, :1] * counts / total
             bonus = _association_bonus(held, self.sizes.sum(axis=2), self.weights)[group]
-            seen = counts / total / _change_error(held, self.sizes, self.weights) + bonus > threshold
-            seen &= counts / total >= least - 1e-9
-            found.append(NeededDocuments(int(counts[np.argmax(seen)]) if seen.any() else None, total))
+            error = _difference_sd(held, self.sizes[..., 0], self.sizes[..., 1], self.weights)
+            significant = (counts / total / error + bonus > threshold) & (counts / total >= least - 1e-9)
+            found.append(NeededDocuments(int(counts[np.argmax(significant)]) if significant.any() else None, total))
         return largest_needed(found)
 
 
 def smallest_share(needed: NeededDocuments, power: float = normal.POWER) -> float:
-    """Return how frequent a new word must truly be so that a run finds it with probability `power`.
+    """Return the true share of texts that a new word must have, so that a run finds it with probability `power`.
 
     Args:
         needed: number of a group's documents in which the word must occur.
@@ -211,19 +211,6 @@ def _scaled_rows(present: csr_array, factors: Floats) -> csr_array:
     return scaled
 
 
-def _change_error(held: Floats, sizes: Floats, weights: Floats) -> Floats:
-    """Return the standard deviation of each word's change under permuted run labels; shape (words,).
-
-    After such a permutation, the number of a cell's documents that contain the word is hypergeometric.
-
-    Args:
-        held: (strata, 2, words) number of documents of both runs that contain the word, by group.
-        sizes: (strata, 2, 2) number of documents by stratum, group and run.
-        weights: (strata,) weight of each stratum.
-    """
-    return _difference_sd(held, sizes[..., 0], sizes[..., 1], weights)
-
-
 def _association_bonus(held: Floats, sizes: Floats, weights: Floats) -> Floats:
     """Return each word's association with each group, in standard deviations, 0..`LARGEST_BONUS`; shape (2, words).
 
@@ -245,7 +232,8 @@ def _difference_sd(held: Floats, first: Floats, second: Floats, weights: Floats)
     """Return, for each word, the standard deviation of a difference under permuted labels; shape (words,).
 
     The difference is the share of documents with the word under the first label, minus the share under the second, as
-    a weighted sum over strata. The labels are permuted within cells.
+    a weighted sum over strata. The labels are permuted within cells, so that the number of documents with the word and
+    the first label is hypergeometric.
 
     Args:
         held: (strata, cells, words) number of documents that contain the word.

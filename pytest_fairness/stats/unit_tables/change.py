@@ -34,7 +34,7 @@ class SideChange:
         high, low: indices of the group that is higher in the current run, and of the group that is lower.
         current: group `high` minus group `low` in the current run, above 0.
         baseline: group `high` minus group `low` in the baseline, below 0.
-        p_value: two-sided p-value of the null hypothesis that no group changed.
+        p_value: two-sided p-value of the null hypothesis that the runs do not differ.
     """
 
     high: int
@@ -88,12 +88,12 @@ class UnitChange:
         value = statistic.change(*means, moves)
         error = mean_error(moves) or least_error
         p_value = paired_tests.sign_flip(moves, SIGNS, randomness.generator(f"{seed}/compare"))
-        found = _growth(statistic, current, baseline, seed) if statistic.compares_several_pairs else None
-        grown, grown_error, grown_p = found or (value, error, p_value)
+        growth = _growth(statistic, current, baseline, seed) if statistic.compares_several_pairs else None
+        growth_value, growth_error, growth_p_value = growth or (value, error, p_value)
         return cls(
-            value=grown,
-            standard_error=grown_error or error,
-            p_value=grown_p,
+            value=growth_value,
+            standard_error=growth_error or error,
+            p_value=growth_p_value,
             signed_change=value,
             signed_change_error=error,
             degrees_of_freedom=statistic.degrees_of_freedom(current),
@@ -123,16 +123,16 @@ def _growth(
     def grown(half: Floats) -> Floats:
         return size(pattern + half) - size(pattern - half)
 
-    moving = moves[(moves != 0).any(axis=1)]
-    if not len(moving):
+    nonzero = moves[(moves != 0).any(axis=1)]
+    if not len(nonzero):
         return None
-    flipped, exact = column_means.flipped_means(moving, SIGNS, randomness.generator(f"{seed}/growth"))
+    flipped, exact = column_means.flipped_means(nonzero, SIGNS, randomness.generator(f"{seed}/growth"))
     value = float(grown(half))
     covariance = np.atleast_2d(np.cov(moves.T)) / len(moves)
     error = distance_measures.growth_error(
         size, pattern + half, pattern - half, covariance, randomness.generator(f"{seed}/error")
     )
-    p_value = significance.p_value(grown(flipped * (len(moving) / len(moves) / 2)), value, exact=exact)
+    p_value = significance.p_value(grown(flipped * (len(nonzero) / len(moves) / 2)), value, exact=exact)
     return value, error, p_value
 
 
@@ -146,16 +146,16 @@ def _side_change(
     if not statistic.pairs:
         return None
     means = current.mean(axis=0), baseline.mean(axis=0)
-    groups = [statistic.groups(each) for each in means]
+    groups = [statistic.groups(run) for run in means]
     high, low = most_different(groups[0], statistic.pairs)
-    current_gap, baseline_gap = (float(each[high] - each[low]) for each in groups)
+    current_gap, baseline_gap = (float(numbers[high] - numbers[low]) for numbers in groups)
     if not current_gap > 0 > baseline_gap:
         return None
     moves = (current - baseline) @ statistic.group_gradients((means[0] + means[1]) / 2).T
     first, second = (np.array(side) for side in zip(*statistic.pairs, strict=True))
-    moving = moves[(moves != 0).any(axis=1)]
-    flipped, exact = column_means.flipped_means(moving, REVERSAL_SIGNS, random)
-    null = np.abs(flipped[:, first] - flipped[:, second]).max(axis=1) * len(moving)
+    nonzero = moves[(moves != 0).any(axis=1)]
+    flipped, exact = column_means.flipped_means(nonzero, REVERSAL_SIGNS, random)
+    null = np.abs(flipped[:, first] - flipped[:, second]).max(axis=1) * len(nonzero)
     total = moves.sum(axis=0)
     observed = float(np.abs(total[first] - total[second]).max())
     return SideChange(high, low, current_gap, baseline_gap, significance.p_value(null, observed, exact=exact))

@@ -64,8 +64,8 @@ class SignedGap(LargestGap):
     def interval(self, sample: Sample) -> tuple[float, float]:
         """Return the 95 % confidence interval of the signed difference.
 
-        For two columns, it is Student's t interval. For more columns, its end away from 0 is that of `bounds`, and its
-        other end takes into account that the pair with the largest difference was chosen.
+        For two columns, it is Student's t interval. For more columns, its end away from 0 comes from `bounds`. Its
+        other end takes into account that the pair with the largest difference was chosen (Bonferroni).
         """
         value, degrees = float(self.value(sample.means)), self.degrees_of_freedom(sample.rows)
         error = self.standard_error(sample)
@@ -132,7 +132,7 @@ class ShareGap(LargestGap):
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
         """Return one-sided bounds of the gap, from Newcombe's interval of each pair of groups (1998, method 10).
 
-        As in `gaps.largest_bounds`, all pairs share `alpha`, and each pair has the whole of `beta`.
+        As in `gaps.largest_bounds`, each pair has an equal part of `alpha`, but the whole of `beta`.
         """
         cells = sample.rows.shape[1] // 2
         hits, sizes = sample.rows[:, :cells].sum(axis=0), sample.rows[:, cells:].sum(axis=0)

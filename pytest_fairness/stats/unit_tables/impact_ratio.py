@@ -57,10 +57,10 @@ class ImpactRatio(ShareGap):
         return int(np.nanargmax(numbers))
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
-        """Return one-sided bounds of the loss, which is the negative impact ratio.
+        """Return one-sided bounds of the loss, which is minus the impact ratio.
 
-        The bounds come from the ratios of all pairs of groups: as in `gaps.largest_bounds`, all pairs share `alpha`,
-        and each pair has the whole of `beta`.
+        The bounds come from the ratios of all pairs of groups. As in `gaps.largest_bounds`, each pair has an equal part
+        of `alpha`, but the whole of `beta`.
         """
         means = sample.rows.mean(axis=0)
         rates, sizes = self._rates_of(means), means[len(means) // 2 :]
@@ -70,10 +70,10 @@ class ImpactRatio(ShareGap):
             for pair in self.pairs
             if not np.isnan(rates[[*pair]]).any()
         ]
-        found = [log_ratio(sample.rows, low, high) for low, high in pairs]
+        log_ratios = [log_ratio(sample.rows, low, high) for low, high in pairs]
         below, above = normal.quantile(1 - alpha / len(pairs)), normal.quantile(1 - beta)
-        highest = min(ratios.interval(*pair, below)[1] for pair in found)
-        lowest = min(ratios.interval(*pair, above)[0] for pair in found)
+        highest = min(ratios.interval(*pair, below)[1] for pair in log_ratios)
+        lowest = min(ratios.interval(*pair, above)[0] for pair in log_ratios)
         return -min(1.0, highest), -lowest
 
     def interval(self, sample: Sample) -> tuple[float, float]:
