@@ -90,29 +90,34 @@ def acceptance_log(folder: Path, revisions: str | None) -> AcceptanceLog:
     history = _History(place, folder, inside)
     ends = Revisions.parse(place, revisions or "HEAD")
     last = ends.new or commit_of(place, "HEAD")
-    found = [
+    acceptances = [
         acceptance
         for commit, date in history.commits(last if revisions is None else f"{ends.old}..{last}")
         for acceptance in _acceptances(history.changed_files(commit), date, commit[:7])
     ]
     if ends.new is None:
         now = datetime.now(UTC).isoformat()
-        found += _acceptances(history.uncommitted(last), now, None)
-        told = "whole history" if revisions is None else f"from {ends.old_name} to {WORKING_TREE}"
+        acceptances += _acceptances(history.uncommitted(last), now, None)
+        phrase = "whole history" if revisions is None else f"from {ends.old_name} to {WORKING_TREE}"
     else:
-        told = f"from {ends.old_name} to {ends.new_name}"
-    if revisions is None and not found and not history.problems:
+        phrase = f"from {ends.old_name} to {ends.new_name}"
+    if revisions is None and not acceptances and not history.problems:
         raise FairnessError(
             f"{folder}: neither the folder nor the git history has a baseline. Make baselines with "
             "`pytest --fairness-rebaseline`, or name another folder with --baselines DIR."
         )
-    found.reverse()
-    found.sort(key=lambda each: each.date, reverse=True)
-    return AcceptanceLog(found, told, history.problems)
+    acceptances.reverse()
+    acceptances.sort(key=lambda acceptance: acceptance.date, reverse=True)
+    return AcceptanceLog(acceptances, phrase, history.problems)
 
 
 class _History:
     """Baseline files of a folder in the commits of its repository.
+
+    Args:
+        place: an existing folder of the repository, in which git is run.
+        folder: folder of the baselines.
+        inside: path of `folder` from the root of the repository.
 
     Attributes:
         problems: a sentence for each file that cannot be read.
@@ -120,7 +125,8 @@ class _History:
 
     def __init__(self, place: Path, folder: Path, inside: str) -> None:
         self._place, self._folder, self._inside = place, folder, inside
-        self._path = f":(top,literal){'' if inside == '.' else inside}"
+        self._parent = "" if inside == "." else inside
+        self._path = f":(top,literal){self._parent}"
         self.problems: list[str] = []
         self._entries_in_blob = cache(self._read_blob)
 
@@ -161,10 +167,6 @@ class _History:
         folder, _, file = path.decode("utf-8", "surrogateescape").rpartition("/")
         return file.removesuffix(SUMMARY_SUFFIX) if file.endswith(SUMMARY_SUFFIX) and folder == self._parent else None
 
-    @property
-    def _parent(self) -> str:
-        return "" if self._inside == "." else self._inside
-
     def _read_blob(self, name: str, blob: str) -> Entries | None:
         if not blob.strip("0"):
             return {}
@@ -181,7 +183,7 @@ class _History:
 def _acceptances(files: Iterator[FileChange], date: str, commit: str | None) -> Iterator[Acceptance]:
     """Yield the acceptances of changed items, one acceptance for each date, person and reason.
 
-    Items that were only renamed are left out.
+    Items that were only renamed, and files that cannot be read, are left out.
 
     Args:
         files: the changed baseline files.

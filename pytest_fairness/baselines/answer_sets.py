@@ -144,9 +144,9 @@ def answer_set_for(rows: Iterable[Row], answer_sets: Mapping[str, Sequence[Row]]
     if not wanted:
         return None
     own = _digest(wanted)
-    keys = {_label_key(row) for row in wanted} if answer_sets else set()
+    label_keys = {_label_key(row) for row in wanted} if answer_sets else set()
     for answer_set in sorted(answer_sets):
-        if _digest(row for row in sorted_rows(answer_sets[answer_set]) if _label_key(row) in keys) == own:
+        if _digest(row for row in sorted_rows(answer_sets[answer_set]) if _label_key(row) in label_keys) == own:
             return answer_set
     return own
 
@@ -162,9 +162,9 @@ def sorted_rows(rows: Iterable[Row]) -> list[Row]:
         return ordered
     unique: dict[tuple[LabelKey, int], Row] = {}
     for row in ordered:
-        if unique.setdefault(_row_key(row), row) != row:
+        if unique.setdefault(row_key(row), row) != row:
             raise ValueError(f"two different answers of trial {row.trial} with the labels {dict(row.labels)}")
-    return [unique[place] for place in sorted(unique)]
+    return [unique[key] for key in sorted(unique)]
 
 
 def damaged_file_error(path: Path, problem: str, line: int | None = None) -> BaselineError:
@@ -178,7 +178,7 @@ def damaged_file_error(path: Path, problem: str, line: int | None = None) -> Bas
 
 
 def _require_bounds(path: Path, file: gzip.GzipFile, most_bytes: int) -> None:
-    """Raise `BaselineError` if the file or one of its lines is too large after decompression."""
+    """Raise `BaselineError` if a line is empty, or if the file or a line is too large after decompression."""
     total, line, length = 0, 1, 0
     while block := file.read(1 << 20):
         total += len(block)
@@ -267,10 +267,11 @@ def _line(row: Row) -> str:
 
 def _is_sorted(rows: Sequence[Row]) -> bool:
     """Return whether the answers are in ascending order without duplicates, as `write_answers` writes them."""
-    return all(one < other for one, other in pairwise(map(_row_key, rows)))
+    return all(one < other for one, other in pairwise(map(row_key, rows)))
 
 
-def _row_key(row: Row) -> tuple[LabelKey, int]:
+def row_key(row: Row) -> tuple[LabelKey, int]:
+    """Return the labels and the trial of an answer, which identify the answer in its answer set."""
     return _label_key(row), row.trial
 
 

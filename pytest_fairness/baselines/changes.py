@@ -1,4 +1,4 @@
-"""Changes of baselines between two points in time, item by item."""
+"""Changes of items between an old and a new snapshot of the baselines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Literal
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.info import AuditInfo
-from pytest_fairness.baselines.answer_sets import Row
+from pytest_fairness.baselines.answer_sets import Row, row_key
 from pytest_fairness.baselines.entries import Entry
 from pytest_fairness.baselines.revisions import Snapshot
 from pytest_fairness.records import Comparison
@@ -147,13 +147,13 @@ class ItemChange:
         The list is empty if the value's change may be due to chance. A change of a value without a standard error, such
         as a number of significant words, does not count as due to chance.
         """
-        found = self._changed_contributions() if self.half_width is None else self.changed_contributions
-        return [name for name, was, now in found if abs(now or 0.0) > abs(was or 0.0)]
+        changed = self._changed_contributions() if self.half_width is None else self.changed_contributions
+        return [name for name, old, new in changed if abs(new or 0.0) > abs(old or 0.0)]
 
     def _changed_contributions(self) -> list[tuple[str, float | None, float | None]]:
         old, new = (entry.contributions or {} if entry else {} for entry in (self.old, self.new))
-        found = [(name, old.get(name), new.get(name)) for name in {*old, *new} if old.get(name) != new.get(name)]
-        return sorted(found, key=lambda part: (-abs((part[2] or 0.0) - (part[1] or 0.0)), part[0]))
+        changed = [(name, old.get(name), new.get(name)) for name in {*old, *new} if old.get(name) != new.get(name)]
+        return sorted(changed, key=lambda part: (-abs((part[2] or 0.0) - (part[1] or 0.0)), part[0]))
 
 
 def changes(old: Snapshot, new: Snapshot) -> list[ItemChange]:
@@ -163,22 +163,22 @@ def changes(old: Snapshot, new: Snapshot) -> list[ItemChange]:
     """
     unreadable = {*old.unreadable, *new.unreadable}
     before, after = (
-        {key: entry for key, entry in each.items.items() if key[0] not in unreadable} for each in (old, new)
+        {key: entry for key, entry in snapshot.items.items() if key[0] not in unreadable} for snapshot in (old, new)
     )
-    renamed = _old_keys(
+    old_keys = _old_keys(
         {key: entry for key, entry in before.items() if key not in after},
         {key: entry for key, entry in after.items() if key not in before},
     )
-    found = [_change(key, before.get(renamed.get(key, key)), entry, renamed.get(key)) for key, entry in after.items()]
-    gone = before.keys() - after.keys() - set(renamed.values())
-    found = [change for change in found if change.old != change.new or change.old_key is not None]
-    found += [_change(key, before[key], None, None) for key in gone]
-    return ordered(_with_examples(found, old, new))
+    kept = [_change(key, before.get(old_keys.get(key, key)), entry, old_keys.get(key)) for key, entry in after.items()]
+    changed = [change for change in kept if change.old != change.new or change.old_key is not None]
+    removed = before.keys() - after.keys() - set(old_keys.values())
+    changed += [_change(key, before[key], None, None) for key in removed]
+    return ordered(_with_examples(changed, old, new))
 
 
-def ordered(found: Iterable[ItemChange]) -> list[ItemChange]:
+def ordered(item_changes: Iterable[ItemChange]) -> list[ItemChange]:
     """Return the changes sorted by state (see `ORDER`) and, for the same state, from worst to best."""
-    return sorted(found, key=_sort_key)
+    return sorted(item_changes, key=_sort_key)
 
 
 def _old_keys(removed: Mapping[Key, Entry], added: Mapping[Key, Entry]) -> dict[Key, Key]:
@@ -191,14 +191,14 @@ def _old_keys(removed: Mapping[Key, Entry], added: Mapping[Key, Entry]) -> dict[
     by_numbers: dict[object, list[Key]] = defaultdict(list)
     for key, entry in removed.items():
         by_numbers[_measured_numbers(key, entry)].append(key)
-    found: dict[Key, Key] = {}
+    old_keys: dict[Key, Key] = {}
     for key, entry in added.items():
         same = by_numbers[_measured_numbers(key, entry)]
         same = [other for other in same if other[1] == key[1]] or same
-        other = by_file.get((entry.file or "", key[1])) or (same[0] if len(same) == 1 else None)
-        if other is not None and other not in found.values():
-            found[key] = other
-    return found
+        old_key = by_file.get((entry.file or "", key[1])) or (same[0] if len(same) == 1 else None)
+        if old_key is not None and old_key not in old_keys.values():
+            old_keys[key] = old_key
+    return old_keys
 
 
 def _measured_numbers(key: Key, entry: Entry) -> object:
@@ -215,11 +215,11 @@ def _change(key: Key, old: Entry | None, new: Entry | None, old_key: Key | None)
     return ItemChange(*key, old, new, old_key, None if kind is None else registry.get(kind, name).info)
 
 
-def _with_examples(found: Iterable[ItemChange], old: Snapshot, new: Snapshot) -> list[ItemChange]:
+def _with_examples(item_changes: Iterable[ItemChange], old: Snapshot, new: Snapshot) -> list[ItemChange]:
     """Return the changes with examples added; only one baseline's answers are in memory at a time."""
     result = []
     answers: tuple[Key, Mapping[str, Sequence[Row]], Mapping[str, Sequence[Row]]] | None = None
-    for change in sorted(found, key=lambda change: change.baseline):
+    for change in sorted(item_changes, key=lambda change: change.baseline):
         after = change.new
         if after is None or after.answer_set is None or change.state in SAME_VALUE:
             result.append(change)
@@ -238,32 +238,24 @@ def _examples(change: ItemChange, old: Sequence[Row], new: Sequence[Row]) -> lis
 
     Answers that contain the most words with an increased contribution are first; answers to new requests are last.
     """
-    before = {_row_key(row): row for row in old}
+    before = {row_key(row): row for row in old}
     labels = (change.new and change.new.labels) or {}
     own = [row for row in new if all(row.labels.get(name, value) == value for name, value in labels.items())]
-    differing = [row for row in own if _row_key(row) not in before or before[_row_key(row)].text != row.text]
-    words = [_words_pattern(name) for name in change.grown_contributions]
+    differing = [row for row in own if row_key(row) not in before or before[row_key(row)].text != row.text]
+    words = [re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE) for name in change.grown_contributions]
 
     def order(row: Row) -> tuple[bool, int]:
         # Requests without an old answer are last: they show no change of an answer.
-        return _row_key(row) not in before, -sum(word.search(row.text or "") is not None for word in words)
+        return row_key(row) not in before, -sum(word.search(row.text or "") is not None for word in words)
 
     return [
         Example(
             ", ".join([*(f"{name} {value}" for name, value in sorted(row.labels.items())), f"trial {row.trial}"]),
-            before[_row_key(row)].text if _row_key(row) in before else None,
+            before[row_key(row)].text if row_key(row) in before else None,
             row.text,
         )
         for row in sorted(differing, key=order)[:SHOWN_EXAMPLES]
     ]
-
-
-def _words_pattern(text: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE)
-
-
-def _row_key(row: Row) -> tuple[tuple[tuple[str, str], ...], int]:
-    return tuple(sorted(row.labels.items())), row.trial
 
 
 def _sort_key(change: ItemChange) -> tuple[int, float, str, str]:

@@ -219,7 +219,7 @@ def first_error(error: ValidationError) -> str:
 def rounded(value: Json) -> Json:
     """Return a JSON value with all numbers rounded to 6 significant digits, as in summary files.
 
-    A number that is not finite becomes `None`.
+    A number that is not finite becomes `None`, and so does a list that contains `None` or such a number.
     """
     if isinstance(value, float):
         # `+ 0.0` makes a negative zero positive.
@@ -227,6 +227,6 @@ def rounded(value: Json) -> Json:
     if isinstance(value, Mapping):
         return {str(key): rounded(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        ends = [rounded(item) for item in value]
-        return None if None in ends else ends
+        items = [rounded(item) for item in value]
+        return None if None in items else items
     return value

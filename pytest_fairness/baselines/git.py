@@ -40,13 +40,13 @@ def git(folder: Path, *arguments: str) -> bytes:
 
 
 def commit_description(folder: Path) -> str | None:
-    """Return the id of the checked-out commit and, if tracked files were changed, a remark; `None` without a commit."""
+    """Return the id of the checked-out commit, with a note on uncommitted changes; `None` without a commit."""
     try:
-        found = git(folder, "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty").decode("ascii").strip()
+        described = git(folder, "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty").decode("ascii").strip()
     except GitError:
         return None
-    commit = found.removesuffix("-dirty")
-    return commit if commit == found else f"{commit} with uncommitted changes"
+    commit = described.removesuffix("-dirty")
+    return commit if commit == described else f"{commit} with uncommitted changes"
 
 
 def user_name(folder: Path) -> str | None:

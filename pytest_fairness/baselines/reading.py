@@ -157,14 +157,14 @@ def paths(folder: Path, name: str) -> tuple[Path, Path]:
 
 def _stamp(path: Path) -> Stamp | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:  # the reader of the file reports the error
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 def parse_summary(path: Path, text: str) -> tuple[str, Mapping[str, Entry]]:
-    """Return the name of the baseline and its entries from a summary file's text.
+    """Return the name of the probe and the entries of its baseline, from a summary file's text.
 
     Raises:
         BaselineError: the text is no valid summary; the message names the path.

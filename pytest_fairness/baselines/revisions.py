@@ -26,7 +26,7 @@ MOST_ANSWER_BYTES = 256 * 1024**2
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All baselines of a folder at one point in time.
+    """All baselines of a folder, in the working tree or in one commit.
 
     Attributes:
         name: the revision as the user named it, with its commit, or `working tree`.
@@ -103,7 +103,8 @@ def snapshots(folder: Path, revisions: str) -> Iterator[tuple[Snapshot, Snapshot
         revisions: `REV` (compared with the working tree), `A..B`, or `A...B` (the common ancestor compared with B).
 
     Raises:
-        FairnessError: git is not installed, the folder is in no repository, or the revision does not exist.
+        FairnessError: git is not installed, the folder is in no repository, a revision does not exist, or there is no
+            common ancestor.
     """
     place, inside = repository_of(folder)
     ends = Revisions.parse(place, revisions)
@@ -130,7 +131,11 @@ def repository_of(folder: Path) -> tuple[Path, str]:
 
 
 def commit_of(place: Path, revision: str) -> str:
-    """Return the id of a revision's commit."""
+    """Return the id of a revision's commit.
+
+    Raises:
+        FairnessError: the revision does not exist.
+    """
     # A revision that starts with a dash would be an option of git.
     if not revision.startswith("-") and revision.isprintable():
         try:
@@ -169,27 +174,27 @@ def _snapshot_of_commit(place: Path, commit: str, inside: str, copy: Path, name:
             too_large.append(file)
         else:
             (copy / file).write_bytes(git(place, "cat-file", "blob", blob.decode("ascii")))
-    found = _snapshot(name, copy)
-    found.problems.extend(
+    snapshot = _snapshot(name, copy)
+    snapshot.problems.extend(
         f"{name}, {file}: not read, because it is larger than {MOST_FILE_BYTES:,} bytes" for file in too_large
     )
-    found.unreadable.update(file.removesuffix(SUMMARY_SUFFIX) for file in too_large)
-    return found
+    snapshot.unreadable.update(file.removesuffix(SUMMARY_SUFFIX) for file in too_large)
+    return snapshot
 
 
 def _snapshot(name: str, folder: Path) -> Snapshot:
     items: dict[tuple[str, str], Entry] = {}
-    found = Snapshot(name, folder, items)
+    snapshot = Snapshot(name, folder, items)
     for path in sorted(folder.glob(f"*{SUMMARY_SUFFIX}")):
         stem = path.name.removesuffix(SUMMARY_SUFFIX)
         try:
             baseline = read_baseline(folder, stem)
         except BaselineError as error:
-            found.problems.append(_problem(name, folder, error))
-            found.unreadable.add(stem)
+            snapshot.problems.append(_problem(name, folder, error))
+            snapshot.unreadable.add(stem)
             continue
         items |= {(stem, item): entry for item, entry in (baseline.items if baseline else {}).items()}
-    return found
+    return snapshot
 
 
 def _problem(name: str, folder: Path, error: Exception) -> str:

@@ -80,7 +80,7 @@ def decide(
     minimum_detectable = rule.minimum_detectable(item, measurement, comparison, tolerance)
 
     notes = _notes(measurement, baseline)
-    without_failure = next((each for each in measurement.concerns if each.withholds == "failure"), None)
+    without_failure = next((doubt for doubt in measurement.concerns if doubt.withholds == "failure"), None)
     change: Decision | None = None
     value: Decision | None = None
 
@@ -137,13 +137,14 @@ def decide(
         if change.outcome == "beyond" and without_failure is None:
             return verdict(VerdictName.REGRESSION, f"{what}{_significance_text(item, comparison, change)}.")
     value = None if limit is None else rule.judge_value(audit, item, measurement, limit, tolerance)
-    if without_failure is not None and any(each is not None and each.outcome == "beyond" for each in (change, value)):
+    decisions = [decision for decision in (change, value) if decision is not None]
+    if without_failure is not None and any(decision.outcome == "beyond" for decision in decisions):
         return verdict(VerdictName.INCONCLUSIVE, f"{what}.", without_failure.message)
     if value is not None and value.outcome == "beyond":
         return verdict(VerdictName.OVER_LIMIT, f"{what}.")
-    if undecided := [each for each in (change, value) if each is not None and each.outcome == "unclear"]:
+    if undecided := [decision for decision in decisions if decision.outcome == "unclear"]:
         why = _undecided(item, comparison, change, value)
-        growth = max(each.times_more_units for each in undecided)
+        growth = max(decision.times_more_units for decision in undecided)
         more = _advice(audit, measurement, trials, growth, baseline if change in undecided else None)
         if math.isinf(growth) and change in undecided and comparison is not None and not comparison.from_answers:
             more = _Text("Make a new baseline, with answers that can be compared.", "needs a new baseline")
@@ -198,12 +199,14 @@ def tolerance_of(audit: AnyAudit, item: AnyItem) -> float:
 
 
 def gravest_concern(measurement: Measurement) -> Concern | None:
-    """Return the most serious concern that prevents a verdict or a pass; `None` if there is no such concern."""
+    """Return the most serious concern that prevents a verdict or a pass; `None` if there is no such concern.
+
+    The concerns of a measurement are sorted, the most serious first. Missing answers come last.
+    """
     absent = missing_reason(measurement)
     missing = () if absent is None else (Concern("missing_answers", absent),)
-    return next(
-        (each for each in (*measurement.concerns, *missing) if each.withholds not in ("nothing", "failure")), None
-    )
+    concerns = (*measurement.concerns, *missing)
+    return next((concern for concern in concerns if concern.withholds not in ("nothing", "failure")), None)
 
 
 def _significance_text(item: AnyItem, comparison: Comparison, change: Decision) -> str:
@@ -307,23 +310,23 @@ def _advice(
     answers, ratio = sum(measurement.n.values()), None
     if baseline is not None and baseline.answers and answers:
         ratio = baseline.answers / answers
-    there = ""
+    baseline_too = ""
     if ratio is not None:
         if audit.counted == "trials":
             # The squared standard errors of both runs add up; each is proportional to 1 / (number of trials).
             wanted = (1.0 + 1 / ratio) / factor
-            enough_there = 1 / ratio <= wanted / 2
-            factor = 1.0 / (wanted - 1 / ratio) if enough_there else 2 / wanted
+            baseline_is_enough = 1 / ratio <= wanted / 2
+            factor = 1.0 / (wanted - 1 / ratio) if baseline_is_enough else 2 / wanted
         else:
-            enough_there = factor <= ratio  # each unit is compared with itself in the other run
-        if factor <= 1 and not enough_there:
+            baseline_is_enough = factor <= ratio  # each unit is compared with itself in the other run
+        if factor <= 1 and not baseline_is_enough:
             needed = f"a baseline of about {math.ceil(size * factor)} {audit.counted}"
             return _Text(f"Needs {needed} to decide; this run had {size}.", f"{needed} would decide")
-        there = "" if enough_there else ", and as many in the baseline"
+        baseline_too = "" if baseline_is_enough else ", and as many in the baseline"
     needed = f"about {math.ceil(size * factor)} {audit.counted}"
     return _Text(
-        f"Needs {needed} to decide{there}; this run had {size}.",
-        f"{needed}{' in run and baseline' if there else ''} would decide",
+        f"Needs {needed} to decide{baseline_too}; this run had {size}.",
+        f"{needed}{' in run and baseline' if baseline_too else ''} would decide",
     )
 
 

@@ -41,7 +41,12 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Classification of an answer: name of the model (`by`), and the choice or class of each vote, or `None`."""
+    """Classification of an answer.
+
+    Attributes:
+        by: name of the model that classified the answer.
+        votes: the choice or class that each vote names; `None` for a vote that names none.
+    """
 
     by: str
     votes: tuple[str | None, ...]

@@ -133,7 +133,8 @@ class Comparison:
 def _numbers(data: Mapping[str, Json]) -> dict[str, float | None]:
     """Return the numeric fields of a measurement or comparison; raise `TypeError` if a field is no number."""
     optional = {name: data[name] for name in ("standard_error", "p_value", "degrees_of_freedom")}
-    return {"value": data["value"] + 0, **{name: None if one is None else one + 0 for name, one in optional.items()}}
+    numbers = {name: None if number is None else number + 0 for name, number in optional.items()}
+    return {"value": data["value"] + 0, **numbers}
 
 
 def _interval(pair: Json) -> Interval | None:

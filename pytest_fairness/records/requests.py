@@ -67,22 +67,22 @@ class Request:
 
     @property
     def tool_definitions(self) -> list[dict[str, Json]] | None:
-        """The definitions of the tools, in OpenAI's form; `None` without tools."""
+        """Return the definitions of the tools, in OpenAI's form; `None` without tools."""
         return json.loads(self.tools) if self.tools else None
 
     @property
     def conversation(self) -> tuple[Message, ...]:
-        """The history and the prompt as messages, without the system prompt."""
+        """Return the history and the prompt as messages, without the system prompt."""
         return (*self.history, Message("user", self.prompt))
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """All messages; the system prompt, if there is one, comes first."""
+        """Return all messages; the system prompt, if there is one, comes first."""
         return self.conversation if self.system is None else (Message("system", self.system), *self.conversation)
 
     @property
     def shown_prompt(self) -> str:
-        """The prompt as reports show it: with its history, if there is one."""
+        """Return the prompt as reports show it: with its history, if there is one."""
         if not self.history:
             return self.prompt
         return "\n".join(f"{message.role}: {message.content}" for message in self.conversation)

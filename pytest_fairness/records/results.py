@@ -86,7 +86,13 @@ class ItemResult:
     """Result of one item: verdict, measurement, comparison, and further data that reports show.
 
     Attributes:
+        nodeid: pytest's id of the test item.
+        probe, id, audit: name of the probe, id of the item, and name of the audit.
+        labels: see `AuditItem.labels`.
+        measurement, comparison: `None` if the item was not measured, or not compared with a baseline.
+        limit, tolerance: limit and tolerance of the item; `limit` is `None` without a limit.
         baseline: the baseline's `value`, `target`, `date`, `accepted_by` and `reason`, or `None`.
+        category: the item's label `category`, by which reports count items; `None` without this label.
         examples: example answers that reports show side by side; see `run.examples`.
         system: the probe's system prompt.
         purpose: the probe's description.

@@ -21,7 +21,7 @@ class ToolCall(NamedTuple):
 
     @property
     def arguments_text(self) -> str:
-        """The arguments as JSON text; invalid arguments are the text that the model wrote."""
+        """Return the arguments as JSON text; invalid arguments are the text that the model wrote."""
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
 
 
@@ -33,18 +33,18 @@ class Reply(NamedTuple):
 
     @property
     def calls_as_json(self) -> str:
-        """The tool calls as JSON, the form of `Response.tool_calls`."""
+        """Return the tool calls as JSON, the form of `Response.tool_calls`."""
         return json.dumps([call._asdict() for call in self.calls], ensure_ascii=False)
 
     @property
     def as_json(self) -> str:
-        """The message as JSON, from which `reply_in` makes an equal reply."""
+        """Return the message as JSON, from which `reply_in` makes an equal reply."""
         calls = [call._asdict() for call in self.calls]
         return json.dumps({"content": self.text, "tool_calls": calls}, ensure_ascii=False)
 
     @property
     def shown(self) -> str:
-        """The message as reports show it: its text, and a line for each tool call."""
+        """Return the message as reports show it: its text, and a line for each tool call."""
         calls = [f"tool call: {call.name} {call.arguments_text}" for call in self.calls]
         return "\n".join([*([self.text] if self.text else []), *calls])
 
@@ -53,9 +53,9 @@ def reply_of(message: Json) -> Reply:
     """Return the reply in a message with text, tool calls, or both.
 
     Args:
-        message: an object with `content`, `tool_calls` or both, as in OpenAI's API; tool calls may also be objects with
-            `name` and `arguments`. Or an object with a list of blocks as its `content`, or this list, as in Anthropic's
-            API.
+        message: JSON data in one of two forms. OpenAI's API: an object with `content`, `tool_calls` or both; tool calls
+            may also be objects with `name` and `arguments`. Anthropic's API: an object whose `content` is a list of
+            blocks, or this list.
 
     Raises:
         ValueError: the message has another form; the error text is to follow a subject, such as `the answer`.
@@ -101,8 +101,8 @@ def _arguments(written: Json) -> Json:
         return {}  # some servers write no text for a call without arguments
     if isinstance(written, str):
         try:
-            found = json.loads(written)
+            parsed = json.loads(written)
         except (ValueError, RecursionError):
             return written
-        return found if isinstance(found, dict) else written
+        return parsed if isinstance(parsed, dict) else written
     return written if isinstance(written, dict) else json.dumps(written, ensure_ascii=False)

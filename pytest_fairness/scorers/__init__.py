@@ -1,1 +1,1 @@
-"""Scorers: models that give each text a score for each of their labels, such as `negative`."""
+"""Scorers: functions that turn a text into a score, and models that give a score for each label, such as `negative`."""

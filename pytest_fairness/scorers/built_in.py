@@ -31,7 +31,11 @@ def sentences(text: str) -> int:
 
 
 def number(text: str) -> float:
-    """Return the number that the text consists of, such as a score in a column of an answer file."""
+    """Return the number that the text consists of, such as a score in a column of an answer file.
+
+    Raises:
+        ValueError: the text is not a number.
+    """
     return float(text)
 
 
@@ -43,11 +47,11 @@ def flesch(text: str) -> float:
     Raises:
         ValueError: the text has no words.
     """
-    found = _WORD.findall(text)
-    if not found:
+    written = _WORD.findall(text)
+    if not written:
         raise ValueError("the text has no words")
-    syllables = sum(len(_hyphenation().positions(word)) + 1 for word in found)
-    return 206.835 - 1.015 * len(found) / sentences(text) - 84.6 * syllables / len(found)
+    syllables = sum(len(_hyphenation().positions(word)) + 1 for word in written)
+    return 206.835 - 1.015 * len(written) / sentences(text) - 84.6 * syllables / len(written)
 
 
 def sentiment(text: str) -> float:

@@ -67,8 +67,8 @@ class ObjectScorer:
 
     def scores(self, texts: Sequence[str]) -> Sequence[Any]:
         """Return the scores of all texts; see `Scorer.scores`."""
-        found: Sequence[Any] = self._scorer.scores(texts)
-        return found
+        scores: Sequence[Any] = self._scorer.scores(texts)
+        return scores
 
 
 def open_python(module: str, attribute: str, root: Path) -> Scorer:
@@ -85,15 +85,16 @@ def open_python(module: str, attribute: str, root: Path) -> Scorer:
     name = f"python:{module}:{attribute}"
     if not is_callable_name(module, attribute):
         raise ModelError(f"{name!r} in {OPTION} names no callable; write python:package.module:callable.")
-    found = imported(module, attribute, str(root), name=name, option=OPTION, error=ModelError)
-    return scorer_of(found, name, module, root, packaged=False)
+    candidate = imported(module, attribute, str(root), name=name, option=OPTION, error=ModelError)
+    return scorer_of(candidate, name, module, root, packaged=False)
 
 
-def scorer_of(found: Any, name: str, module: str, root: Path, *, packaged: bool) -> Scorer:
-    """Return the scorer for an imported object: a function, a class, or an object with the method `scores`.
+def scorer_of(candidate: Any, name: str, module: str, root: Path, *, packaged: bool) -> Scorer:
+    """Return the scorer for an imported object.
 
     Args:
-        found: the object.
+        candidate: the object: a function, an object with the method `scores`, or a class, which is called without
+            arguments to get one of these.
         name: name of the object, for messages and for the identity.
         module: name of the object's module.
         root: pytest's rootdir.
@@ -102,21 +103,21 @@ def scorer_of(found: Any, name: str, module: str, root: Path, *, packaged: bool)
     Raises:
         ModelError: the object is no scorer.
     """
-    if isinstance(found, type):
+    if isinstance(candidate, type):
         try:
-            found = found()
+            candidate = candidate()
         except Exception as error:
             raise ModelError(f"{name}: the class cannot be called{at(error)}: {one_line(error)}.") from error
-    own = getattr(found, "identity", None)
+    own = getattr(candidate, "identity", None)
     identity = str(own) if own and packaged else f"{name} {own or code_digest(module, root)}"
-    if callable(getattr(found, "scores", None)):
-        return ObjectScorer(identity, found)
-    if not callable(found):
+    if callable(getattr(candidate, "scores", None)):
+        return ObjectScorer(identity, candidate)
+    if not callable(candidate):
         raise ModelError(f"{name} is neither a function nor an object with the method `scores`.")
-    if inspect.iscoroutinefunction(found):
+    if inspect.iscoroutinefunction(candidate):
         raise ModelError(f"{name} is asynchronous. Write a function that returns the score, without `async`.")
     try:
-        inspect.signature(found).bind("text")
+        inspect.signature(candidate).bind("text")
     except TypeError as error:
         raise ModelError(
             f"{name} must take the text as its only required argument and return a number, like `def score(text): "
@@ -124,11 +125,11 @@ def scorer_of(found: Any, name: str, module: str, root: Path, *, packaged: bool)
         ) from error
     except ValueError:
         pass  # a function written in C may have no signature
-    return FunctionScorer(identity, found)
+    return FunctionScorer(identity, candidate)
 
 
 def code_digest(module: str, root: Path) -> str:
-    """Return a digest of the source of a module, and of the user's modules that this module imports.
+    """Return a digest of the source of a module, and of the user's modules that it imports directly or indirectly.
 
     Modules of installed packages are left out, except for modules of the module's own package.
     """
@@ -162,9 +163,9 @@ def _imported_names(source: str, module: ModuleType) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def _is_own(module: ModuleType, scorer: str, root: Path) -> bool:
+def _is_own(module: ModuleType, scorer_module: str, root: Path) -> bool:
     """Return whether a module belongs to the user's code, or to the same package as the scorer's module."""
     file = getattr(module, "__file__", None) or ""
     installed = file.startswith(INSTALLED) or "site-packages" in Path(file).parts
-    own = module.__name__.partition(".")[0] == scorer.partition(".")[0]
-    return own or (not installed and Path(file).is_relative_to(root))
+    same_package = module.__name__.partition(".")[0] == scorer_module.partition(".")[0]
+    return same_package or (not installed and Path(file).is_relative_to(root))

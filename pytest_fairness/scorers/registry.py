@@ -25,7 +25,7 @@ def known(declared: Mapping[str, str]) -> dict[str, str]:
         declared: definition of each scorer in the ini file, by name.
 
     Raises:
-        FairnessError: a name in the ini file is already used, or a definition has no valid form.
+        FairnessError: a name in the ini file is already used, or a definition is not valid.
     """
     others = [*BUILT_IN, *extensions.declared("scorers", BUILT_IN)]
     for name, definition in declared.items():
@@ -42,7 +42,7 @@ def known(declared: Mapping[str, str]) -> dict[str, str]:
 
 @cache
 def open_scorer(definition: str, root: Path) -> tuple[Scorer, str]:
-    """Return the scorer of a definition in the ini file, and its label; repeated calls return the same object.
+    """Return the scorer of a definition in the ini file, and the label to use; repeated calls return the same object.
 
     A model is loaded when the scorer first scores a text.
 
@@ -51,7 +51,7 @@ def open_scorer(definition: str, root: Path) -> tuple[Scorer, str]:
         root: pytest's rootdir.
 
     Raises:
-        ModelError: the scorer cannot be used, or lacks the label.
+        ModelError: the scorer cannot be used or lacks the label, or has several labels and the definition names none.
         FairnessError: an extension cannot be imported.
     """
     prefix, _, rest = definition.partition(":")
@@ -70,7 +70,7 @@ def open_scorer(definition: str, root: Path) -> tuple[Scorer, str]:
     if not label and len(labels) > 1:
         raise ModelError(
             f"{definition} has several labels. Add one of its labels to the definition in {OPTION}: "
-            f"{', '.join(f'{definition}:{each}' for each in labels)}"
+            f"{', '.join(f'{definition}:{name}' for name in labels)}"
         )
     label = label.casefold() or labels[0]
     require(scorer, label)

@@ -63,7 +63,7 @@ def scores_of(scorer: Scorer, texts: Sequence[str], needed: Sequence[str]) -> li
         ModelError: the scorer cannot be used, or returns another number of scores than it got texts.
     """
     try:
-        found = list(scorer.scores(texts))
+        scored = list(scorer.scores(texts))
     except ModelError:
         raise
     except BaseException as error:  # a scorer that exits or skips must end neither the run nor the test
@@ -72,21 +72,24 @@ def scores_of(scorer: Scorer, texts: Sequence[str], needed: Sequence[str]) -> li
         if len(texts) == 1:
             return [_error_message(error)]
         return [score for text in texts for score in scores_of(scorer, [text], needed)]
-    if len(found) != len(texts):
-        raise ModelError(f"{scorer.identity} returned {len(found)} scores for {len(texts)} texts. Correct the scorer.")
-    return [_checked(each, scorer.labels, needed) for each in found]
+    if len(scored) != len(texts):
+        raise ModelError(f"{scorer.identity} returned {len(scored)} scores for {len(texts)} texts. Correct the scorer.")
+    return [_checked(scores, scorer.labels, needed) for scores in scored]
 
 
 def stops_the_run(error: BaseException) -> bool:
-    """Return whether an exception must stop the run or the test: Ctrl-C, or `Failed`, as at pytest-timeout's limit."""
+    """Return whether an exception must stop the run or the test: Ctrl-C, or the exception of `pytest.fail`.
+
+    pytest-timeout calls `pytest.fail` at a time limit.
+    """
     return isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Failed"
 
 
-def _checked(found: object, labels: Sequence[str], needed: Sequence[str]) -> dict[str, float] | str:
-    """Return the finite scores by label, or a message that says why a needed score is not a finite number."""
-    if isinstance(found, BaseException):
-        return _error_message(found)
-    named = found if isinstance(found, Mapping) else dict.fromkeys(labels[:1], found)
+def _checked(scores: object, labels: Sequence[str], needed: Sequence[str]) -> dict[str, float] | str:
+    """Return the finite scores by label, or a message that says why there is no finite score for a needed label."""
+    if isinstance(scores, BaseException):
+        return _error_message(scores)
+    named = scores if isinstance(scores, Mapping) else dict.fromkeys(labels[:1], scores)
     values = {str(label).casefold(): value for label, value in named.items()}
     numbers = {label: _number(values.get(label)) for label in labels}
     wrong = next((label for label in needed if numbers[label] is None), None)

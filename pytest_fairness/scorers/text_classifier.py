@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,7 +59,7 @@ class Classifier:
                 path for path in self.path.iterdir() if path.suffix in (".json", ".txt", ".safetensors")
             ):
                 with path.open("rb") as file:
-                    digest.update(path.name.encode() + b"\0" + _digest(file) + b"\0")
+                    digest.update(path.name.encode() + b"\0" + file_digest(file, "sha256").digest() + b"\0")
             return f"{self._given.name}@sha256:{digest.hexdigest()[:16]}"
         return f"{self.name}@{self.path.name}"
 
@@ -112,12 +112,13 @@ class Classifier:
         missing = [package for package in ("torch", "transformers") if find_spec(package) is None]
         if missing:
             raise ModelError(
-                f"scoring answers with {self.name} needs the package {' and '.join(missing)}: "
+                f"scoring answers with {self.name} needs {'the packages' if len(missing) > 1 else 'the package'} "
+                f"{' and '.join(missing)}: "
                 'pip install "pytest-fairness[transformers]"'
             )
         config = self._config
-        written = config.get("id2label")
-        names = written if isinstance(written, Mapping) else {}
+        id2label = config.get("id2label")
+        names = id2label if isinstance(id2label, Mapping) else {}
         labels = tuple(str(names[key]).casefold() for key in sorted(names, key=int))
         if not labels or all(map(_UNNAMED.fullmatch, labels)):
             if len(labels) == len(REGARD_LABELS):
@@ -134,21 +135,21 @@ class Classifier:
         Raises:
             ModelError: the model cannot be loaded.
         """
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        found: dict[int, dict[str, float]] = {}
-        for start in range(0, len(order), BATCH):
-            places = order[start : start + BATCH]
-            for place, row in zip(places, self._probabilities([texts[place] for place in places]), strict=True):
-                found[place] = {label: round(number, DIGITS) for label, number in zip(self.labels, row, strict=True)}
-        return [found[place] for place in range(len(texts))]
+        by_length = sorted(range(len(texts)), key=lambda index: len(texts[index]))
+        scores: dict[int, dict[str, float]] = {}
+        for start in range(0, len(by_length), BATCH):
+            batch = by_length[start : start + BATCH]
+            for index, row in zip(batch, self._probabilities([texts[index] for index in batch]), strict=True):
+                scores[index] = {label: round(number, DIGITS) for label, number in zip(self.labels, row, strict=True)}
+        return [scores[index] for index in range(len(texts))]
 
     def _probabilities(self, texts: list[str]) -> Iterator[list[float]]:
         import torch
 
         tokenizer, model, device = self._loaded
         # The smallest of three limits; a tokenizer without a limit reports a huge number.
-        most = min(MAX_TOKENS, tokenizer.model_max_length, self._position_limit)
-        batch = tokenizer(texts, padding=True, truncation=True, max_length=most, return_tensors="pt").to(device)
+        longest = min(MAX_TOKENS, tokenizer.model_max_length, self._position_limit)
+        batch = tokenizer(texts, padding=True, truncation=True, max_length=longest, return_tensors="pt").to(device)
         with torch.inference_mode():
             logits = model(**batch).logits.float()
         several = self._config.get("problem_type") == "multi_label_classification"
@@ -202,21 +203,13 @@ def _fetched(name: str, place: str, setting: str) -> Path:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     try:
-        path = Path(snapshot_download(name, allow_patterns=list(_READ)))
+        return Path(snapshot_download(name, allow_patterns=list(_READ)))
     except (OSError, HfHubHTTPError, HFValidationError) as error:
         raise ModelError(
             f"the model {name} is neither a folder nor in the Hugging Face cache, and cannot be downloaded "
             f"({_first_line(error)}). Run `hf download {name}` on a machine with a network, copy the model's files "
             f"into a folder in {place}, and name this folder in {setting}."
         ) from error
-    return path
-
-
-def _digest(file: Any) -> bytes:
-    digest = sha256()
-    while block := file.read(1 << 20):
-        digest.update(block)
-    return digest.digest()
 
 
 def _first_line(error: BaseException) -> str:

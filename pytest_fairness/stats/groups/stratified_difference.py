@@ -62,8 +62,8 @@ def difference_error(values: Floats, marked: Bools, strata: Ints, weights: Float
 
     The standard error is Welch's within strata, with the degrees of freedom of Satterthwaite (1946). In a stratum in
     which a group has only one unit, the variance is unknown. The variance of all such strata is therefore estimated
-    from the variation of the strata's differences, as for paired data. The standard error is 0 if the values do not
-    vary within the groups of a stratum.
+    from the variation of the strata's differences, as for paired data. The standard error is 0 if no variation is
+    observed.
 
     Args:
         values: (units,) value of each unit.

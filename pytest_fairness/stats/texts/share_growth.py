@@ -169,14 +169,14 @@ class ShareGrowth:
 
 
 def smallest_share(needed: NeededDocuments, power: float = normal.POWER) -> float:
-    """Return the true share of texts that a new word must have, so that a run finds it with probability `power`.
+    """Return the true share of texts that must contain a new word, so that a run finds it with probability `power`.
 
     Args:
         needed: number of a group's documents in which the word must occur.
         power: probability that the word occurs in enough documents.
 
     Returns:
-        the share of texts with the word, 0..1 (Clopper and Pearson 1934); infinity if not even all documents would be
+        the share of texts, 0..1 (Clopper and Pearson 1934); infinity if not even all documents would be
         enough.
     """
     # Deferred, as scipy is not needed to load a probe.
