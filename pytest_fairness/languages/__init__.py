@@ -1,1 +1,1 @@
-"""Languages of answers: identity terms, function words, refusals and words around choices, from one file a language."""
+"""Languages of answers: identity terms, function words, refusals, words around choices; a data file per language."""

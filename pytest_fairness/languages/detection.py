@@ -66,13 +66,12 @@ def _is_in_another_script(text: str) -> bool:
 
 def _shares(texts: list[str], declared: tuple[str, ...]) -> dict[str, float]:
     """Return the share of the texts in each language that is not declared, the most frequent language first."""
-    repeated = Counter(texts)
-    found: Counter[str] = Counter()
-    for text, count in repeated.items():
+    counts: Counter[str] = Counter()
+    for text, count in Counter(texts).items():
         if (language := other_language(text, declared)) is not None:
-            found[language] += count
+            counts[language] += count
     return {
-        language: count / len(texts) for language, count in sorted(found.items(), key=lambda pair: (-pair[1], pair))
+        language: count / len(texts) for language, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair))
     }
 
 
@@ -108,8 +107,8 @@ def _ranking() -> Callable[[str], list[tuple[str, float]]]:
     # Deferred, as the model takes half a second to load and only measuring needs it.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    # py3langid 0.4 needs NumPy 2. With NumPy 1, version 0.2 is installed: its older model takes more lists of names for
-    # texts in another language.
+    # py3langid 0.4 needs NumPy 2. With NumPy 1, version 0.2 is installed. Its older model mistakes more lists of names
+    # for texts in another language.
     load = getattr(LanguageIdentifier, "from_model_file", None) or LanguageIdentifier.from_pickled_model
     ranking: Callable[[str], list[tuple[str, float]]] = load(MODEL_FILE, norm_probs=True).rank
     return ranking

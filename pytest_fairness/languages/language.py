@@ -91,12 +91,15 @@ class Language:
 
     @property
     def shown(self) -> str:
-        """The names of the languages, for messages: "German or French"."""
+        """Return the names of the languages for messages: "German or French"."""
         return " or ".join(self.names)
 
     @cached_property
     def refusals(self) -> tuple[RefusalPatterns, ...]:
-        """Patterns of refusals; compiled at the first use, because a run without new answers needs none of them."""
+        """Return the patterns of refusals.
+
+        They are compiled at the first use, because a run without new answers needs none of them.
+        """
         return tuple(
             RefusalPatterns(**{name: re.compile(source) for name, source in sources.items()})
             for sources in self.refusal_sources
@@ -104,7 +107,7 @@ class Language:
 
     @cached_property
     def digest(self) -> str:
-        """Hash of all words and patterns."""
+        """Return a hash of all words and patterns."""
         refusals = [source for sources in self.refusal_sources for source in sources.values()]
         choices = self.before_choice.pattern, self.after_choice.pattern
         sets = [sorted(own) for own in (self.generic_words, self.function_words, self.elisions, self.negations)]
@@ -114,13 +117,13 @@ class Language:
     def words(self, text: str) -> list[str]:
         """Return the words of a normalised text."""
         code = next((code for code in self.codes if code in words.WITHOUT_BLANKS), None)
-        found = words.words(text) if code is None else words.segmented(text, code)
-        return self._without_elisions(found) if self.elisions else found
+        separate = words.words(text) if code is None else words.segmented(text, code)
+        return self._with_split_elisions(separate) if self.elisions else separate
 
-    def _without_elisions(self, found: Iterable[str]) -> list[str]:
+    def _with_split_elisions(self, given: Iterable[str]) -> list[str]:
         """Return the words with each elision as a word of its own: "l'homme" becomes "l" and "homme"."""
         split: list[str] = []
-        for word in found:
+        for word in given:
             first, apostrophe, rest = word.partition("'")
             split += [first, rest] if apostrophe and rest and first in self.elisions else [word]
         return split
@@ -131,8 +134,8 @@ class Language:
 
     def content_words(self, given: Iterable[str]) -> list[str]:
         """Return the words without function words; if all are function words, return all words."""
-        found = list(given)
-        return [word for word in found if not self.is_function_word(word)] or found
+        all_words = list(given)
+        return [word for word in all_words if not self.is_function_word(word)] or all_words
 
     def with_words(
         self, identity_terms: Iterable[str] = (), function_words: Iterable[str] = (), refusals: Sequence[str] = ()
@@ -200,8 +203,8 @@ def _refusal_sources(data: Mapping[str, Any]) -> dict[str, str]:
 
     return {
         "core": rf"\b{_expanded(_either(_grouped(data['core'])), parts)}",
-        "opening": rf"{either('opening')}",
-        "redirection": rf"{either('redirection')}",
+        "opening": either("opening"),
+        "redirection": either("redirection"),
         "lead": rf"\b{either('lead')}\b",
         "concession": rf"\b{either('concession')}\s*$",
         "praise": rf"\b{either('praise')}\b",
@@ -228,8 +231,8 @@ def _grouped(patterns: Iterable[str]) -> Iterator[str]:
     part must therefore not have alternatives that begin otherwise.
     """
     for first, group in groupby(patterns, key=lambda pattern: (part := _REQUIRED_PART.match(pattern)) and part[0]):
-        found = _either(group)
-        yield found if first is None else f"(?={first}){found}"
+        joined = _either(group)
+        yield joined if first is None else f"(?={first}){joined}"
 
 
 def _expanded(pattern: str, parts: Mapping[str, Sequence[str]]) -> str:

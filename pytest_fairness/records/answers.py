@@ -20,7 +20,7 @@ class Status(StrEnum):
 
 
 REFUSAL_CLASSES = ("refused", "partly", "answered")
-"""Classes of answers when a model recognises refusals."""
+"""Classes by which a model that recognises refusals classifies answers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,8 +112,7 @@ class Classifier:
         missing = [package for package in ("torch", "transformers") if find_spec(package) is None]
         if missing:
             raise ModelError(
-                f"scoring answers with {self.name} needs {'the packages' if len(missing) > 1 else 'the package'} "
-                f"{' and '.join(missing)}: "
+                f"scoring answers with {self.name} needs {' and '.join(missing)}: "
                 'pip install "pytest-fairness[transformers]"'
             )
         config = self._config

@@ -1,1 +1,1 @@
-"""Swaps: replacing the terms of a group in a user's own prompt gives the prompt's counterfactual versions."""
+"""Swaps: replacement of the terms of a group in a user's own prompt, which gives versions of it for other groups."""

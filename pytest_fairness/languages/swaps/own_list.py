@@ -1,4 +1,4 @@
-"""Reading of a prompt by a list of rows of terms."""
+"""Search of a prompt for the terms of a user's own list."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pytest_fairness.languages.swaps.terms import SwapTerms
 
 
 def read(text: str, terms: SwapTerms) -> Reading:
-    """Return the terms of a prompt.
+    """Return the terms of the list that a prompt contains, with their replacements.
 
     Raises:
-        CannotSwapError: the prompt has no versions.
+        CannotSwapError: the prompt names no group or several groups.
     """
     index = _cells_by_term(terms)
     columns, replacements = [], []

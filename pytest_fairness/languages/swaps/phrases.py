@@ -1,7 +1,7 @@
-"""Reading of a German, French or Spanish prompt by gender: noun phrases of a list, with their articles.
+"""Search of a German, French or Spanish prompt for noun phrases that name a gender, with their articles.
 
-Nothing but these phrases is replaced. A prompt is left out if anything else in it may refer to the person: a pronoun,
-an adjective that agrees, a noun without a listed article.
+Only listed phrases are replaced. A prompt is left out if another of its words may refer to the person: a pronoun, an
+adjective that agrees, a noun without a listed article.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pytest_fairness.languages.swaps.reading import CannotSwapError, Reading, Re
 from pytest_fairness.languages.words import straightened
 
 CODES = ("de", "fr", "es")
-"""ISO 639 codes of the languages with such a list."""
+"""ISO 639 codes of the languages with a list of noun phrases."""
 _WORD = re.compile(r"\b(?:M|Sra?)\.|[^\W\d_][\w'-]*")
 _NEXT_WORD = re.compile(r",? ([^\W\d_][\w'’.-]*)")
 _ARTICLES = frozenset({"la", "las", "lo", "los"})
@@ -47,10 +47,10 @@ class _Phrases:
 
 
 def read(text: str, code: str, groups: Sequence[str]) -> Reading:
-    """Return the terms of a prompt.
+    """Return the phrases of the list that a prompt contains, with their replacements.
 
     Raises:
-        CannotSwapError: the prompt has no versions.
+        CannotSwapError: the prompt names no group or several groups or people, or has an ambiguous word.
     """
     content = data(f"{code}_gender")
     plain = straightened(text)
@@ -70,7 +70,7 @@ def read(text: str, code: str, groups: Sequence[str]) -> Reading:
 
 
 def pairs(code: str) -> Mapping[str, _Pair]:
-    """Return the pair of each phrase with one counterpart, in lower case."""
+    """Return, for each phrase with exactly one counterpart, its column and both phrases; keys are in lower case."""
     return {phrase: pair for phrase, pair in _phrases(code).pairs.items() if pair is not None}
 
 

@@ -26,7 +26,11 @@ _CURLY = re.compile(r"(?<=\w)’(?=\w)")
 
 
 def placebo(text: str, reading: Reading, code: str) -> str | None:
-    """Return the prompt with another name of the same group, or in another form; `None` if neither is possible."""
+    """Return the prompt with another name of the same group or, without names, with a change that keeps its meaning.
+
+    Such a change concerns contractions, the form of apostrophes, or a final "Thank you". Return `None` if no change is
+    possible.
+    """
     if reading.placebos:
         return replaced(text, [(item.start, item.text, str(item.forms[0])) for item in reading.placebos])
     if code == "en" and (changed := _other_contractions(text)) != text:

@@ -1,4 +1,4 @@
-"""What is found in a prompt: the terms of its group, and the text that each group has in their place."""
+"""The terms of a group in a prompt, and the text that replaces them in the version of each group."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ NEUTRAL = 2
 
 
 class CannotSwapError(Exception):
-    """Reason why a prompt has no versions."""
+    """Reason why no versions of a prompt can be made for other groups."""
 
 
 @dataclass(frozen=True)
 class Replacement:
-    """A piece of the prompt and the text that each group has in its place.
+    """A piece of a prompt, and the text that replaces the piece in the version of each group.
 
     Attributes:
         start: position of the piece in the prompt.
         text: the piece as it is written.
-        forms: text for each group, in the order of the groups; `None` where a group has no such term.
-        is_term: whether the piece names a group; verbs that agree with a pronoun do not.
+        forms: text for each group, in the order of the groups; `None` for a group without a counterpart.
+        is_term: whether the piece names a group; articles, and verbs that agree with a pronoun, do not.
     """
 
     start: int
@@ -44,8 +44,8 @@ class Reading:
 
     Attributes:
         column: position of the group in the list of groups.
-        replacements: terms and verbs in their order.
-        placebos: names of the same group for names in the prompt, in the form of replacements with one form.
+        replacements: replacements of terms, articles and verbs, in their order in the prompt.
+        placebos: replacements of names by other names of the same group; each has a single form.
         warnings: reasons to read the versions before they are used.
         one_way: whether swapping a version back gives a text that differs from the prompt.
     """
@@ -82,13 +82,13 @@ def article(text: str, start: int, term: str, forms: Sequence[str | None]) -> Re
         term: the term.
         forms: counterparts of the term.
     """
-    found = _ARTICLE.search(text, max(0, start - 3), start)
-    if found is None or found[0].lower() != _article_of(term):
+    written = _ARTICLE.search(text, max(0, start - 3), start)
+    if written is None or written[0].lower() != _article_of(term):
         return None
-    changed = tuple(_article_of(form or term) for form in forms)
-    if found[0][0].isupper():
-        changed = tuple(word.upper() if len(term) > 1 and term.isupper() else word.capitalize() for word in changed)
-    return Replacement(found.start(), found[0], changed, is_term=False) if len(set(changed)) > 1 else None
+    articles = tuple(_article_of(form or term) for form in forms)
+    if written[0][0].isupper():
+        articles = tuple(word.upper() if len(term) > 1 and term.isupper() else word.capitalize() for word in articles)
+    return Replacement(written.start(), written[0], articles, is_term=False) if len(set(articles)) > 1 else None
 
 
 def _article_of(term: str) -> str:
@@ -101,9 +101,9 @@ def group_column(columns: Sequence[int], groups: Sequence[str]) -> int:
     Raises:
         CannotSwapError: the prompt names no group or several groups.
     """
-    found = sorted(set(columns))
-    if not found:
+    different = sorted(set(columns))
+    if not different:
         raise CannotSwapError("no term found")
-    if len(found) > 1:
-        raise CannotSwapError(f"names several groups: {', '.join(groups[column] for column in found)}")
-    return found[0]
+    if len(different) > 1:
+        raise CannotSwapError(f"names several groups: {', '.join(groups[column] for column in different)}")
+    return different[0]

@@ -37,9 +37,9 @@ class SwapTerms:
 
     Attributes:
         groups: names of the groups; the first is the unmarked group.
-        rows: corresponding terms, one for each group.
+        rows: corresponding terms, one for each group; empty for a built-in list, whose terms are in a data file.
         code: ISO 639 code of the language of the terms.
-        name: name of a built-in list, whose grammar goes beyond the rows; "" for a list of the user.
+        name: name of a built-in list; "" for a list of the user.
     """
 
     groups: tuple[str, ...]

@@ -272,7 +272,7 @@ def test_a_probe_cannot_import_code(module: Callable[..., str], tmp_path: Path) 
     """The key `model` of `regard` names a model, whatever the name looks like."""
     module("raise SystemExit")
     scorer = registry.open_model("python:tone:score", tmp_path)
-    with pytest.raises(ModelError, match=r"has no folder|needs the package torch"):
+    with pytest.raises(ModelError, match=r"has no folder|needs torch"):
         _ = scorer.labels
     assert "tone" not in sys.modules
 

@@ -1,4 +1,4 @@
-"""Agreement of verbs with a singular "they": "he works" and "they work"."""
+"""Change of verbs if a singular "they" replaces "he" or "she": "he works" becomes "they work"."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def verb_edits(tokens: Tokens, index: int) -> list[tuple[int, str]]:
 
 
 def _is_unclear(tokens: Tokens, index: int, first: int) -> bool:
-    """Return whether it is unclear that the word at `first`, after a subject at `index`, is the subject's verb."""
+    """Return whether it is unclear if the word at `first` is the verb of the subject at `index`."""
     verb, after = tokens.lower(first), tokens.lower(first + 1)
     if re.fullmatch(
         r"(?:what|where|when|how|who|why)'?s", tokens.lower(index - 1)
@@ -149,7 +149,17 @@ def _plural(tokens: Tokens, index: int) -> str:
 
 
 def _is_inverted(tokens: Tokens, index: int, first: int, finite: str) -> bool:
-    """Return whether the auxiliary before the subject is the subject's verb, as in "is he ready"."""
+    """Return whether the auxiliary before a subject is the subject's verb, as in "is he ready".
+
+    Args:
+        tokens: tokens of the text.
+        index: position of the subject.
+        first: position of the first word after the subject that may be its verb.
+        finite: form after "they" of the word at `first`; "" if the word does not change.
+
+    Raises:
+        CannotSwapError: it is unclear which word is the verb.
+    """
     verb = tokens.lower(first)
     if finite or verb in words("agreement", "modals"):
         return False
@@ -172,6 +182,9 @@ def _coordinated_edits(tokens: Tokens, first: int, inserted: bool) -> list[tuple
         tokens: tokens of the text.
         first: position of the first verb.
         inserted: whether a comma is before the subject, so that the clause may be inserted: "the card, he says, is".
+
+    Raises:
+        CannotSwapError: it is unclear whether a word is a verb, or whether it belongs to the subject.
     """
     edits: list[tuple[int, str]] = []
     verbs = {first}

@@ -1,4 +1,4 @@
-"""First names in a text, with their counterparts, and names because of which a prompt is left out."""
+"""First names in a text, with their counterparts, and names that prevent a swap."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class FirstName:
     """A first name in a text.
 
     Attributes:
-        length: number of characters, without a possessive ending.
+        length: number of characters, without the possessive ending "'s".
         term: the name with its counterparts.
         same_origin: names of the same group and origin that the text does not contain.
     """
@@ -87,7 +87,7 @@ def _first_name_of_list(tokens: Tokens, index: int, plain: str) -> FirstName | N
 
 
 def _asks_about(tokens: Tokens, index: int) -> bool:
-    """Return whether a question, or "about" and the like, asks for knowledge about the person named at a position."""
+    """Return whether the text asks for facts about the person named at a position, as in "Who is" or "about"."""
     if tokens.lower(index - 1) in words("names", "before_known_people"):
         return True
     start = index
@@ -123,12 +123,12 @@ def _is_other_name(tokens: Tokens, index: int, plain: str) -> bool:
 
 
 def has_gendered_ending(surname: str) -> bool:
-    """Return whether a surname ends as those of women do in Slavic languages and in Icelandic."""
+    """Return whether a surname has the ending of a woman's surname in a Slavic language or in Icelandic."""
     return surname.lower().endswith(("ova", "eva", "ová", "skaya", "skaia", "ská", "dottir", "dóttir"))
 
 
 def is_unknown_name(tokens: Tokens, index: int) -> bool:
-    """Return whether the capitalised word after a term or "named" may be a first name that no list contains."""
+    """Return whether the word at a position may be a first name that no list contains."""
     if not tokens.is_capitalised(index) or tokens.is_acronym(index) or tokens.in_capitals:
         return False
     plain = tokens.lower(index).removesuffix("'s")
@@ -163,8 +163,15 @@ def check_unknown_names(tokens: Tokens, swapped: Collection[int], *, subjects: b
             raise CannotSwapError(f"'{token.text[: len(plain)]}' may be a name that the built-in list lacks")
 
 
-def _is_part_of_name(tokens: Tokens, index: int, earlier: Collection[int], neutral: Collection[str]) -> bool:
-    """Return whether a word with a capital is a surname, or part of the name of a place or an organisation."""
+def _is_part_of_name(tokens: Tokens, index: int, parts_of_names: Collection[int], neutral: Collection[str]) -> bool:
+    """Return whether a word with a capital is a surname, or part of the name of a place or an organisation.
+
+    Args:
+        tokens: the prompt.
+        index: position of the word.
+        parts_of_names: positions of the earlier words for which this function returned true.
+        neutral: gender-neutral first names, in lower case.
+    """
     before = index - 2 if tokens.lower(index - 1) == "." else index - 1
     previous = tokens.lower(before).removesuffix("'s")
     following = index + 1
@@ -182,7 +189,7 @@ def _is_part_of_name(tokens: Tokens, index: int, earlier: Collection[int], neutr
     place = previous in names().before_places | _BEFORE_PLACES and tokens.lower(index) != "the"
     place = place or (previous == "to" and tokens.lower(index - 3) == "from")
     organisation = previous in names().places and tokens.is_capitalised(index - 1)
-    return index - 1 in earlier or place or organisation or previous in names().listed or previous in neutral
+    return index - 1 in parts_of_names or place or organisation or previous in names().listed or previous in neutral
 
 
 def _is_subject(tokens: Tokens, index: int) -> bool:

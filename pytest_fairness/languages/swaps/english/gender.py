@@ -1,4 +1,4 @@
-"""Reading of an English prompt by gender: terms, names and pronouns, and the verbs that agree with "they"."""
+"""Search of an English prompt for words that name a gender: terms, names and pronouns, and verbs that must agree."""
 
 from __future__ import annotations
 
@@ -36,37 +36,34 @@ def read(text: str, groups: Sequence[str], *, neutral: bool) -> Reading:
         neutral: whether a gender-neutral version is needed.
 
     Raises:
-        CannotSwapError: the prompt must be left out; the message is the reason.
+        CannotSwapError: no version of the prompt can be made; the message is the reason.
     """
     tokens = Tokens(text)
-    found = _Finder(tokens, neutral=neutral)
-    if not found.columns:
-        found.refuse()
-    column = group_column([*found.columns], groups)
-    _refuse(text, tokens)
-    found.refuse()
+    finder = _Finder(tokens, neutral=neutral)
+    if not finder.columns:
+        finder.raise_first_reason()
+    column = group_column([*finder.columns], groups)
+    _check_text(text, tokens)
+    finder.raise_first_reason()
     if column == NEUTRAL and (others := [token for token in tokens.all if token.lower in words("pronouns", "they")]):
         raise CannotSwapError(f"'{others[0].text}' may be plural")
-    people = People(tokens, found.replacements)
-    starts = {item.start for item in found.replacements if item.is_term}
+    people = People(tokens, finder.replacements)
+    starts = {item.start for item in finder.replacements if item.is_term}
     check_unknown_names(tokens, starts, subjects=not people.nouns)
     people.check()
     if neutral and column != NEUTRAL:
         people.check_neutral()
-    replacements = tuple(sorted(found.replacements, key=lambda item: item.start))
+    replacements = tuple(sorted(finder.replacements, key=lambda item: item.start))
     return Reading(
-        column, replacements, tuple(found.placebos), tuple(warnings_on(text, found.replacements)), found.one_way
+        column, replacements, tuple(finder.placebos), tuple(warnings_on(text, finder.replacements)), finder.one_way
     )
 
 
 class _Finder:
-    """Finder of the terms in a text, which reads the tokens in order.
+    """Search of a text for terms; see `Reading` for the attributes.
 
     Attributes:
         columns: groups of the terms; gender-neutral terms count only in a text without other terms.
-        replacements: terms and verbs.
-        placebos: names with another name of the same group.
-        one_way: whether swapping a version back gives a text that differs from the prompt.
     """
 
     def __init__(self, tokens: Tokens, *, neutral: bool) -> None:
@@ -89,7 +86,7 @@ class _Finder:
         if not self.columns:
             self._read_neutral()
 
-    def refuse(self) -> None:
+    def raise_first_reason(self) -> None:
         """Raise the first `CannotSwapError` that was found for a term, if there is any."""
         if self._reasons:
             raise self._reasons[0]
@@ -226,8 +223,8 @@ class _Finder:
         if self._neutral and not neutral and term.column != NEUTRAL:
             self._reasons.append(CannotSwapError(f"'{written}' has no gender-neutral counterpart"))
         name = written.lower() in names().listed
-        shape = _cased_name if name else like
-        forms = tuple(shape(written, form) for form in (*term.forms[:2], neutral))
+        cased = _cased_name if name else like
+        forms = tuple(cased(written, form) for form in (*term.forms[:2], neutral))
         self.replacements.append(Replacement(start, written, forms))
         present = {token.lower.removesuffix("'s") for token in self._tokens.all}
         for column in (1 - term.column, NEUTRAL) if name else ():
@@ -269,8 +266,8 @@ def _cased_name(written: str, name: str) -> str:
     return name.upper() if written.isupper() and len(written) > 1 else name
 
 
-def _refuse(text: str, tokens: Tokens) -> None:
-    """Raise `CannotSwapError` if words of the text allow no version with the same meaning, such as "pregnant"."""
+def _check_text(text: str, tokens: Tokens) -> None:
+    """Raise `CannotSwapError` if a word of the text allows no version with the same meaning, such as "pregnant"."""
     if found := names().famous.search(text):
         raise CannotSwapError(f"names a famous person or a product: '{found[0]}'")
     for key, reason in (

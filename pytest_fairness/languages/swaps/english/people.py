@@ -100,9 +100,10 @@ class People:
                 )
 
     def _other_people(self) -> list[int]:
-        """Return the positions in `others` that are not the person whom the nouns name; without nouns, only animals.
+        """Return the positions in `others` that are not the person whom the nouns name.
 
-        Nouns after the first pronoun describe the pronoun's person, as in "he is a waiter".
+        If there is no noun before the first pronoun, return only animals: later nouns describe the pronoun's person, as
+        in "he is a waiter".
         """
         if not self.nouns or min(self.pronouns, default=self.nouns[0]) < self.nouns[0]:
             return [index for index in self.others if self._plain(index) in words("people", "animals")]
@@ -229,7 +230,7 @@ class People:
         return inverted or copula or (word.endswith(("'s", "'m", "'re")) and word != "let's")
 
     def _is_repeated(self, index: int) -> bool:
-        """Return whether a noun is an earlier one again, or a title is that of an earlier surname."""
+        """Return whether a noun repeats an earlier noun, or a title belongs to a surname that an earlier title has."""
         determiner = self._determiner(index)
         owner = "" if determiner is None else self._tokens.lower(determiner)
         earlier = self.nouns[: self.nouns.index(index)]

@@ -1,4 +1,4 @@
-"""Roles of "her" and "his": the words around them tell an object from a possessive, or leave it open."""
+"""Pronouns and their counterparts; the words around "her" and "his" show whether they are objects or possessives."""
 
 from __future__ import annotations
 
@@ -57,7 +57,11 @@ def _ends_phrase(tokens: Tokens, index: int) -> bool:
 
 
 def _is_object(tokens: Tokens, index: int) -> bool:
-    """Return whether "her" is an object ("I saw her", as "I saw him"), and no possessive ("her car")."""
+    """Return whether "her" is an object ("I saw her", as "I saw him"), and no possessive ("her car").
+
+    Raises:
+        CannotSwapError: the words around "her" do not show this.
+    """
     before, after, next_but_one = tokens.lower(index - 1), tokens.lower(index + 1), tokens.lower(index + 2)
     takes_two = before in words("pronouns", "verbs_with_two_objects")
     unclear = _ambiguity_error(tokens, index)
@@ -137,7 +141,11 @@ def _is_object(tokens: Tokens, index: int) -> bool:
 
 
 def _is_possessive(tokens: Tokens, index: int) -> bool:
-    """Return whether "his" stands alone ("it is his", as "it is hers"), and not before a noun ("his car")."""
+    """Return whether "his" stands alone ("it is his", as "it is hers"), and not before a noun ("his car").
+
+    Raises:
+        CannotSwapError: the words around "his" do not show this.
+    """
     before, after = tokens.lower(index - 1), tokens.lower(index + 1)
     token = tokens.at(index + 1)
     unclear = _ambiguity_error(tokens, index)

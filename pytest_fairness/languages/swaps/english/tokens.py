@@ -39,7 +39,7 @@ class Token:
 
     @property
     def end(self) -> int:
-        """Position behind the token."""
+        """Return the position after the last character of the token."""
         return self.start + len(self.text)
 
 
@@ -50,7 +50,13 @@ def _is_wrapped(text: str, found: re.Match[str]) -> bool:
 
 
 class Tokens:
-    """The tokens of a text."""
+    """The tokens of a text.
+
+    Attributes:
+        text: the text.
+        all: the tokens in their order, without line breaks inside a sentence.
+        in_capitals: whether more than half of the words with two or more letters are in capitals.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -63,11 +69,11 @@ class Tokens:
         self.in_capitals = sum(word.text.isupper() for word in letters) > len(letters) / 2
 
     def at(self, index: int) -> Token | None:
-        """Return the token at a position; `None` before the first and after the last."""
+        """Return the token at a position in `all`; `None` before the first and after the last token."""
         return self.all[index] if 0 <= index < len(self.all) else None
 
     def lower(self, index: int) -> str:
-        """Return the token at a position in lower case; "" before the first and after the last."""
+        """Return the token at a position, in lower case; "" before the first and after the last token."""
         token = self.at(index)
         return token.lower if token else ""
 

@@ -75,13 +75,13 @@ def third_person(key: str) -> frozenset[str]:
 
 @cache
 def pattern(table: str, key: str) -> re.Pattern[str]:
-    """Return a pattern that matches any pattern under a key of a table in `en_gender.toml`, as whole words."""
+    """Return one pattern for all patterns under a key of a table in `en_gender.toml`; it matches whole words only."""
     return re.compile(rf"(?<!\w){either(gender()[table][key])}(?!\w)", re.IGNORECASE)
 
 
 @cache
 def terms() -> Mapping[str, Term]:
-    """Return the terms that prompts are searched for, by their form in lower case."""
+    """Return the terms for which prompts are searched, by their form in lower case."""
     rows = [tuple(row) for row in gender()["rows"]]
     counts = Counter(form for row in rows for form in set(row))
     found = {
