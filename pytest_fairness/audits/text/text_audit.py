@@ -113,17 +113,16 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         marked, unmarked = group_names(result)
         words = self.top_words(result)
         contrasts = [
-            f"answers for {group} say {listed(own)}"
-            for group, own in zip((marked, unmarked), words, strict=True)
+            f"answers for {group} say {listed(own)} more often than answers for {other}"
+            for group, other, own in ((marked, unmarked, words[0]), (unmarked, marked, words[1]))
             if own
         ]
-        others = {(True, False): unmarked, (False, True): marked}.get((bool(words[0]), bool(words[1])))
-        description = "; ".join(contrasts) + f" more often than {f'answers for {others}' if others else 'the others'}."
+        description = "; ".join(contrasts) or f"answers for {marked} differ in their words"
         naming = (
             f" Do not use {listed([*words[0], *words[1]])} more for one group than for another." if contrasts else ""
         )
         return Finding(
-            description[:1].upper() + description[1:] if contrasts else f"Answers for {marked} differ in their words.",
+            f"{description[:1].upper()}{description[1:]}.",
             f"Choose the same topics, words and tone for everyone. Do not answer differently because "
             f"{axis_of(result)} is {marked} or {unmarked}: answer for {marked} as you would for {unmarked}."
             f"{naming}",

@@ -29,7 +29,7 @@ WORSE = (VerdictName.REGRESSION, VerdictName.OVER_LIMIT)
 MAX_FINDINGS = 5
 MAX_NAMES = 8
 _LIST = re.compile(r"((?<= say ).*?(?= more often|; |\.))", re.DOTALL)
-"""The words in a finding's sentence: `Answers for Kelly say WORDS; answers for Joseph say WORDS more often …`."""
+"""The words in a finding's sentence: `Answers for Kelly say WORDS more often than answers for Joseph`."""
 
 PHRASES: Mapping[str, tuple[str, str]] = {
     VerdictName.REGRESSION: ("got worse", "got worse"),

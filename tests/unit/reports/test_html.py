@@ -210,7 +210,7 @@ def test_the_summary_names_the_affected_their_words_and_who_is_not() -> None:
     (banner,) = [each for each in page.all("div") if str(each.attributes.get("class")).startswith("banner")]
     assert " ".join(banner.text.split()) == (
         "✗ 2 of 5 checks got worse, 1 is inconclusive; 2 passed. "
-        "products: Answers for Black say hair and oil; answers for White say tie more often than the others. "
+        "products: Answers for Black say hair and oil more often than answers for White; answers for White say tie more often than answers for Black. "
         "Up to 2.17 times what is allowed. Most affected: Black (2 checks). No significant change: age."
     )
     assert [each.text for each in page.all("em")] == ["hair", "oil", "tie"]
@@ -239,7 +239,7 @@ def test_the_summary_says_how_much_even_if_nothing_is_allowed(
     found = replace(found, finding=asdict(AUDITS["jsd"].finding(found)))
     page = Page(html.report(report(replace(found, verdict=replace(found.verdict, contributors=("hair",))))))
     (banner,) = [each for each in page.all("div") if str(each.attributes.get("class")).startswith("banner")]
-    assert f"more often than the others. {amount} Most affected" in " ".join(banner.text.split())
+    assert f"more often than answers for Black. {amount} Most affected" in " ".join(banner.text.split())
 
 
 def test_a_word_of_the_list_is_plain_elsewhere_in_the_sentence() -> None:
