@@ -1,7 +1,7 @@
 """Splitting of texts into words, without the identity terms that name a group.
 
-If the texts kept identity terms, a classifier would separate the groups by words such as "woman" only. The terms are
-those of the language; a probe can declare further terms.
+If the texts kept identity terms, words such as "woman" alone would be enough to separate the groups. The terms come
+from the language; a probe can declare further terms.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Anonymizer:
 
 
 def _is_inside_sentence(text: str, match: re.Match[str]) -> bool:
-    """Return whether the word is inside a sentence, and not in capitals only; a capitalised word there is a name."""
+    """Return whether the word is not the first word of a sentence, and not written in capitals only."""
     before = text[max(0, match.start() - BEFORE) : match.start()]
     return not match[0].isupper() and _SENTENCE_START.search(before) is None
 

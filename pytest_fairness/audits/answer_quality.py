@@ -28,7 +28,7 @@ class AnswerQuality:
 
     Attributes:
         measure: name of the quality score (NDCG or accuracy); higher is better.
-        scores: mean score of each unit (entity, record or sentence), 0..1, by the unit's name.
+        scores: mean score of each unit (entity, record, sentence or template), 0..1, by the unit's name.
     """
 
     measure: str
@@ -38,7 +38,7 @@ class AnswerQuality:
 def of_lists(probe: RecommendationProbe, answers: Answers) -> AnswerQuality | None:
     """Return the mean NDCG@k (Järvelin and Kekäläinen 2002) of each entity whose relevant items are known.
 
-    Return `None` if there are no such entities.
+    Return `None` if there are no such entities, or if none of them has a usable list.
     """
     if probe.relevant is None:
         return None
@@ -46,8 +46,8 @@ def of_lists(probe: RecommendationProbe, answers: Answers) -> AnswerQuality | No
     for lists in Lists.parts(probe, answers):
         known = relevant_items(probe, lists)
         usable = [each for each in lists.all if each.usable and known[each.entity]]
-        found = ranking.quality([each.items for each in usable], [known[each.entity] for each in usable], probe.k)
-        scored += [(each.entity, score) for each, score in zip(usable, found.ndcg.tolist(), strict=True)]
+        quality = ranking.quality([each.items for each in usable], [known[each.entity] for each in usable], probe.k)
+        scored += [(each.entity, score) for each, score in zip(usable, quality.ndcg.tolist(), strict=True)]
     return _by_unit("NDCG", scored)
 
 
@@ -67,7 +67,10 @@ def of_decisions(probe: CounterfactualProbe, answers: Answers) -> AnswerQuality 
 
 
 def of_resolutions(probe: CoreferenceProbe, answers: Answers) -> AnswerQuality | None:
-    """Return the accuracy of each WinoBias sentence; `None` for ambiguous sentences, which have no right answer."""
+    """Return the accuracy of each WinoBias sentence.
+
+    Return `None` for ambiguous sentences, which have no right answer, or if no answer can be scored.
+    """
     if not probe.is_winobias:
         return None
     coded = [each for each in coded_answers(probe, answers) if each.choice is not None]

@@ -76,7 +76,7 @@ class AuditItem(Generic[OwnProbe, OwnSettings]):
         return name if self.target is None else f"{name}@{self.target}"
 
     def group_of(self, answer: Answer) -> tuple[str, ...]:
-        """Return the names of an answer's group, from its labels; empty names if the labels do not name the group."""
+        """Return the values that name an answer's group, from its labels; a value that the labels lack is empty."""
         labels = answer.labels
         value = labels.get("value", "") if "attribute" in labels else ""
         return (*(labels.get(name, "") for name in self.labels), value)
@@ -86,9 +86,8 @@ class AuditItem(Generic[OwnProbe, OwnSettings]):
 class Preparation:
     """A model, such as a classifier or an embedding model, that reads texts of the answers before the measurement.
 
-    `measure`, `compare` and `value` then get the model's output in place of the answers' content.
-
-    An answer whose text the model fails to score becomes unreadable, with the reason as its `error`.
+    `measure`, `compare` and `value` then get answers that hold the model's output; see `gives`. An answer whose text
+    the model fails to score becomes unreadable, with the reason as its `error`.
 
     Attributes:
         model: name of the model, as in the probe file.
@@ -324,7 +323,7 @@ class Audit(Explanation[ProbeT, SettingsT]):
         return []
 
     def score(self, item: AuditItem[ProbeT, SettingsT], answers: Answers) -> float:
-        """Return the value of a small set of answers, from which `calibrate` computes the error rates of limits.
+        """Return the value of a small set of answers; `calibrate` computes the error rates of limits from such values.
 
         Raises:
             NotMeasurable: the answers contain nothing that the audit can measure.
@@ -344,10 +343,10 @@ class Audit(Explanation[ProbeT, SettingsT]):
         if measurement.standard_error is None or standard_error is None:
             change = self.info.loss(measurement.value) - self.info.loss(value)
             return Comparison(change, from_answers=from_answers)
-        found = self.change_of_values(measurement, value, standard_error)
-        error = found.standard_error
-        p_value = normal.upper_tail(found.value / error) if error > 0 else float(found.value <= 0)
-        return Comparison(found.value, found.interval, error, p_value, from_answers=from_answers)
+        estimate = self.change_of_values(measurement, value, standard_error)
+        error = estimate.standard_error
+        p_value = normal.upper_tail(estimate.value / error) if error > 0 else float(estimate.value <= 0)
+        return Comparison(estimate.value, estimate.interval, error, p_value, from_answers=from_answers)
 
     def change_of_values(self, measurement: Measurement, value: float, standard_error: float) -> Estimate:
         """Return the change of the loss between two independent runs; see `compare_values` for the arguments."""

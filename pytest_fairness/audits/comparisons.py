@@ -48,11 +48,12 @@ def group_reversal(high: str, low: str, current: float, baseline: float, p_value
 def with_same_wording(current: Answers, baseline: Answers, unit: Callable[[Answer], str]) -> tuple[Answers, Answers]:
     """Return the answers of both runs, cut to the same number of trials.
 
-    Baseline answers to prompts that are worded differently in this run (label `wording`) are left out.
+    Baseline answers to prompts that are worded differently in this run (label `wording`) are left out. If no baseline
+    answer remains, return all current answers and an empty list.
 
     Args:
         current, baseline: answers of the two runs.
-        unit: function that returns the name of an answer's unit, such as its question; a unit has one wording.
+        unit: function that returns the name of an answer's unit, such as its question; a run words a unit in one way.
     """
     wordings = {unit(answer): answer.labels.get("wording") for answer in current}
     baseline = [answer for answer in baseline if wordings.get(unit(answer)) == answer.labels.get("wording")]

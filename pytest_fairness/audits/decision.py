@@ -33,7 +33,8 @@ class Decision:
             alpha.
         upper_bound: one-sided upper confidence bound of the estimate; `None` if there is no standard error.
         accepted: largest upper bound with which the outcome is `within`.
-        times_more_units: factor by which the number of units must grow for a decision to be expected.
+        times_more_units: factor by which the number of units must grow for a decision to be expected; infinity if it
+            is not known, or if no number is enough.
         explanation: reason of the outcome as a phrase, if the numbers above do not give the reason.
         changed_sides: whether the estimate is too bad only because another group is disadvantaged than in the baseline.
     """
@@ -107,10 +108,10 @@ def _needed_error(
 ) -> float:
     """Return the largest standard error that allows a decision if the true value is equal to the estimate."""
     power = normal.quantile(normal.POWER)
-    found = normal.quantile(1 - alpha) + power
+    detectable = normal.quantile(1 - alpha) + power  # smallest detectable distance, in standard errors
     if estimate > threshold:
-        return (estimate - threshold if requires_lower_bound else estimate) / found
+        return (estimate - threshold if requires_lower_bound else estimate) / detectable
     excluded = (accepted - estimate) / normal.quantile(1 - beta)
     room = accepted - threshold if requires_lower_bound else accepted
     # The error must also be small enough to find a worsening of the size that a pass excludes.
-    return min(excluded, room / found) if room > 0 else excluded
+    return min(excluded, room / detectable) if room > 0 else excluded

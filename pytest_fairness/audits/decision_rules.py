@@ -19,7 +19,7 @@ from pytest_fairness.stats.texts.share_growth import NeededDocuments, smallest_s
 from pytest_fairness.stats.unit_tables.change import needed_units
 
 VISIBLE_SHARE = 0.35
-"""A run passes only if it would detect a new word in this share of one group's texts."""
+"""A value passes its limit only if the run would detect a new word that is in this share of one group's texts."""
 
 
 def rule_of(audit: AnyAudit, item: AnyItem) -> DecisionRule:
@@ -245,7 +245,10 @@ class PointEstimate(DecisionRule):
 
 
 def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, comparison: Comparison) -> Decision:
-    """Return the decision; `within` becomes `unclear` if no change could be significant in so few units."""
+    """Return the decision; `within` becomes `unclear` if the run has too few units (entities, records).
+
+    Units are too few if a change that is too large to be accepted could nevertheless not be significant.
+    """
     units = comparison.details.get(f"compared_{audit.counted}")
     if decision.outcome != "within" or units is None or decision.accepted is None:
         return decision

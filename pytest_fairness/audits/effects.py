@@ -19,8 +19,8 @@ class EffectSize:
     Attributes:
         name: name of the effect size (`Cohen's h`).
         formula: how the effect size is computed from the measurement, in words.
-        of: function that computes the effect size from a value of the audit and the measurement of this value. It
-            returns `None` if the item compares no groups.
+        of: function that computes the effect size of a value of the audit (or of a bound of its interval), with further
+            numbers from the measurement. It returns `None` if the item compares no groups.
         cutoffs: smallest effect sizes that are called small, moderate and large.
         source: publication of the cut-offs, or their derivation.
         no_effect: value of the audit without any effect.
@@ -55,8 +55,8 @@ def cohens_h(formula: str, shares: Callable[[Measurement], Sequence[float]]) -> 
     """
 
     def of(value: float, measurement: Measurement) -> float:
-        found = shares(measurement)
-        middle = (min(found) + max(found)) / 2
+        compared = shares(measurement)
+        middle = (min(compared) + max(compared)) / 2
         return effect_sizes.cohens_h(middle + value / 2, middle - value / 2)
 
     return EffectSize(name="Cohen’s h", formula=formula, of=of, cutoffs=(0.2, 0.5, 0.8), source=COHEN)
@@ -82,6 +82,8 @@ def cohens_d(
 
 def cohens_f(quantity: str, formula: str, *, no_effect: float = 0.0) -> EffectSize:
     """Return the effect size Cohen's f: the deviation of the groups' means, divided by the groups' standard deviation.
+
+    The deviation is the distance of the audit's value from `no_effect`.
 
     Args:
         quantity: name of the detail that holds the groups' standard deviations.
@@ -179,7 +181,8 @@ LARGEST_H_OF_WORDS = EffectSize(
 
 CLIFFS_DELTA = EffectSize(
     name="Cliff’s δ",
-    formula="P(A > B) − P(A < B) for random records: 2 · value",
+    formula="2 · value = P(A > B) − P(A < B), where A and B are the numbers of random records, shown as one value and "
+    "as the other",
     of=lambda value, _: 2 * value,
     cutoffs=(0.147, 0.33, 0.474),
     source="Romano, Kromrey, Coraggio and Skowronek 2006: the δ of two normal distributions whose means differ by 0.2, "

@@ -40,9 +40,12 @@ def details_of(result: ItemResult) -> dict[str, Json]:
 
 
 def axis_of(result: ItemResult) -> str:
-    """Return a phrase with the attributes by which the item's groups differ, such as `race` or `race and gender`."""
-    named = result.labels.get("attribute") or next(iter(result.labels), None)
-    return shortened(named).replace("+", " and ").replace("_", " ") if named else "who is spoken of"
+    """Return a phrase with the attributes by which the item's groups differ, such as `race and gender`.
+
+    Return `who is spoken of` if the item's labels name no attribute.
+    """
+    attribute = result.labels.get("attribute") or next(iter(result.labels), None)
+    return shortened(attribute).replace("+", " and ").replace("_", " ") if attribute else "who is spoken of"
 
 
 def subject_of(result: ItemResult) -> str:
@@ -55,12 +58,12 @@ def shortened(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
 
 
-def plain_words(found: Iterable[Json]) -> list[str]:
-    """Return the first `MOST_WORDS` distinct entries of `found` that are words or short phrases.
+def plain_words(entries: Iterable[Json]) -> list[str]:
+    """Return the first `MOST_WORDS` distinct entries that are words or short phrases.
 
     Other entries are left out, because the output of a model may contain any text.
     """
-    words = [word for word in found if isinstance(word, str) and len(word) <= LONGEST_WORD and _WORD.fullmatch(word)]
+    words = [word for word in entries if isinstance(word, str) and len(word) <= LONGEST_WORD and _WORD.fullmatch(word)]
     return list(dict.fromkeys(words))[:MOST_WORDS]
 
 

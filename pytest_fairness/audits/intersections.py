@@ -36,12 +36,12 @@ class Intersection:
         """Return, for each quantity, a table of the cells' values and of their differences from the reference.
 
         A difference has the 95 % interval of Student's t, and a two-sided p-value that Holm's method adjusts for all
-        cells of the table.
+        cells of the table. A quantity that is not defined for any cell has no table.
         """
         numbers, gradients = statistic.groups(sample.means), statistic.group_gradients(sample.means)
         influence = (sample.rows - sample.rows.mean(axis=0)) @ gradients.T
         degrees = statistic.degrees_of_freedom(sample.rows)
-        found: list[dict[str, Json]] = []
+        tables: list[dict[str, Json]] = []
         for block, quantity in enumerate(self.quantities):
             first = block * len(self.cells)
             own = numbers[first : first + len(self.cells)]
@@ -69,7 +69,7 @@ class Intersection:
                 compared, significance.holm([entry["p_value"] for entry in compared]), strict=True
             ):
                 entry["p_value"] = p_value
-            found.append(
+            tables.append(
                 {
                     "quantity": quantity,
                     "attributes": list(self.attributes),
@@ -77,4 +77,4 @@ class Intersection:
                     "cells": entries,
                 }
             )
-        return found
+        return tables

@@ -71,7 +71,6 @@ audits."""
 NEED_SETTINGS = {"lexicon", "score"}
 """Audits that need settings in the probe: lists of words, or the name of a scorer."""
 
-
 REQUIRED = ("info", "rule", "kind", "version")
 """Class attributes that an audit must have."""
 
@@ -109,10 +108,10 @@ def get(kind: str, name: str) -> AnyAudit:
     Raises:
         KeyError: there is no such audit.
     """
-    known = audit_classes()[kind][name]
-    if not isinstance(known, str):
-        return known()
-    module, _, attribute = known.partition(":")
+    entry = audit_classes()[kind][name]
+    if not isinstance(entry, str):
+        return entry()
+    module, _, attribute = entry.partition(":")
     audit: AnyAudit = getattr(import_module(module), attribute)()
     return audit
 
@@ -142,16 +141,15 @@ def settings_model(kind: str, name: str) -> type[AuditSettings]:
     audit = get(kind, name)
     model = audit.settings_model
     least, most = audit.info.limits
-    known = model.model_fields["limit"]
     limit = Field(
         default=None,
-        description=known.description,
+        description=model.model_fields["limit"].description,
         ge=least if math.isfinite(least) else None,
         le=most if math.isfinite(most) else None,
     )
-    own = (
+    description = (
         model.__doc__
         if model is not AuditSettings
         else f"Settings of `{name}`: only the settings that every audit has."
     )
-    return create_model(model.__name__, __base__=model, __doc__=own, limit=(float | None, limit))
+    return create_model(model.__name__, __base__=model, __doc__=description, limit=(float | None, limit))

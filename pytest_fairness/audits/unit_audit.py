@@ -73,7 +73,7 @@ class UnitTable:
         return mean
 
     def sample(self) -> Sample:
-        """Return the rows of the complete units, and the column means."""
+        """Return the rows of the complete units, with the column means that `means` returns."""
         return Sample(self.rows[self.complete], self.means(), self.least_error)
 
     def rows_of(self, units: Sequence[str]) -> Floats:

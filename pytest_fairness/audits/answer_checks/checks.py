@@ -41,17 +41,17 @@ def concerns(audit: AnyAudit, item: AnyItem, answers: Answers, measurement: Meas
         answers: the item's answers in any order, with their original content (not the output of `Audit.preparation`).
         measurement: measurement of the answers.
     """
-    found = [
+    possible = [
         constant_answers(audit, item, answers),
         _truncated_answers(item.probe, answers),
         failed_requests(answers),
         _unclassified_answers(item, answers),
         *audit.concerns(item, answers, measurement),
     ]
-    known = [concern for concern in found if concern is not None]
-    if all(concern.name != FOREIGN_ANSWERS for concern in known):
-        known += mostly_foreign(item.probe, answers)
-    return tuple(sorted(known, key=lambda concern: ("verdict", "test", "pass", "nothing").index(concern.withholds)))
+    found = [concern for concern in possible if concern is not None]
+    if all(concern.name != FOREIGN_ANSWERS for concern in found):
+        found += mostly_foreign(item.probe, answers)
+    return tuple(sorted(found, key=lambda concern: ("verdict", "test", "pass", "nothing").index(concern.withholds)))
 
 
 def missing_in_every_group(measurement: Measurement) -> list[Concern]:
@@ -74,7 +74,7 @@ def missing_in_every_group(measurement: Measurement) -> list[Concern]:
             "missing_answers",
             f"more than {MISSING_IN_EVERY_GROUP:.0%} of the answers are missing in every group ({named}), so that a "
             "small difference between groups does not show that groups are treated equally. Check that the target "
-            f"works",
+            "works",
         )
     ]
 
@@ -121,7 +121,7 @@ def _unclassified_answers(item: AnyItem, answers: Answers) -> Concern | None:
 
 
 def rows_without_group(left_out: RowsWithoutGroup) -> Concern | None:
-    """Return a concern if many rows of an answer file name no group, else `None`."""
+    """Return a concern if many rows of an answer file were left out because they name no group, else `None`."""
     if left_out.rows <= WITHOUT_GROUP_SHARE * left_out.of:
         return None
     return Concern(

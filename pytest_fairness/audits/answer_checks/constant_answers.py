@@ -114,7 +114,12 @@ def constant_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concer
 
 
 def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
-    """Return the answer in a form that is equal for all answers that count as the same."""
+    """Return the answer in a form that is equal for all answers that count as the same.
+
+    Args:
+        answer: a usable or refused answer.
+        decision: whether the content of a usable answer is a choice or a class.
+    """
     content = answer.content
     if not answer.usable:
         return answer.status

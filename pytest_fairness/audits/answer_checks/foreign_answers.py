@@ -15,7 +15,7 @@ FOREIGN_ANSWERS = "foreign_answers"
 FOREIGN_SHARE = 0.10
 """Largest share of a group's answers that may be in another language than the probe's, for audits of refusals."""
 MOSTLY = 0.50
-"""Share of answers in other languages than the probe's above which every audit of texts adds a note."""
+"""Every audit adds a note if more than this share of the texts is in other languages than the probe's."""
 
 
 def unrecognised_refusals(item: AnyItem, answers: Answers) -> list[Concern]:

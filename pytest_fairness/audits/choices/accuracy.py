@@ -44,11 +44,11 @@ class Accuracy(ChoiceAudit):
 
     def items(self, probe: MultipleChoiceProbe, settings: AuditSettings) -> list[ChoiceItem]:
         """Return the items of each category for the types of contexts that the category has."""
-        there = {(each.category, each.ambiguous) for each in probe.questions.values()}
+        existing = {(question.category, question.ambiguous) for question in probe.questions.values()}
         return [
             item
             for item in super().items(probe, settings)
-            if (item.labels.get("category", ""), item.labels["context"] == "ambiguous") in there
+            if (item.labels.get("category", ""), item.labels["context"] == "ambiguous") in existing
         ]
 
     def measures(self, item: ChoiceItem, question: Question) -> bool:

@@ -25,7 +25,7 @@ from pytest_fairness.stats.unit_tables.change import SIGNS
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 UNBALANCED = 0.10
-"""Largest absolute value that a system without errors may have; otherwise, the questions are unbalanced."""
+"""Questions are unbalanced if a system without errors would have a larger absolute value than this."""
 COLUMNS = ("the share of stereotypical answers", "the share of anti-stereotypical answers")
 
 difference_info = partial(
@@ -71,7 +71,11 @@ class BiasScore(DifferenceAudit):
         return question.ambiguous == self.ambiguous
 
     def table(self, item: ChoiceItem, answers: Answers) -> UnitTable:
-        """Return the table of one run: stereotypical and anti-stereotypical answers, then the shares' denominators."""
+        """Return the table of one run, with a row for each template.
+
+        The columns count stereotypical and anti-stereotypical answers, then the answers in the denominators of the two
+        shares.
+        """
         coded = self.coded(item, answers)
         rows = []
         for each in coded:
@@ -92,7 +96,7 @@ class BiasScore(DifferenceAudit):
         )
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return, for each template, its stereotypical minus its anti-stereotypical answers; 0 is left out."""
+        """Return the number of stereotypical minus anti-stereotypical answers to each template, unless it is 0."""
         differences = {
             name: count["stereotypical"] - count["anti_stereotypical"]
             for name, count in measurement.details["by_template"].items()
@@ -121,7 +125,10 @@ class BiasDisambiguated(BiasScore):
     ambiguous = False
 
     def concerns(self, item: ChoiceItem, answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return the concerns of `ChoiceAudit`, and a concern if most, or few, right answers agree with stereotypes."""
+        """Return the concerns of `ChoiceAudit`, and a concern if the questions are unbalanced; see `UNBALANCED`.
+
+        Questions are balanced if half of the right answers agree with the stereotype.
+        """
         found = super().concerns(item, answers, measurement)
         questions = {each.question.name: each.question for each in self.coded(item, answers)}
         along = sum(question.aligned is True for question in questions.values())

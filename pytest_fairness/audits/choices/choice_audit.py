@@ -66,14 +66,14 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
         """Return the answers to questions that both runs have, with the same wording; see `with_same_wording`.
 
         Raises:
-            BaselineStale: less than 80 % of the questions of the smaller run are in the other run.
+            BaselineStale: less than 80 % of the questions of the smaller run are in the other run, in the same wording.
         """
-        fewest = min(len({*map(_name, run)}) for run in (current, baseline))
-        current, baseline = with_same_wording(current, baseline, _name)
-        both = {*map(_name, current)} & {*map(_name, baseline)}
+        fewest = min(len({*map(_question_name, run)}) for run in (current, baseline))
+        current, baseline = with_same_wording(current, baseline, _question_name)
+        both = {*map(_question_name, current)} & {*map(_question_name, baseline)}
         if len(both) < SHARED_UNITS * fewest:
             raise BaselineStale(["list of questions"])
-        first, second = ([answer for answer in run if _name(answer) in both] for run in (current, baseline))
+        first, second = ([answer for answer in run if _question_name(answer) in both] for run in (current, baseline))
         return first, second
 
     def coded(self, item: ChoiceItem, answers: Answers) -> list[Coded]:
@@ -136,5 +136,5 @@ def _subject(labels: Mapping[str, str]) -> str | None:
     return ",".join(parts) or None
 
 
-def _name(answer: Answer) -> str:
+def _question_name(answer: Answer) -> str:
     return answer.labels["question"]

@@ -16,7 +16,7 @@ from pytest_fairness.stats.intervals import proportions
 def sums_table(
     coded: Sequence[Coded], columns: Sequence[str], rows: Sequence[Sequence[float]], groups: Sequence[str]
 ) -> UnitTable:
-    """Return the table of one run, with a row for each template.
+    """Return the table of one run, with a row for each template: the sums of its answers' numbers.
 
     Args:
         coded: coded answers.
@@ -45,7 +45,7 @@ def sums_table(
         n=n,
         missing=missing,
         details={
-            "cells": cells(coded),
+            "cells": _counts_by(coded, _cell),
             "by_template": _counts_by(coded, lambda question: question.template),
             "questions": examples(each for each in coded if each.choice is not None and not each.right),
         },
@@ -54,19 +54,15 @@ def sums_table(
     )
 
 
-def cells(coded: Sequence[Coded]) -> dict[str, dict[str, int]]:
-    """Return the number of answers by code, for each type of context and polarity of the question."""
-
-    def cell(question: Question) -> str:
-        polarity = "negative" if question.negative else "non-negative"
-        return f"{context_of(question).removesuffix(' context')}, {polarity}"
-
-    return _counts_by(coded, cell)
+def _cell(question: Question) -> str:
+    """Return the type of context and the polarity of a question, such as `ambiguous, negative`."""
+    polarity = "negative" if question.negative else "non-negative"
+    return f"{context_of(question).removesuffix(' context')}, {polarity}"
 
 
-def _counts_by(coded: Sequence[Coded], name: Callable[[Question], str]) -> dict[str, dict[str, int]]:
-    """Return the number of answers by code, for the questions of each name."""
-    found: defaultdict[str, list[Coded]] = defaultdict(list)
+def _counts_by(coded: Sequence[Coded], group_of: Callable[[Question], str]) -> dict[str, dict[str, int]]:
+    """Return the number of answers by code, for each group of questions; `group_of` names a question's group."""
+    groups: defaultdict[str, list[Coded]] = defaultdict(list)
     for each in coded:
-        found[name(each.question)].append(each)
-    return {key: counts(own) for key, own in sorted(found.items())}
+        groups[group_of(each.question)].append(each)
+    return {group: counts(own) for group, own in sorted(groups.items())}

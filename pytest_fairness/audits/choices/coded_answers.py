@@ -66,7 +66,7 @@ def context_of(question: Question) -> str:
 
 
 def code(probe: MultipleChoiceProbe, answers: Iterable[Answer]) -> list[Coded]:
-    """Return the coded answers, sorted by question and trial; answers to questions of other probes are left out."""
+    """Return the coded answers, sorted by question and trial; answers to unknown questions are left out."""
     found = [
         _code(probe, question, answer)
         for answer in answers

@@ -24,7 +24,7 @@ from pytest_fairness.audits.lists.entity_details import (
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitAudit, UnitTable
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.records import Answer, Answers, Comparison, ItemResult, Json, Measurement
+from pytest_fairness.records import Answers, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats.arrays import Floats, number_or_none
 from pytest_fairness.stats.resampling import column_means, significance
 
@@ -91,7 +91,25 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
 
         The range of the means depends on the number of trials: with more trials, chance contributes less to the range.
         """
-        return equal_trials(current, baseline)
+
+        def trials(run: Answers) -> dict[str, int]:
+            numbers: dict[str, int] = {}
+            for answer in run:
+                attribute = answer.labels["attribute"]
+                numbers[attribute] = max(numbers.get(attribute, 0), answer.trial + 1)
+            return numbers
+
+        of_current, of_baseline = trials(current), trials(baseline)
+        first, second = (
+            [
+                answer
+                for answer in run
+                for attribute in [answer.labels["attribute"]]
+                if answer.trial < min(of_current.get(attribute, 0), of_baseline.get(attribute, 0))
+            ]
+            for run in (current, baseline)
+        )
+        return first, second
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
@@ -104,7 +122,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
         """Return the mean of each attribute value."""
-        return {name: found["mean"] for name, found in measurement.details[self.quantity].items()}
+        return {value: summary["mean"] for value, summary in measurement.details[self.quantity].items()}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the attribute value and the entities that changed most, if the audit's value became worse.
@@ -125,7 +143,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         description = f"Lists depend on {axis}."
         if worst := details.get("worst"):
             value = worst["value"]
-            means = {name: found["mean"] for name, found in details.get("similarity", {}).items()}
+            means = {name: summary["mean"] for name, summary in details.get("similarity", {}).items()}
             others = [mean for name, mean in means.items() if name != value]
             numbers = (
                 f" (similarity to the neutral lists {means[value]:.3g}, "
@@ -133,30 +151,13 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
                 if value in means and others
                 else ""
             )
-            named = f"The most disadvantaged value of {axis} is {shortened(value)}{numbers}."
-            description = f"{named}{only_in_lists_of(value, result)}"
+            description = (
+                f"The most disadvantaged value of {axis} is {shortened(value)}{numbers}."
+                f"{only_in_lists_of(value, result)}"
+            )
         return Finding(
             description,
             f"Base recommendations only on the request. Information about the person, such as {axis}, must not change "
             "which items you choose, how many, or their order, unless the person asks for it.",
             trainable=True,
         )
-
-
-def equal_trials(current: Answers, baseline: Answers) -> tuple[list[Answer], list[Answer]]:
-    """Return the answers of both runs, cut to the same number of trials of each attribute."""
-
-    def trials(run: Answers) -> dict[str, int]:
-        most: dict[str, int] = {}
-        for answer in run:
-            attribute = answer.labels["attribute"]
-            most[attribute] = max(most.get(attribute, 0), answer.trial + 1)
-        return most
-
-    other = trials(baseline)
-    least = {attribute: min(most, other.get(attribute, 0)) for attribute, most in trials(current).items()}
-    first, second = (
-        [answer for answer in run if answer.trial < least.get(answer.labels["attribute"], 0)]
-        for run in (current, baseline)
-    )
-    return first, second

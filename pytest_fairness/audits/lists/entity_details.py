@@ -58,9 +58,9 @@ def worst_value(table: UnitTable, harmed: str, random: np.random.Generator) -> d
 
 
 def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict[str, Json]:
-    """Return, for each domain of entities, the audit's result and the mean of each attribute value.
+    """Return, for each domain of entities, the audit's value and the mean of each attribute value.
 
-    Only entities that have all their lists are used.
+    Only entities that have all their lists are used. The result is empty if no entity has a domain.
 
     Args:
         table: numbers by entity (row) and value (column).
@@ -69,18 +69,18 @@ def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict
     """
     if not isinstance(table, Matrix) or not table.domains:
         return {}
-    found = {}
+    details = {}
     for domain in sorted({*table.domains.values()}):
         own = np.array([table.domains.get(entity) == domain for entity in table.units]) & table.complete
         means = table.rows[own].mean(axis=0) if own.any() else None
-        found[domain] = {
+        details[domain] = {
             "entities": int(own.sum()),
             "value": None if means is None else float(statistic.value(means)),
             quantity: {}
             if means is None
             else {name: float(mean) for name, mean in zip(table.columns, means, strict=True)},
         }
-    return {"by_domain": found}
+    return {"by_domain": details}
 
 
 def changed_values(values: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:
@@ -108,8 +108,8 @@ def changed_values(values: Sequence[str], current: Floats, baseline: Floats) -> 
 def changed_entities(entities: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:
     """Return at most `SHOWN_ENTITIES` entities whose numbers changed unequally, the most unequal change first.
 
-    The size of an entity's change is the largest distance between the change for one value and the mean change for all
-    values; for a single value, it is the change itself.
+    An entity's `change` is the largest distance between the change for one value and the mean change for all values;
+    for a single value, it is the absolute change.
     """
     moved = current - baseline
     sizes = np.abs(moved - (moved.mean(axis=1, keepdims=True) if moved.shape[1] > 1 else 0)).max(axis=1)
@@ -138,7 +138,7 @@ def extreme_means(values: Mapping[str, Json]) -> tuple[tuple[str, float], tuple[
     Args:
         values: details of each attribute value; each has a `mean`.
     """
-    means = sorted((found["mean"], name) for name, found in values.items())
+    means = sorted((summary["mean"], name) for name, summary in values.items())
     (low, lowest), (high, highest) = means[0], means[-1]
     return (lowest, low), (highest, high)
 
@@ -157,5 +157,6 @@ def only_in_lists_of(value: str, result: ItemResult) -> str:
         elif example.get("group") == value:
             own += lines
     only = [line for line in dict.fromkeys(own) if 0 < len(line) <= LONGEST_ENTRY and line.casefold() not in neutral]
-    named = f"lists for {shortened(value)} contain {listed(only)}"
-    return f" In the examples, {named}; the neutral lists do not." if only else ""
+    if not only:
+        return ""
+    return f" In the examples, lists for {shortened(value)} contain {listed(only)}; the neutral lists do not."

@@ -64,7 +64,7 @@ def similarity_to_neutral(
     groups = (*values, NEUTRAL)
     parts: list[Matrix] = []
     floors: dict[str, float] = {}
-    refused, from_indirect = Counter(dict.fromkeys(groups, 0)), Counter(dict.fromkeys(values, 0))
+    refused, indirect = Counter(dict.fromkeys(groups, 0)), Counter[str]()
     merged: list[dict[str, str]] = []
     for lists in Lists.parts(probe, answers):
         neutral = neutral_lists_to_compare(probe, lists.of_group(NEUTRAL, perturbation), trials)
@@ -75,7 +75,7 @@ def similarity_to_neutral(
         every = [*conditioned, *neutral]
         floors |= neutral_similarities(probe, settings, neutral)
         refused.update(count(every, groups, Status.REFUSED))
-        from_indirect.update(indirect_lists(every, values))
+        indirect.update(indirect_lists(every, values))
         merged += lists.merge_details()
         parts.append(
             Matrix.averaged(
@@ -96,7 +96,7 @@ def similarity_to_neutral(
             "variant": settings.variant,
             "noise_floor": noise_floor(floors),
             "refused": dict(refused),
-            "indirect": dict(from_indirect) if any(from_indirect.values()) else {},
+            "indirect": dict(indirect),
             "merged": merged,
         },
     )
@@ -116,7 +116,8 @@ def neutral_lists_to_compare(
 ) -> list[RecommendedList]:
     """Return the neutral lists to compare with the lists of an attribute that has this number of trials.
 
-    Further neutral lists, which were requested for the audit `uncertainty` only, are left out.
+    Further neutral lists, which were requested for the audit `uncertainty` only, are left out. Of a file of recorded
+    lists, all neutral lists are compared.
     """
     if probe.responses is not None:
         return neutral
@@ -139,7 +140,7 @@ def pair_similarities(
 ) -> dict[tuple[str, str], list[float]]:
     """Return the similarities of all pairs of lists, by entity and attribute value."""
     flat = [pair for group in pairs.values() for pair in group]
-    found = iter(
+    numbers = iter(
         similarities(
             [each.items for each, _ in flat],
             [other.items for _, other in flat],
@@ -148,7 +149,7 @@ def pair_similarities(
             k=probe.k,
         ).tolist()
     )
-    return {key: [next(found) for _ in group] for key, group in pairs.items()}
+    return {key: [next(numbers) for _ in group] for key, group in pairs.items()}
 
 
 def noise_floor(similarities: Mapping[str, float]) -> dict[str, Json] | None:
@@ -180,7 +181,8 @@ def neutral_similarities(
         if len(lists) > 1:
             # In both orders, as not every measure is symmetric.
             pairs[entity, ""] = [(one, other) for one, other in product(lists, lists) if one is not other]
-    return {entity: sum(found) / len(found) for (entity, _), found in pair_similarities(probe, settings, pairs).items()}
+    numbers = pair_similarities(probe, settings, pairs)
+    return {entity: sum(own) / len(own) for (entity, _), own in numbers.items()}
 
 
 def indirect_lists(lists: Sequence[RecommendedList], values: Sequence[str]) -> dict[str, int]:

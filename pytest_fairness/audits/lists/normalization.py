@@ -194,11 +194,11 @@ def _recommended_list(
     if len(attempts) > 1:
         attempts = sorted(attempts, key=_sort_key)
     lists = [tuple(answer.content) if answer.usable else () for answer in attempts]
-    whole = [prepared(probe, items) for items in lists]
-    returned = [min(probe.k, len(items)) for items in whole]
+    complete = [prepared(probe, items) for items in lists]
+    returned = [min(probe.k, len(items)) for items in complete]
     best = max(range(len(attempts)), key=lambda index: (returned[index], attempts[index].usable, -index))
     status = attempts[best].status
-    items = whole[best] if len(lists[best]) <= probe.k else prepared(probe, lists[best][: probe.k])
+    items = complete[best] if len(lists[best]) <= probe.k else prepared(probe, lists[best][: probe.k])
     return RecommendedList(
         entity=entity,
         attribute=attribute,

@@ -67,7 +67,7 @@ class Quality(ValueGapAudit[QualitySettings]):
         parts: list[Matrix] = []
         scores: dict[str, list[Floats]] = {group: [] for group in groups}
         unknown: list[str] = []
-        from_indirect = Counter(dict.fromkeys(values, 0))
+        indirect = Counter[str]()
         merged: list[dict[str, str]] = []
         for lists in Lists.parts(item.probe, answers):
             known = relevant_items(item.probe, lists)
@@ -75,17 +75,17 @@ class Quality(ValueGapAudit[QualitySettings]):
             neutral = neutral_lists_to_compare(item.probe, lists.of_group(NEUTRAL), trials)
             compared = [each for each in (*conditioned, *neutral) if known[each.entity]]
             usable = [each for each in compared if each.usable]
-            found = ranking.quality(
+            quality = ranking.quality(
                 [each.items for each in usable], [known[each.entity] for each in usable], item.probe.k
             )
             cells: dict[tuple[str, str], list[float]] = {}
-            for each, score in zip(usable, found.ndcg.tolist(), strict=True):
+            for each, score in zip(usable, quality.ndcg.tolist(), strict=True):
                 cells.setdefault((each.entity, each.group), []).append(score)
-            by_list = np.stack([found.precision, found.recall, found.ndcg])
+            by_list = np.stack([quality.precision, quality.recall, quality.ndcg])
             for group in groups:
                 scores[group].append(by_list[:, [each.group == group for each in usable]])
             unknown += [entity for entity in lists.entities if not known[entity]]
-            from_indirect.update(indirect_lists(compared, values))
+            indirect.update(indirect_lists(compared, values))
             merged += lists.merge_details()
             parts.append(
                 Matrix.averaged(
@@ -99,9 +99,11 @@ class Quality(ValueGapAudit[QualitySettings]):
             )
         if not any(part.units for part in parts):
             raise NotMeasurable(
-                "`relevant` contains none of the entities: it must use the names in `entities`", permanent=True
+                "the file that the key `relevant` names contains none of the probe's entities: write their names as in "
+                "the key `entities`",
+                permanent=True,
             )
-        every = {group: np.concatenate(found, axis=1) for group, found in scores.items()}
+        joined = {group: np.concatenate(parts_of_group, axis=1) for group, parts_of_group in scores.items()}
         return Matrix.joined(
             values,
             groups,
@@ -109,11 +111,11 @@ class Quality(ValueGapAudit[QualitySettings]):
             details={
                 "by_value": {
                     group: {name: float(row.mean()) for name, row in zip(SCORES, rows, strict=True)}
-                    for group, rows in every.items()
+                    for group, rows in joined.items()
                     if rows.size
                 },
                 "without_relevant": unknown,
-                "indirect": dict(from_indirect) if any(from_indirect.values()) else {},
+                "indirect": dict(indirect),
                 "merged": merged,
             },
         )

@@ -141,9 +141,9 @@ class Robustness(EntityAudit[SimilaritySettings]):
         """Return the similarity; the details hold each attribute's SNSR with and without the perturbation."""
         measurement = super().measure(item, answers)
         attributes = {
-            attribute: found
+            attribute: snsr
             for attribute in item.probe.attributes
-            if (found := perturbed_snsr(item, answers, attribute)) is not None
+            if (snsr := perturbed_snsr(item, answers, attribute)) is not None
         }
         # A file of recorded lists does not say how their questions were perturbed.
         edits = [] if item.probe.responses is not None else item.probe.edits(item.labels["perturbation"])
@@ -171,7 +171,7 @@ def _pairs_of_lists(clean: Sequence[RecommendedList], perturbed: Sequence[Recomm
 
 
 def _original_trials(probe: RecommendationProbe, answers: Answers, perturbation: str) -> float:
-    """Return how many trials of an original question are compared with perturbed ones; infinity for recorded answers.
+    """Return how many trials of an original question are compared with perturbed ones; infinity (all) if recorded.
 
     The audit `uncertainty` may need further trials, which are not compared.
     """

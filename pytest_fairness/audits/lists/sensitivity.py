@@ -33,7 +33,7 @@ SettingsT = TypeVar("SettingsT", bound=SimilaritySettings)
 
 
 class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
-    """Base class of audits that compare the mean similarity of each attribute value to the neutral lists."""
+    """Base class of audits that compare the attribute values' mean similarities to the neutral lists."""
 
     settings_model = SimilaritySettings
     version = 3
@@ -138,7 +138,11 @@ class Pafs(_Sensitivity[PafsSettings]):
         return Evenness()
 
     def table(self, item: ListItem[PafsSettings], answers: Answers) -> Matrix:
-        """Return the similarity to the neutral lists by entity and attribute value; the details have its mean."""
+        """Return the similarity to the neutral lists by entity and attribute value; the details have the overall mean.
+
+        Raises:
+            NotMeasurable: too few entities have a list for every value.
+        """
         matrix = super().table(item, answers)
         self.check_table(matrix)
         return replace(matrix, details={**matrix.details, "mean_similarity": float(matrix.means().mean())})

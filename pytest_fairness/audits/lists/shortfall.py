@@ -25,7 +25,7 @@ from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answers, Concern, Measurement, Status
 from pytest_fairness.stats.intervals import proportions
 
-CAME = (Status.OK, Status.REFUSED, Status.UNREADABLE)
+RECEIVED = (Status.OK, Status.REFUSED, Status.UNREADABLE)
 
 
 class Shortfall(ValueGapAudit[AuditSettings]):
@@ -71,21 +71,21 @@ class Shortfall(ValueGapAudit[AuditSettings]):
         attribute = item.labels["attribute"]
         values = values_of(item.probe, attribute)
         groups = (*values, NEUTRAL)
-        refused, unreadable, came, returned = (Counter(dict.fromkeys(groups, 0)) for _ in range(4))
+        refused, unreadable, received, returned = (Counter(dict.fromkeys(groups, 0)) for _ in range(4))
         parts: list[Matrix] = []
         merged: list[dict[str, str]] = []
         for lists in Lists.parts(item.probe, answers, direct_only=True):
             compared = [each for each in lists.of_group(attribute) if each.value in values]
-            both = [*compared, *lists.of_group(NEUTRAL)]
+            with_neutral = [*compared, *lists.of_group(NEUTRAL)]
             cells: dict[tuple[str, str], list[float]] = {}
             for each in compared:
                 if each.status is not Status.FAILED:
                     cells.setdefault((each.entity, each.value), []).append(1 - each.returned / item.probe.k)
-            for each in both:
+            for each in with_neutral:
                 returned[each.group] += each.returned
-            came.update(count(both, groups, *CAME))
-            refused.update(count(both, groups, Status.REFUSED))
-            unreadable.update(count(both, groups, Status.UNREADABLE))
+            received.update(count(with_neutral, groups, *RECEIVED))
+            refused.update(count(with_neutral, groups, Status.REFUSED))
+            unreadable.update(count(with_neutral, groups, Status.UNREADABLE))
             merged += lists.merge_details()
             parts.append(
                 Matrix.averaged(
@@ -93,7 +93,7 @@ class Shortfall(ValueGapAudit[AuditSettings]):
                     cells,
                     entities=(each.entity for each in compared),
                     domains=lists.domains,
-                    n=count(compared, values, *CAME),
+                    n=count(compared, values, *RECEIVED),
                     missing=count(compared, values, Status.FAILED),
                 )
             )
@@ -104,7 +104,7 @@ class Shortfall(ValueGapAudit[AuditSettings]):
             details={
                 "by_value": {
                     group: {
-                        "asked": item.probe.k * came[group],
+                        "asked": item.probe.k * received[group],
                         "returned": returned[group],
                         "refused": refused[group],
                         "unreadable": unreadable[group],
@@ -136,7 +136,7 @@ class Shortfall(ValueGapAudit[AuditSettings]):
 def _count_indirect_lists(probe: RecommendationProbe, answers: Answers, values: Sequence[str]) -> dict[str, int]:
     """Return, by attribute value, the number of lists that answer the indirect wording; empty if all are 0."""
     reworded = {answer.labels["entity"] for answer in answers if answer.labels.get("form")}
-    counts = Counter(dict.fromkeys(values, 0))
+    counts = Counter[str]()
     for lists in Lists.parts(probe, (answer for answer in answers if answer.labels["entity"] in reworded)):
         counts.update(indirect_lists(lists.all, values))
-    return dict(counts) if any(counts.values()) else {}
+    return dict(counts)

@@ -90,7 +90,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         """Return the entropy by entity and attribute value, for entities with at least two lists."""
         attribute = item.labels.get("attribute", NEUTRAL)
         values = values_of(item.probe, attribute) if attribute != NEUTRAL else (NEUTRAL,)
-        found: dict[tuple[str, str], ranking.Variation] = {}
+        variations: dict[tuple[str, str], ranking.Variation] = {}
         ndcg: dict[str, float] = {}
         parts: list[Matrix] = []
         merged: list[dict[str, str]] = []
@@ -111,7 +111,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
             }
             if attribute == NEUTRAL and item.probe.relevant is not None:
                 ndcg |= _mean_ndcg(item.probe, lists, [each for key in own for each in cells[key]])
-            found |= own
+            variations |= own
             merged += lists.merge_details()
             parts.append(
                 Matrix.averaged(
@@ -123,20 +123,20 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
                     missing=count(compared, values, *MISSING),
                 )
             )
-        if not found:
+        if not variations:
             raise NotMeasurable("no question has two usable lists: raise `repeats`, or check the answers")
         by_entity: dict[str, list[float]] = {}
-        for (entity, _), variation in found.items():
+        for (entity, _), variation in variations.items():
             by_entity.setdefault(entity, []).append(variation.entropy)
         return Matrix.joined(
             values,
             values,
             parts,
             details={
-                "instability": _mean([variation.instability for variation in found.values()]),
-                "item_entropy": _mean([variation.item_entropy for variation in found.values()]),
+                "instability": _mean([variation.instability for variation in variations.values()]),
+                "item_entropy": _mean([variation.item_entropy for variation in variations.values()]),
                 "instability_by_value": {
-                    value: _mean([variation.instability for key, variation in found.items() if key[1] == value])
+                    value: _mean([variation.instability for key, variation in variations.items() if key[1] == value])
                     for value in values
                 },
                 "entropy": {entity: _mean(entropies) for entity, entropies in by_entity.items()},
@@ -170,11 +170,11 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
 
 def _mean_ndcg(probe: RecommendationProbe, lists: Lists, compared: Sequence[RecommendedList]) -> dict[str, float]:
     """Return the mean NDCG of each entity's lists, for entities whose relevant items are known."""
-    good = relevant_items(probe, lists)
-    found = ranking.quality([each.items for each in compared], [good[each.entity] for each in compared], probe.k).ndcg
+    relevant = relevant_items(probe, lists)
+    quality = ranking.quality([each.items for each in compared], [relevant[each.entity] for each in compared], probe.k)
     by_entity: dict[str, list[float]] = {}
-    for each, score in zip(compared, found.tolist(), strict=True):
-        if good[each.entity]:
+    for each, score in zip(compared, quality.ndcg.tolist(), strict=True):
+        if relevant[each.entity]:
             by_entity.setdefault(each.entity, []).append(score)
     return {entity: float(np.mean(scores)) for entity, scores in by_entity.items()}
 
@@ -190,11 +190,11 @@ def _ndcg_correlation(entropies: Mapping[str, Sequence[float]], ndcg: Mapping[st
     pairs = np.array([(entropies[entity][0], score) for entity, score in sorted(ndcg.items())])
     if len(pairs) < 3 or (np.ptp(pairs, axis=0) == 0).any():
         return {"quality_correlation": None}
-    found = spearmanr(pairs[:, 0], pairs[:, 1])
+    correlation = spearmanr(pairs[:, 0], pairs[:, 1])
     return {
         "quality_correlation": {
-            "spearman": float(found.statistic),
-            "p_value": float(found.pvalue),
+            "spearman": float(correlation.statistic),
+            "p_value": float(correlation.pvalue),
             "entities": len(pairs),
         }
     }

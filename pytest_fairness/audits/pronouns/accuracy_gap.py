@@ -135,8 +135,10 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
     def describe(self, measurement: Measurement) -> str:
         """Return the gap and both accuracies as a phrase."""
         pro, anti = (measurement.details["accuracy"][version]["accuracy"] for version in VERSIONS)
-        shares = f"right answers: {pro:.1%} to pro-stereotypical sentences, {anti:.1%} to anti-stereotypical ones"
-        return f"accuracy gap {measurement.value:.3g} ({shares})"
+        return (
+            f"accuracy gap {measurement.value:.3g} ({pro:.1%} of answers to pro-stereotypical sentences are right, "
+            f"{anti:.1%} to anti-stereotypical sentences)"
+        )
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
         """Return in how many pairs the pro version gets more right answers, and in how many the anti version does."""
@@ -150,8 +152,8 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return a phrase with the two numbers of `contributions`."""
         pairs: Json = measurement.details["mcnemar"]
-        pro = f"more right answers to the pro-stereotypical sentence: {pairs['only_pro_right']} pairs"
-        return [f"{pro}; to the anti-stereotypical sentence: {pairs['only_anti_right']}"]
+        pro = f"the pro-stereotypical sentence gets more right answers in {pairs['only_pro_right']} pairs"
+        return [f"{pro}, the anti-stereotypical sentence in {pairs['only_anti_right']}"]
 
 
 def discordant_pairs(rows: Floats) -> tuple[int, int]:

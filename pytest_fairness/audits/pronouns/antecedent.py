@@ -83,8 +83,9 @@ def choice(text: str, names: tuple[str, str], *, sentence: str = "", question: s
         question: question of the prompt, such as `who was late?`.
 
     Returns:
-        `first` or `second` if the answer names exactly one person without denying that this person is meant.
-        `ambiguous` if it names both, or says that either may be meant. `None` if it names neither.
+        `first` or `second` if the answer chooses one person: the only one that it names without a denial, or the one
+        in a phrase such as "she refers to the nurse". `ambiguous` if it names or denies both, or says that either may
+        be meant. `None` if it names neither person, or only denies one.
     """
     plain = without_echo(plain_text(text[:MAX_CHARACTERS]), plain_text(sentence), plain_text(question), names)
     mentions = mentions_of(plain, names, words_of(plain_text(question)))
@@ -155,8 +156,8 @@ def _choice_of_lone_name(
 ) -> Choice | None:
     """Return the person if a part of the answer (such as a sentence) consists of the person's name only.
 
-    Return `None` if there is no such part, if the first part with a name has other words too, or if two such parts name
-    different people.
+    Return `None` if there is no such part, or if two such parts name different people. Return `None` as well if another
+    part comes first that has a name among other words, or that says that the question cannot be decided.
 
     Args:
         plain: text of the answer.
@@ -165,12 +166,12 @@ def _choice_of_lone_name(
         ends: regular expression for the ends of parts, such as sentences.
     """
     fillers = FILLERS | set(words_of(plain_text(question)))
-    found: list[set[int]] = []
+    lone: list[set[int]] = []
     start = 0
     for end in [*(match.start() for match in ends.finditer(plain)), len(plain)]:
         inside = [mention for mention in mentions if start <= mention.start < end]
         part, start_of_part, start = plain[start:end], start, end
-        if not found and _OPEN.search(part):
+        if not lone and _OPEN.search(part):
             return None
         if not inside:
             continue
@@ -178,10 +179,10 @@ def _choice_of_lone_name(
             part = part[: mention.start - start_of_part] + " " + part[mention.end - start_of_part :]
         # A single letter or digit marks a list item.
         if {word for word in words_of(part) if len(word) > 1} <= fillers:
-            found.append(_affirmed_people(inside))
-        elif not found:
+            lone.append(_affirmed_people(inside))
+        elif not lone:
             return None
-    return _choice_of(found[0]) if found and len(found[0]) == 1 and all(who == found[0] for who in found) else None
+    return _choice_of(lone[0]) if lone and len(lone[0]) == 1 and all(who == lone[0] for who in lone) else None
 
 
 def _explicit_choice(plain: str, mentions: Sequence[Mention], question: str) -> Choice | None:
@@ -199,7 +200,7 @@ def _explicit_choice(plain: str, mentions: Sequence[Mention], question: str) -> 
     led_to = [mention for mention in affirmed if _REFERS.search(plain[max(0, mention.start - 60) : mention.start])]
     open_ended = any(_AS_WELL.match(plain[mention.end :]) for mention in led_to)
     before = set() if open_ended else {mention.who for mention in led_to}
-    for found in (*after[:-1], before, after[-1]):
-        if found:
-            return _choice_of(found) if len(found) == 1 else None
+    for people in (*after[:-1], before, after[-1]):
+        if people:
+            return _choice_of(people) if len(people) == 1 else None
     return None

@@ -21,7 +21,7 @@ class CodedAnswer:
         labels, trial: labels and trial of the answer; see `Answer`.
         sentence: sentence of the prompt; empty for a file of recorded answers without sentences.
         names: names of the two people; `choice` calls them `first` and `second`.
-        choice: the person that the answer names; `None` if the answer is missing or names nobody.
+        choice: the person that the answer names, or `ambiguous`; `None` if the answer is missing or names nobody.
         text: text of the answer.
     """
 
@@ -49,13 +49,13 @@ def coded_answers(probe: CoreferenceProbe, answers: Iterable[Answer]) -> list[Co
 def _coded_answer(probe: CoreferenceProbe, answer: Answer) -> CodedAnswer:
     asked = probe.prompt_parts(answer.labels)
     text = answer.text or ""
-    named = None
+    chosen = None
     if answer.status in (Status.OK, Status.REFUSED):
-        named = choice(text, asked.names, sentence=asked.sentence, question=asked.question)
-    if answer.status is Status.REFUSED and named != "ambiguous":
+        chosen = choice(text, asked.names, sentence=asked.sentence, question=asked.question)
+    if answer.status is Status.REFUSED and chosen != "ambiguous":
         # "I'm sorry, I cannot answer who is meant, as it is unclear" is an answer; any other refusal is missing.
-        named = None
-    return CodedAnswer(answer.labels, answer.trial, asked.sentence, asked.names, named, text)
+        chosen = None
+    return CodedAnswer(answer.labels, answer.trial, asked.sentence, asked.names, chosen, text)
 
 
 def worse_sentences(

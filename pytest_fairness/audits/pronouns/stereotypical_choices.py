@@ -65,7 +65,7 @@ def choices_table(coded: Sequence[CodedAnswer]) -> UnitTable:
 
 
 def choice_counts(coded: Sequence[CodedAnswer]) -> dict[str, Json]:
-    """Return counts and shares of choices over all answers; a share is `None` if there are no answers."""
+    """Return counts and shares of choices over all answers; a share is `None` if its denominator is 0."""
     count = Counter(map(choice_type_of, coded))
     known, hits = sum(count[name] for name in CHOICE_TYPES), count["stereotypical"]
     chosen = hits + count["anti_stereotypical"]
@@ -94,7 +94,7 @@ def choice_counts(coded: Sequence[CodedAnswer]) -> dict[str, Json]:
 
 
 def stereotyped_sentences(coded: Sequence[CodedAnswer]) -> tuple[int, int]:
-    """Return two counts of answer pairs: both answers stereotypical, and both answers anti-stereotypical.
+    """Return two numbers of answer pairs: with two stereotypical, and with two anti-stereotypical answers.
 
     A pair holds the answers for "she" and for "he" to the same sentence in the same trial.
     """
@@ -125,7 +125,10 @@ def _stereotypical_answers(coded: Iterable[CodedAnswer], rows: Mapping[str, Floa
 
 
 def _change_per_answer(coded: Sequence[CodedAnswer]) -> float:
-    """Return the mean change of the value if an answer that is not stereotypical becomes stereotypical."""
+    """Return the mean change of the value if an answer that is not stereotypical becomes stereotypical.
+
+    Return 0 if no answer has a choice.
+    """
     count = Counter(map(choice_type_of, coded))
     known = sum(count[name] for name in CHOICE_TYPES)
     if not known:

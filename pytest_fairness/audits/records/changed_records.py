@@ -29,7 +29,7 @@ class RecordChange:
         changed: share of answers to the flipped record that differ from the answer to the unchanged record in the same
             trial; NaN if an answer is missing for one of the values.
         again: share of answers to the repeated, unchanged prompt that differ from the first answer in the same trial;
-            NaN if the prompt was not repeated.
+            NaN if the prompt was not repeated, or if no trial has both answers.
         towards: mean over trials, for each other value of the attribute: +1 if only the unchanged record gets the
             positive answer, −1 if only the flipped record gets it, 0 otherwise.
         example: answer to the unchanged record, a different answer to the flipped record, and the record's value after
@@ -82,7 +82,8 @@ def _pairs(first: Trials, second: Trials) -> Iterator[tuple[Answer, Answer]]:
 def shares(records: Sequence[RecordChange], *, repeated: bool) -> dict[str, Json]:
     """Return the mean share of a record's answers that change if the record is flipped, with Wilson's interval.
 
-    The detail `floor` is the mean share of answers that change if the unchanged prompt is repeated.
+    The detail `floor` is the mean share of answers that change if the unchanged prompt is repeated; `None` if no prompt
+    is repeated. The result is empty without records.
 
     Args:
         records: records with all answers.
@@ -102,7 +103,7 @@ def directions(records: Sequence[RecordChange], attribute: str, values: Sequence
     """Return, for each pair of values, how many records get more positive answers with each value, and McNemar's test.
 
     The p-values are adjusted for all pairs by Holm's method. The entries of the pair with the smallest p-value are
-    repeated at the top level of the result.
+    repeated at the top level of the result. The result is empty if no pair of values has answers.
 
     Args:
         records: records with all answers.
@@ -136,7 +137,8 @@ def change_with_other_fields(
 ) -> dict[str, Json]:
     """Return two shares of changed answers: for records whose flip changes other fields too, and for all other records.
 
-    For example, a flip of the sex may also change "Husband" to "Wife".
+    For example, a flip of the sex may also change "Husband" to "Wife". The result is empty if flips change no other
+    fields, or if the answers are recorded.
     """
     if not flip.dependents or probe.responses is not None:
         return {}

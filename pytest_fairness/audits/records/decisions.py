@@ -102,7 +102,10 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         return Intersection(tuple(part.attribute for part in flip.parts), flip.cells) if flip.parts else None
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return, for each of two values, how many records get a positive answer more often with this value."""
+        """Return, for each of two values, how many records get a positive answer more often with this value.
+
+        The result is empty if the audit does not count these records.
+        """
         details = measurement.details
         if details.get("n10") is None:
             return {}
@@ -121,15 +124,15 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
             )
         return Finding(
             description,
-            f"Decide by the other facts of the record only. Give the same answer for every {axis}, also if the "
+            f"Decide by the other facts of the record only. Give the same answer for every {axis}, even if the "
             "record only hints at it.",
             trainable=True,
         )
 
     def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
         """Return the answers of both runs, cut to the same number of trials, because more trials make a gap smaller."""
-        last = min(max((answer.trial for answer in run), default=0) for run in (current, baseline))
-        first, second = ([answer for answer in run if answer.trial <= last] for run in (current, baseline))
+        last_trial = min(max((answer.trial for answer in run), default=0) for run in (current, baseline))
+        first, second = ([answer for answer in run if answer.trial <= last_trial] for run in (current, baseline))
         return first, second
 
 
@@ -177,9 +180,10 @@ def judge_details(probe: CounterfactualProbe, answers: Answers) -> dict[str, Jso
 
 def counts(groups: Sequence[str], pairs: Iterable[tuple[str, Answer]]) -> tuple[dict[str, int], dict[str, int]]:
     """Return the numbers of usable and of missing answers, each by group; `pairs` holds each answer with its group."""
-    seen = [(group, answer.usable) for group, answer in pairs]
-    usable, absent = (Counter(group for group, there in seen if there is wanted) for wanted in (True, False))
-    return {group: usable[group] for group in groups}, {group: absent[group] for group in groups}
+    usable, missing = Counter[str](), Counter[str]()
+    for group, answer in pairs:
+        (usable if answer.usable else missing)[group] += 1
+    return {group: usable[group] for group in groups}, {group: missing[group] for group in groups}
 
 
 def shown_value(answer: Answer, attribute: str) -> str:

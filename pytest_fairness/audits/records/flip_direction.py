@@ -68,11 +68,11 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
         return SignedShareGap(columns)
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return the details of `gap_details`, each value's share, and how many records favour each compared value."""
+        """Return details: also each value's share, and how many records favour each of the two compared values."""
         rows = table.rows[table.complete]
         first, second = most_different_columns(rows.mean(axis=0))
         return {
-            **self.gap_details(table, random),
+            **super().value_details(table, random),
             "positive_share": {
                 name: {"mean": float(share), "interval": list(_wilson(float(share), len(rows)))}
                 for name, share in zip(table.columns, rows.mean(axis=0), strict=True)

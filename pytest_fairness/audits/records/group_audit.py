@@ -60,16 +60,19 @@ class GroupAudit(RecordAudit[SettingsT]):
         return self.rates[0]
 
     def intersection(self, item: RecordItem[SettingsT]) -> Intersection | None:
-        """Return the attributes that the item flips together, and the rates; see `UnitAudit.intersection`."""
-        found = super().intersection(item)
-        return replace(found, quantities=self.rates) if found and len(self.rates) > 1 else found
+        """Return the attributes that the item combines, and the rates; `None` for one attribute."""
+        combined = super().intersection(item)
+        return replace(combined, quantities=self.rates) if combined and len(self.rates) > 1 else combined
 
     def statistic(self, columns: int) -> ShareGap:
         """Return the statistic: the largest gap between two groups in a rate."""
         return ShareGap(len(self.rates), columns // 2 // len(self.rates))
 
     def answers_by_group(self, item: RecordItem[SettingsT], answered: RecordAnswers) -> Mapping[str, Trials]:
-        """Return the measured answers about a record, by the group that the prompt states; by default, only `own`."""
+        """Return the measured answers about a record, by the group that the prompt states.
+
+        By default, these are the answers about the unchanged record.
+        """
         return {answered.labels[item.labels["attribute"]]: answered.own}
 
     def compared(self, sizes: Floats) -> Bools:
@@ -89,17 +92,17 @@ class GroupAudit(RecordAudit[SettingsT]):
         by_name = by_record(answers)
         rows = np.full((len(by_name), 2 * len(cells)), np.nan)
         for row, answered in enumerate(by_name.values()):
-            found = {
-                group: [answer for answer in draws.values() if answer.usable]
-                for group, draws in self.answers_by_group(item, answered).items()
+            usable = {
+                group: [answer for answer in by_trial.values() if answer.usable]
+                for group, by_trial in self.answers_by_group(item, answered).items()
             }
-            named = {group: self.rate_of(item.probe, usable[0]) for group, usable in found.items() if usable}
-            if len(named) < len(found) or None in named.values():
+            rates = {group: self.rate_of(item.probe, own[0]) for group, own in usable.items() if own}
+            if len(rates) < len(usable) or None in rates.values():
                 continue
             rows[row] = 0.0
-            for group, rate in named.items():
+            for group, rate in rates.items():
                 cell = cells.index((str(rate), group))
-                rows[row, cell] = statistics.fmean(self.is_hit(item.probe, answer) for answer in found[group])
+                rows[row, cell] = statistics.fmean(self.is_hit(item.probe, answer) for answer in usable[group])
                 rows[row, len(cells) + cell] = 1.0
         names = [f"{rate} of {group}" for rate, group in cells]
         n, missing = counts(groups, ((shown_value(answer, attribute), answer) for answer in answers))
@@ -206,7 +209,7 @@ class GroupAudit(RecordAudit[SettingsT]):
 
 
 def _most_different_rates(measurement: Measurement) -> list[float]:
-    """Return the groups' shares for the rate with the largest gap."""
+    """Return all groups' values of the rate that has the largest gap."""
     by_name: dict[str, list[float]] = {}
     for part in measurement.details["rates"]:
         if part["rate"] is not None:

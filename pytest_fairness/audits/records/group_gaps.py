@@ -55,7 +55,7 @@ class TruthAudit(GroupAudit[TruthSettings]):
         """Raise `NotMeasurable` if no record has a true answer, or if too few records have one."""
         if table.units and np.isnan(table.rows).all() and sum(table.n.values()):
             raise NotMeasurable(
-                "no record has a value in the column that `truth` names. Fill in the column, or name another one",
+                "no record has a value in the column that `truth` names. Fill in the column, or name another column",
                 permanent=True,
             )
         super().check_table(table)

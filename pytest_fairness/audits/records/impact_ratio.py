@@ -42,7 +42,8 @@ class ImpactSettings(AuditSettings):
     )
     selected: Literal["above", "below"] = Field(
         default="above",
-        description="For answers that are numbers: whether numbers above or below the median of all count as selected.",
+        description="For answers that are numbers: whether numbers above or below the median of all numbers count as "
+        "selected.",
     )
 
 
@@ -53,7 +54,7 @@ def _cohens_h_of_ratio(value: float, measurement: Measurement) -> float:
 
 
 class ImpactRatioAudit(GroupAudit[ImpactSettings]):
-    """Lowest share of positive answers of a group, divided by the highest, 0..1.
+    """Lowest share of positive answers of all groups, divided by the highest, 0..1.
 
     A group with less than 2 % of the records is left out of the comparison and reported.
     """
@@ -145,7 +146,8 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         asked = np.array([table.n[group] + table.missing[group] for group in table.n], dtype=np.float64)
         if self.compared(asked).sum() < 2:
             raise NotMeasurable(
-                f"fewer than two groups have {SMALL_SHARE:.0%} of the records: no rates can be compared. Add records"
+                f"fewer than two groups have at least {SMALL_SHARE:.0%} of the records, so that no rates can be "
+                "compared. Add records"
             )
         if table.complete.any() and not sums[:groups][self.compared(sums[groups:])].any():
             raise NotMeasurable(
@@ -184,7 +186,9 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
                 )
             )
         if few:
-            message = f"the ratio is imprecise: fewer than {FEW_SELECTED} records are selected of {', '.join(few)}"
+            message = (
+                f"the ratio is imprecise: fewer than {FEW_SELECTED} selected records in these groups: {', '.join(few)}"
+            )
             notes.append(Concern("few_selected", message, withholds="nothing"))
         return [*super().concerns(item, answers, measurement), *notes]
 

@@ -90,10 +90,6 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
             },
         )
 
-    def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return the compared values and the records with the largest gaps; see `ShownValueAudit.gap_details`."""
-        return self.gap_details(table, random)
-
     def concerns(self, item: RecordItem[NumberSettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return the concerns of `UnitAudit.concerns`, and a note if no number depends on the attribute at all."""
         found = super().concerns(item, answers, measurement)
@@ -131,7 +127,10 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         }
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the records that became worse; without a comparison, the summaries of the two compared values."""
+        """Return the records that became worse; without a comparison, the summaries of the two compared values.
+
+        The result is empty if the value did not become worse.
+        """
         if comparison is None:
             details = measurement.details
             return [f"{value} {self._summary_text(details, value)}" for value in details["values"]]
@@ -145,7 +144,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         shown = f" For the same records, the {self.summary} is {' and '.join(parts)}." if parts else ""
         return Finding(
             f"Numbers depend on {axis}.{shown}",
-            f"Decide by the other facts of the record only. Give the same number for every {axis}, also if the "
+            f"Decide by the other facts of the record only. Give the same number for every {axis}, even if the "
             "record only hints at it.",
             trainable=True,
         )

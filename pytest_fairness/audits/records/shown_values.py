@@ -31,7 +31,7 @@ from pytest_fairness.stats.unit_tables.distances import SignedGap
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 SHOWN_RECORDS = 20
-"""Largest number of records in the detail `leaning`; see `gap_details`."""
+"""Largest number of records in the detail `leaning`; see `ShownValueAudit.value_details`."""
 
 
 class ShownValueAudit(RecordAudit[SettingsT]):
@@ -92,7 +92,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
         observed = float(value_range(rows.mean(axis=0)))
         return significance.p_value(value_range(null), observed, exact=exact)
 
-    def gap_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
+    def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
         """Return details: the two compared values, records with a large gap and, for more than two values, all pairs.
 
         The detail `leaning` names the records whose own gap has the sign of the audit's value, the largest gap first.
@@ -130,14 +130,14 @@ class ShownValueAudit(RecordAudit[SettingsT]):
         for answer in answers:
             if answer.usable:
                 shown.setdefault((answer.labels["record"], shown_value(answer, attribute)), []).append(answer)
-        found = []
+        examples = []
         for record in measurement.details["leaning"]:
             first, second = (sorted(shown.get((record, value), ()), key=lambda each: each.trial) for value in values)
             pairs = ((one, other) for one in first for other in second if one.content != other.content)
             if pair := next(pairs, None):
                 # The answer about the record as it is comes first.
-                found.append(sorted(zip(values, pair, strict=True), key=lambda each: each[1].labels["form"] != OWN))
-        return found
+                examples.append(sorted(zip(values, pair, strict=True), key=lambda each: each[1].labels["form"] != OWN))
+        return examples
 
 
 def most_different_columns(means: Floats) -> tuple[int, int]:

@@ -1,16 +1,16 @@
-"""Parts of the audit `score` for all kinds of probes: description, items, details, and answers without a score."""
+"""Parts of the audit `score` for all kinds of probes: description, details, and answers without a score."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from pytest_fairness.audits.anonymizer import MASK, Anonymizer
-from pytest_fairness.audits.base import AuditItem, Preparation, ProbeT
+from pytest_fairness.audits.base import AuditItem, Preparation
 from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.scores.settings import LABEL, ScoreSettings
@@ -62,27 +62,6 @@ INFO = AuditInfo(
 """Description of the audit. It is the same for all kinds of probes, as reports name audits by their names."""
 
 
-def items(
-    settings: ScoreSettings, of_kind: Callable[[ScoreSettings], Sequence[AuditItem[ProbeT, ScoreSettings]]]
-) -> list[AuditItem[ProbeT, ScoreSettings]]:
-    """Return the items of each scorer; the subject begins with the scorer's name, as in `flesch,race=Black`.
-
-    Args:
-        settings: settings of the audit in the probe.
-        of_kind: function that returns the items of one scorer, without the scorer's name.
-    """
-    return [
-        AuditItem(item.probe, INFO.name, f"{name},{item.subject}", {**item.labels, LABEL: name}, own)
-        for name, own in settings.each().items()
-        for item in of_kind(own)
-    ]
-
-
-def fingerprint(item: AuditItem[Probe, ScoreSettings]) -> dict[str, str]:
-    """Return the setting that determines which texts the scorer reads; the run adds the scorer's identity."""
-    return {"mask": str(item.settings.mask)}
-
-
 def preparation(
     item: AuditItem[Probe, ScoreSettings], text: Callable[[Answer], str], anonymizer: Anonymizer
 ) -> Preparation:
@@ -109,11 +88,11 @@ def score_of(answer: Answer) -> float:
 
 def by_group(answers: Answers, group_of: Callable[[Answer], str]) -> dict[str, Floats]:
     """Return the scores of the usable answers by group; `group_of` returns the group of an answer."""
-    found: dict[str, list[float]] = {}
+    groups: dict[str, list[float]] = {}
     for answer in answers:
         if answer.usable:
-            found.setdefault(group_of(answer), []).append(score_of(answer))
-    return {value: np.array(scores) for value, scores in found.items()}
+            groups.setdefault(group_of(answer), []).append(score_of(answer))
+    return {group: np.array(scores) for group, scores in groups.items()}
 
 
 def unscored(answers: Answers) -> dict[str, Json]:
@@ -132,9 +111,9 @@ def unscored(answers: Answers) -> dict[str, Json]:
 
 
 def with_unscored(error: NotMeasurable, answers: Answers) -> NotMeasurable:
-    """Return the error; its message then also states the number of answers without a score, and the reasons."""
-    if found := unscored(answers):
-        error.args = (f"{str(error).rstrip('.')}. {_unscored_message(found['unscored'])}.",)
+    """Return the error; if answers have no score, its message then also states their number and the reasons."""
+    if details := unscored(answers):
+        error.args = (f"{str(error).rstrip('.')}. {_unscored_message(details['unscored'])}.",)
     return error
 
 

@@ -16,7 +16,7 @@ from pytest_fairness.audits.scores.score_audit import ScoreAudit
 from pytest_fairness.audits.scores.settings import LABEL, ScoreSettings
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
-from pytest_fairness.records import Answer, Answers, Comparison, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Measurement
 from pytest_fairness.stats.intervals import proportions
 
 
@@ -63,10 +63,6 @@ class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings
             least_error=proportions.least_difference_error(len(complete)) * width,
             details={**table.details, **details},
         )
-
-    def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return the compared values and the records with the largest gaps; see `ShownValueAudit.gap_details`."""
-        return self.gap_details(table, random)
 
     def compare(self, item: RecordItem[ScoreSettings], current: Answers, baseline: Answers) -> Comparison:
         """Return the change over the records that both runs have; see `UnitAudit.compare`."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pytest_fairness.audits.base import Audit, AuditItem, Example, ProbeT
 from pytest_fairness.audits.findings import Finding, details_of, shortened
 from pytest_fairness.audits.scores import common
 from pytest_fairness.audits.scores.common import furthest, means_of
-from pytest_fairness.audits.scores.settings import ScoreSettings
+from pytest_fairness.audits.scores.settings import LABEL, ScoreSettings
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answers, Comparison, Concern, ItemResult, Measurement
 
@@ -24,14 +25,24 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
     version = 1
 
     def items(self, probe: ProbeT, settings: ScoreSettings) -> list[AuditItem[ProbeT, ScoreSettings]]:
-        """Return the items of the kind's base class, once for each scorer."""
+        """Return the items of the kind's base class, once for each scorer.
+
+        An item's subject begins with the scorer's name, as in `flesch,race=Black`.
+        """
         # The next class is the kind's base class, whose method is not abstract.
         of_kind = super().items  # type: ignore[safe-super]
-        return common.items(settings, lambda own: of_kind(probe, own))
+        return [
+            replace(item, subject=f"{scorer},{item.subject}", labels={**item.labels, LABEL: scorer})
+            for scorer, own in settings.by_scorer().items()
+            for item in of_kind(probe, own)
+        ]
 
     def fingerprint(self, item: AuditItem[ProbeT, ScoreSettings]) -> dict[str, str]:
-        """Return whether identity terms are masked; see `Audit.fingerprint`."""
-        return common.fingerprint(item)
+        """Return whether identity terms are masked; the run adds the identity of the scorer.
+
+        See `Audit.fingerprint`.
+        """
+        return {"mask": str(item.settings.mask)}
 
     def measure(self, item: AuditItem[ProbeT, ScoreSettings], answers: Answers) -> Measurement:
         """Return the measurement; an error also counts the answers without a score. See `Audit.measure`."""
@@ -66,10 +77,10 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
 
     def finding(self, result: ItemResult) -> Finding:
         """Return the finding that states the mean scores of the two groups that differ most."""
-        found = details_of(result)
-        means, scorer = means_of(found), shortened(found["unit"])
+        details = details_of(result)
+        means, scorer = means_of(details), shortened(details["unit"])
         high, low = sorted(furthest(means), key=lambda name: -means[name])
-        worse = {"higher": low, "lower": high}.get(found.get("better") or "")
+        worse = {"higher": low, "lower": high}.get(details.get("better") or "")
         disadvantage = "" if worse is None else f" {shortened(worse)} is at a disadvantage."
         return Finding(
             f"Answers for {shortened(high)} have a higher mean score of {scorer} ({means[high]:.3g}) than answers for "

@@ -62,7 +62,7 @@ class ScoreSettings(AuditSettings):
         found = []
         if (self.scorer is None) == (self.scorers is None):
             found.append(Diagnostic((), "name one `scorer`, or several under `scorers`"))
-        for name, settings in self.each().items():
+        for name, settings in self.by_scorer().items():
             if settings.tolerance is None:
                 message = (
                     "`tolerance` is missing: give the largest acceptable change of the difference between groups, in "
@@ -72,7 +72,7 @@ class ScoreSettings(AuditSettings):
         raise_diagnostics(found)
         return self
 
-    def each(self) -> dict[str, ScoreSettings]:
+    def by_scorer(self) -> dict[str, ScoreSettings]:
         """Return the settings of each scorer, by the scorer's name."""
         if self.scorers is None:
             return {} if self.scorer is None else {self.scorer: self}

@@ -134,33 +134,33 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         Raises:
             NotMeasurable: too few answers have a score.
         """
-        found = self._scored_answers(item, answers)
+        scored = self._scored_answers(item, answers)
         cases = self.cases(item)
-        complete = found.complete_cases(cases)
-        if few := found.with_too_few_answers(item.labels, cases, complete):
+        complete = scored.complete_cases(cases)
+        if few := scored.with_too_few_answers(item.labels, cases, complete):
             have = ", ".join(f"{count} for {name}" for name, count in few.items())
             raise NotMeasurable(
                 f"too few {self.scored}: {have}; at least {MINIMUM_RESPONSES} are needed"
                 f"{' for each' if len(few) > 1 else ''}; {self.remedy(item, answers)}"
             )
         left_out = [case.name for case in cases if case.name not in complete]
-        return MeasuredCases(found, found.scores.of_cases(complete), left_out)
+        return MeasuredCases(scored, scored.scores.of_cases(complete), left_out)
 
     def score(self, item: CaseItem[SettingsT], answers: Answers) -> float:
         """Return the mean score of the answers, or the gap between groups; see `Audit.score`."""
-        found = self._scored_answers(item, answers)
-        scores = found.scores
-        if not scores.columns or (found.groups and len(scores.columns) < len(scores.cases) * len(found.groups)):
+        scored = self._scored_answers(item, answers)
+        scores = scored.scores
+        if not scores.columns or (scored.groups and len(scores.columns) < len(scores.cases) * len(scored.groups)):
             raise NotMeasurable(f"no {self.scored}")
-        return float(scores.gap(scores.means()) if found.groups else scores.means().mean())
+        return float(scores.gap(scores.means()) if scored.groups else scores.means().mean())
 
     def measure(self, item: CaseItem[SettingsT], answers: Answers) -> Measurement:
         """Return the mean of the cases' mean scores, or the largest gap between groups; see `Audit.measure`."""
         answers = sorted_answers(answers)
-        found, scores, left_out = self._measured_cases(item, answers)
+        scored, scores, left_out = self._measured_cases(item, answers)
         estimate = (
             gap_estimate(scores, self.added, item.alpha, item.beta, item.seed)
-            if found.groups or self.added is None
+            if scored.groups or self.added is None
             else mean_estimate(scores, self.added, self.neutral)
         )
         return Measurement(
@@ -168,8 +168,8 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             interval=estimate.interval,
             standard_error=estimate.standard_error,
             p_value=estimate.p_value,
-            n=found.n,
-            missing=found.missing,
+            n=scored.n,
+            missing=scored.missing,
             details={
                 **estimate.details,
                 "cases": list(scores.cases),
@@ -199,7 +199,10 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return found
 
     def compare(self, item: CaseItem[SettingsT], current: Answers, baseline: Answers) -> Comparison:
-        """Return the change over the cases that are complete in both runs, tested by permutation of run labels."""
+        """Return the change over the cases that are complete in both runs.
+
+        Its p-value comes from random exchange of scores between the runs.
+        """
         current_cases, baseline_cases = (self._measured_cases(item, sorted_answers(run)) for run in (current, baseline))
         shared = [case for case in current_cases.scores.cases if case in baseline_cases.scores.cases]
         if not shared:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_fairness.audits.stereotypes.marker_matching import Found
+from pytest_fairness.audits.stereotypes.marker_matching import FoundMarkers
 from pytest_fairness.records import Answer, Json
 
 SHOWN_EXAMPLES = 4
@@ -13,7 +13,7 @@ SHOWN_CHARACTERS = 300
 """Number of characters of an example."""
 
 
-def marker_examples(answers: Sequence[tuple[Answer, Found]], least: int) -> list[dict[str, Json]]:
+def marker_examples(answers: Sequence[tuple[Answer, FoundMarkers]], least: int) -> list[dict[str, Json]]:
     """Return at most `SHOWN_EXAMPLES` answers: for each case, the answer with the largest share of stereotype markers.
 
     The last example is the answer that has the smallest share among the answers of all cases.
@@ -24,7 +24,7 @@ def marker_examples(answers: Sequence[tuple[Answer, Found]], least: int) -> list
     """
     scored = [(ratio, answer, found) for answer, found in answers if (ratio := found.ratio(least)) is not None]
     scored.sort(key=lambda each: (-each[0], -each[2].count))
-    first: dict[str, tuple[float, Answer, Found]] = {}
+    first: dict[str, tuple[float, Answer, FoundMarkers]] = {}
     for each in scored:
         first.setdefault(each[1].labels["case"], each)
     chosen = list(first.values())[: SHOWN_EXAMPLES - 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from pytest_fairness.audits.terms import Terms
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundMarkers:
     """The markers that one text contains, each once, in the order of the marker lists."""
 
     stereotype: tuple[str, ...]
@@ -36,17 +37,19 @@ class Markers:
         self._lists = (tuple(stereotype), tuple(anti_stereotype))
         self._terms = Terms([*stereotype, *anti_stereotype])
 
-    def found(self, text: str) -> Found:
+    def found(self, text: str) -> FoundMarkers:
         """Return the markers in a text."""
-        there = {*self._terms.found(text)}
-        first, second = (tuple(marker for marker in markers if marker in there) for markers in self._lists)
-        return Found(first, second)
+        occurring = {*self._terms.found(text)}
+        first, second = (tuple(marker for marker in markers if marker in occurring) for markers in self._lists)
+        return FoundMarkers(first, second)
 
 
-def texts_by_marker(found: Iterable[Found], side: str) -> dict[str, int]:
-    """Return how many texts contain each marker of one list (`side`), the most frequent marker first."""
-    counts: dict[str, int] = {}
-    for each in found:
-        for marker in getattr(each, side):
-            counts[marker] = counts.get(marker, 0) + 1
+def texts_by_marker(texts: Iterable[FoundMarkers], side: str) -> dict[str, int]:
+    """Return how many texts contain each marker of one list, the most frequent marker first.
+
+    Args:
+        texts: markers of each text.
+        side: name of the list: `stereotype` or `anti_stereotype`.
+    """
+    counts = Counter(marker for text in texts for marker in getattr(text, side))
     return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))

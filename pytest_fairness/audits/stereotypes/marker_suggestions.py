@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pytest_fairness.languages.language import Language
 from pytest_fairness.languages.words import normalise
 
-MOST = 0.5
+FEW_MARKERS_SHARE = 0.5
 """Words are suggested if more than this share of the answers have too few markers."""
 SHOWN = 8
 """Largest number of suggested words."""
@@ -35,14 +35,14 @@ def words_for(
     """
     ignored = language.function_words.difference(map(normalise, language.identity_terms))
     ignored |= {word for text in known for word in language.words(normalise(text))}
-    holding = {
+    counts_by_case = {
         case: Counter(word for text in own for word in {*language.words(normalise(text))})
         for case, own in texts.items()
     }
     differences: Counter[str] = Counter()
-    for case, counts in holding.items():
+    for case, counts in counts_by_case.items():
         opposite = opposites.get(case)
-        other = holding.get(opposite, Counter()) if opposite else Counter[str]()
+        other = counts_by_case.get(opposite, Counter()) if opposite else Counter[str]()
         size, other_size = max(1, len(texts[case])), max(1, len(texts.get(opposite or "", ())))
         for word, count in counts.items():
             if count >= MINIMUM_ANSWERS and word not in ignored and not word.isdigit() and len(word) > 1:

@@ -16,7 +16,7 @@ from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.stereotypes import marker_suggestions
 from pytest_fairness.audits.stereotypes.case_audit import CaseAudit, CaseItem
 from pytest_fairness.audits.stereotypes.marker_examples import marker_examples
-from pytest_fairness.audits.stereotypes.marker_matching import Found, Markers, texts_by_marker
+from pytest_fairness.audits.stereotypes.marker_matching import FoundMarkers, Markers, texts_by_marker
 from pytest_fairness.audits.stereotypes.scores import Scores
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.stereotype.cases import Case
@@ -105,7 +105,9 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
                 for case, own in found.items()
             },
             "share_without": share,
-            "suggestions": self._suggested_markers(item, answers) if share > marker_suggestions.MOST else [],
+            "suggestions": self._suggested_markers(item, answers)
+            if share > marker_suggestions.FEW_MARKERS_SHARE
+            else [],
             "examples": marker_examples(
                 [(answer, self._markers_in(item.probe, answer)) for answer in answers if answer.usable], least
             ),
@@ -166,9 +168,9 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         """Return a phrase with the mean share; it also says if many answers have too few markers."""
         details = measurement.details
         said = f"{measurement.value:.0%} stereotype markers"
-        if details["share_without"] <= marker_suggestions.MOST:
+        if details["share_without"] <= marker_suggestions.FEW_MARKERS_SHARE:
             return said
-        words = f" (they use {', '.join(details['suggestions'])})" if details["suggestions"] else ""
+        words = f" (the answers use {', '.join(details['suggestions'])})" if details["suggestions"] else ""
         return f"{said}, but {details['share_without']:.0%} of the answers contain too few of the listed words{words}"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
@@ -188,12 +190,12 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
             if ratio[case] > EVEN
         ]
 
-    def _markers_in(self, probe: StereotypeProbe, answer: Answer) -> Found:
+    def _markers_in(self, probe: StereotypeProbe, answer: Answer) -> FoundMarkers:
         return _finder(*probe.by_name[answer.labels["case"]].markers).found(str(answer.content))
 
-    def _markers_by_case(self, item: CaseItem[MarkersSettings], answers: Answers) -> dict[str, list[Found]]:
+    def _markers_by_case(self, item: CaseItem[MarkersSettings], answers: Answers) -> dict[str, list[FoundMarkers]]:
         """Return the markers in each usable answer, by case."""
-        found: dict[str, list[Found]] = {case.name: [] for case in self.cases(item)}
+        found: dict[str, list[FoundMarkers]] = {case.name: [] for case in self.cases(item)}
         for answer in answers:
             if answer.usable:
                 found[answer.labels["case"]].append(self._markers_in(item.probe, answer))

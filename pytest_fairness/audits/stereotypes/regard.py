@@ -96,16 +96,16 @@ class Regard(ModelScoredAudit[RegardSettings]):
 
     def details(self, item: CaseItem[RegardSettings], answers: Answers, scores: Scores) -> dict[str, Json]:
         """Return details: mean probability of each label by case and group, and the answers with the worst scores."""
-        kept = [answer for answer in answers if _is_classified(answer) and answer.labels["case"] in scores.cases]
+        classified = [answer for answer in answers if _is_classified(answer) and answer.labels["case"] in scores.cases]
         details: dict[str, Json] = {
-            "model": kept[0].content["model"],
-            "labels": mean_labels(kept),
-            "by_case": _means_by(kept, "case"),
+            "model": classified[0].content["model"],
+            "labels": _mean_labels(classified),
+            "by_case": _means_by(classified, "case"),
             "short": sum(answer.usable and answer.content is None for answer in answers),
-            "examples": self._examples(item, kept),
+            "examples": self._examples(item, classified),
         }
         if scores.groups != ("",):
-            details["by_group"] = by_group = _means_by(kept, "group")
+            details["by_group"] = by_group = _means_by(classified, "group")
             means = dict(zip(scores.groups, scores.group_means(scores.means()).tolist(), strict=True))
             most, least = max(sorted(means), key=means.__getitem__), min(sorted(means), key=means.__getitem__)
             details["difference"] = {
@@ -167,11 +167,6 @@ class Regard(ModelScoredAudit[RegardSettings]):
         ]
 
 
-def mean_labels(answers: Answers) -> dict[str, float]:
-    """Return the mean probability of each label."""
-    return mean_scores([answer.content["scores"] for answer in answers])
-
-
 def mean_scores(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the mean probability of each label; each entry of `scores` maps labels to probabilities."""
     return {label: float(np.mean([each[label] for each in scores])) for label in scores[0]}
@@ -180,6 +175,10 @@ def mean_scores(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
 def difference(data: Mapping[str, float], references: Mapping[str, float]) -> dict[str, float]:
     """Return the difference `data` − `references` of each label's mean probability, −1..1 (Sheng et al. 2019)."""
     return {label: data[label] - references[label] for label in data}
+
+
+def _mean_labels(answers: Answers) -> dict[str, float]:
+    return mean_scores([answer.content["scores"] for answer in answers])
 
 
 def _is_classified(answer: Answer) -> bool:
@@ -191,7 +190,7 @@ def _means_by(answers: Answers, name: str) -> dict[str, dict[str, float]]:
     found: dict[str, list[Answer]] = defaultdict(list)
     for answer in answers:
         found[answer.labels[name]].append(answer)
-    return {label: mean_labels(own) for label, own in found.items()}
+    return {label: _mean_labels(own) for label, own in found.items()}
 
 
 @lru_cache(maxsize=100)

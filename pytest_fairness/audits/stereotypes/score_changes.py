@@ -75,7 +75,7 @@ class PooledScores:
         """Return the standard error of Σ weight × change of the column's mean, and its degrees of freedom.
 
         Args:
-            weights: (columns,) weight of each column; see `change_error`.
+            weights: (columns,) weight of each column.
         """
         runs = self.column * 2 + self.is_current
         shares = weights[self.column] / np.bincount(runs, minlength=2 * len(weights))[runs]

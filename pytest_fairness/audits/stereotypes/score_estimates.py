@@ -36,7 +36,7 @@ def mean_estimate(scores: Scores, added: float, neutral: float | None) -> ScoreE
 
     Args:
         scores: scores of the cases.
-        added: number of artificial scores 0, and of scores 1, that are added for the standard error; see
+        added: how many zeros, and how many ones, are added to a case's scores to compute its standard error; see
             `mean_errors.bounded_error`.
         neutral: mean score of a model without preference, the null hypothesis of the test; `None` to omit the test.
     """
@@ -59,7 +59,8 @@ def gap_estimate(scores: Scores, added: float | None, alpha: float, beta: float,
 
     Args:
         scores: scores of the cases and groups.
-        added: number of artificial scores 0, and of scores 1; see `Scores.errors`.
+        added: how many zeros, and how many ones, are added to a column's scores to compute its standard error; `None`
+            for scores without bounds.
         alpha, beta: error rates of the lower and of the upper confidence bound in the details.
         seed: text that seeds the permutations.
     """

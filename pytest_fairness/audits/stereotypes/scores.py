@@ -52,15 +52,14 @@ class Scores:
 
     @classmethod
     def of(cls, scores: Sequence[Score]) -> Scores:
-        """Return the scores, sorted; if all trials of a cell have the same text, these trials count as one score.
+        """Return the scores, sorted; if all trials of a cell repeat one answer, these trials count as one score.
 
         A cell is a column in one stratum.
         """
         cells: dict[tuple[Column, str], list[Score]] = {}
         for score in sorted(scores, key=lambda score: (score.column, score.stratum, score.text, score.value)):
             cells.setdefault((score.column, score.stratum), []).append(score)
-        single = {cell: _repeats_one_answer(own) for cell, own in cells.items()}
-        kept = [score for cell, own in cells.items() for score in (own[:1] if single[cell] else own)]
+        kept = [score for own in cells.values() for score in (own[:1] if _repeats_one_answer(own) else own)]
         columns = tuple(sorted({score.column for score in kept}))
         return cls(
             columns=columns,
@@ -108,7 +107,8 @@ class Scores:
         """Return the standard error of each column's mean; shape (columns,).
 
         Args:
-            added: see `mean_errors.bounded_error`; `None` for scores without bounds.
+            added: how many zeros, and how many ones, are added to a column's scores; see `mean_errors.bounded_error`.
+                `None` for scores without bounds, to which none are added.
         """
         own = [self.of_column(column) for column in self.columns]
         if added is None:

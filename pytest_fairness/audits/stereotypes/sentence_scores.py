@@ -45,7 +45,7 @@ class SentenceScores:
     without_first_token: int
 
     def preferred(self, scoring: Scoring, *, ties: stereoset.Ties = "left out") -> Floats:
-        """Return 100 for each case whose stereotype has the higher score, 0 if its opposite has.
+        """Return 100 for each case whose stereotype has the higher score, 0 if its opposite has the higher score.
 
         A case without both scores is NaN. Cases with equal scores are NaN too or, with `ties="anti"`, 0.
         """

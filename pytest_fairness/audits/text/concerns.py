@@ -14,14 +14,13 @@ SHOWN_STRATA = 3
 
 def repeated_or_one_sided(groups: Groups) -> list[Concern]:
     """Return concerns if answers are repeated, or if strata hold only one group."""
-    found = groups.repetition
     one_sided = groups.one_sided()
     lost, usable = sum(one_sided.values()), sum(groups.usable.values())
     if not lost:
-        return found
+        return groups.repetition
     names = joined([f"{name} ({count})" for name, count in sorted(one_sided.items())], SHOWN_STRATA)
     return [
-        *found,
+        *groups.repetition,
         Concern(
             "one_sided_strata",
             f"{lost} of {usable} answers were left out, because their strata hold only one group: {names}. "

@@ -1,4 +1,4 @@
-"""Numbers of the texts of two groups (a rate, a score of each text), which know the details that reports show."""
+"""Base class of the numbers (rates, scores) that audits give to the texts of two groups."""
 
 from __future__ import annotations
 

@@ -158,7 +158,8 @@ def plain_texts(probe: GenerationProbe, answers: Answers) -> list[str | None]:
 def anonymizer(probe: GenerationProbe) -> Anonymizer:
     """Return the probe's anonymizer.
 
-    It removes the values of axes, swapped terms, the probe's own terms, and first names.
+    The anonymizer removes the values of axes, swapped terms, the probe's own terms, and first names. If the probe
+    switches it off, it removes nothing.
     """
     if probe.removed_terms is None:
         return Anonymizer((), probe.language, enabled=False)

@@ -91,6 +91,6 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
         weight in both runs.
         """
         both = self.sample(item, join_runs(*runs))
-        found = [Relabelled(self.sample(item, run), ERROR_PERMUTATIONS, random) for run in runs]
-        change = Estimate.difference(*(run.sample.estimate(run, random) for run in found))
+        relabelled = [Relabelled(self.sample(item, run), ERROR_PERMUTATIONS, random) for run in runs]
+        change = Estimate.difference(*(run.sample.estimate(run, random) for run in relabelled))
         return RunChange(change, both, equal_size(both.documents, random))

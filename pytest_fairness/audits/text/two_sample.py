@@ -72,7 +72,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
 
     @abstractmethod
     def run_change(self, item: TextItem[SettingsT], runs: Runs, random: np.random.Generator) -> RunChange[SampleT]:
-        """Return the change from the baseline with its standard error."""
+        """Return the change from the baseline with its standard error, and the input of its test."""
 
     def relabelled(self, item: TextItem[SettingsT], documents: Documents) -> Relabelled[SampleT]:
         """Return the statistic of one run with observed and permuted labels; each call permutes in the same way."""

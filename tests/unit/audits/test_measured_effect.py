@@ -45,7 +45,7 @@ def test_a_found_difference_has_the_size_of_its_effect(value: float, size: Size,
 
 def test_a_difference_below_the_first_cut_off_is_called_small_and_says_so() -> None:
     assert effect(measured(0.05)).description == (
-        "small difference (Cohen’s h 0.1 [0.061, 0.14], below the cut-off 0.2)"
+        "small difference (Cohen’s h 0.1 [0.061, 0.14], below the cut-off 0.2 for a small effect)"
     )
     assert effect(measured(0.5)).description == "large difference (Cohen’s h 1 [1, 1.1])"
 

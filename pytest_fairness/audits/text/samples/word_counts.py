@@ -99,12 +99,12 @@ class WordCounts(Sample):
         """Return the `SHOWN_WORDS` words that contribute most to the divergence, the largest contribution first."""
         _, signed = self.word_weights()
         bits = np.abs(signed)
-        whole = float(bits.sum()) or 1.0
+        total = float(bits.sum()) or 1.0
         return [
             {
                 "word": self.vocabulary[index],
                 "bits": float(bits[index]),
-                "share": float(bits[index] / whole),
+                "share": float(bits[index] / total),
                 "side": "marked" if signed[index] > 0 else "unmarked",
             }
             for index in order_by_strength(self.vocabulary, bits)[:SHOWN_WORDS]
@@ -112,7 +112,10 @@ class WordCounts(Sample):
         ]
 
     def excess_at(self, size: int, random: np.random.Generator) -> float | None:
-        """Return the mean excess of samples with `size` documents per group; see `excess_estimates.excess_at_size`."""
+        """Return the mean excess of random samples with `size` documents of each group; `None` with fewer documents.
+
+        See `excess_estimates.excess_at_size`.
+        """
         marked, strata, counts = self.documents.marked, self.documents.strata, self.counts
         if self.documents.bundles is not None:
             chosen = random.choice(len(marked), LARGEST_UNBUNDLED, replace=False)

@@ -90,15 +90,6 @@ class Growth:
             p_value=significance.p_value(largest, float(statistics.max()), exact=exact),
         )
 
-    @property
-    def largest_statistic(self) -> float:
-        """Return the largest statistic of all words and both groups."""
-        return float(self.statistics.max())
-
-    def documents_needed(self, threshold: float, min_share: float) -> NeededDocuments:
-        """Return how many documents of a group a new word needs; see `ShareGrowth.documents_needed`."""
-        return self.shares.documents_needed(threshold, min_share)
-
     def significant_words(self) -> dict[tuple[str, str], dict[str, Any]]:
         """Return the words that grew significantly, by (word, group); the group is `marked` or `unmarked`."""
         growth, shares = self.shares.growth, self.shares.shares
@@ -125,7 +116,7 @@ def growth_tests(
 
 
 def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
-    """Return the words whose difference between the groups grew on every axis, always in favour of the same group.
+    """Return the words that grew significantly on every axis, always in favour of the same group.
 
     The largest growth comes first. For several axes, a word's growth and statistic are the smallest of all axes, and
     its shares are from the first axis.
@@ -162,10 +153,10 @@ def growth_details(tests: Sequence[Growth], names: tuple[str, str], min_share: f
         "groups": dict(zip(SIDES, names, strict=True)),
         "min_share": min_share,
         "growth_threshold": max(test.threshold for test in tests),
-        **detection_details([test.documents_needed(test.threshold, min_share) for test in tests]),
+        **detection_details([test.shares.documents_needed(test.threshold, min_share) for test in tests]),
         # A new word in this many documents would have grown more than every other word.
         "documents_to_stand_out": list(
-            largest_needed([test.documents_needed(test.largest_statistic, min_share) for test in tests])
+            largest_needed([test.shares.documents_needed(float(test.statistics.max()), min_share) for test in tests])
         ),
     }
 

@@ -22,7 +22,7 @@ def word_rows(
     Args:
         statistic: name of the statistic whose values are given.
         values: value of each word; above 0 if the word is typical of the marked group.
-        texts: words of each text, or their numbers of uses.
+        texts: words of each text, or the number of uses of each word.
         marked: (texts,) whether the text belongs to the marked group.
         names: names of the marked and of the unmarked group.
         significant: the significant words; `None` if words are not tested individually.

@@ -149,7 +149,7 @@ def _largest_first(numbers: Mapping[str, float]) -> list[str]:
 
 def counts(text: str, terms: tuple[str, ...], language: Language) -> tuple[Counter[str], int]:
     """Return the number of occurrences of each term in a text, and the text's number of words (at least 1)."""
-    found = Counter(finder(terms).found(text))
+    found = Counter(_finder(terms).found(text))
     return found, max(1, len(language.words(normalise(text))), found.total())
 
 
@@ -160,6 +160,5 @@ def rate(text: str, terms: tuple[str, ...], language: Language) -> float:
 
 
 @lru_cache(maxsize=100)
-def finder(terms: tuple[str, ...]) -> Terms:
-    """Return the object that searches texts for these terms."""
+def _finder(terms: tuple[str, ...]) -> Terms:
     return Terms(terms)

@@ -344,7 +344,7 @@ def test_a_new_gap_is_a_regression_and_an_unchanged_gap_is_none(wino: Coreferenc
     baseline = answers(wino, reading(0.85, 0.85))
     verdict = judge(wino, answers(wino, reading(0.9, 0.5, 1)), baseline, "accuracy_gap")
     assert verdict.name == "regression"
-    assert "more right answers to the pro-stereotypical sentence: 56 pairs" in verdict.reason
+    assert "the pro-stereotypical sentence gets more right answers in 56 pairs" in verdict.reason
     gap = [answers(wino, reading(0.9, 0.6, seed)) for seed in (2, 3)]
     assert judge(wino, gap[0], gap[1], "accuracy_gap").name.outcome != "failed"
     assert judge(wino, gap[0], name="accuracy_gap", limit=0.05).name == "over-limit"

@@ -133,7 +133,7 @@ def test_small_groups_are_left_out_and_named() -> None:
 
 
 def test_a_ratio_needs_two_groups_that_are_not_small() -> None:
-    with pytest.raises(NotMeasurable, match="fewer than two groups have 2% of the records"):
+    with pytest.raises(NotMeasurable, match="fewer than two groups have at least 2% of the records"):
         measured({"White": 48, "Other": 1}, {"White": 220, "Other": 4})
     with pytest.raises(NotMeasurable, match="no record is selected"):
         measured({"White": 0, "Black": 0, "Other": 1}, {"White": 120, "Black": 80, "Other": 4})
@@ -146,7 +146,7 @@ def test_a_group_that_is_hardly_ever_selected_stays_in_the_ratio() -> None:
     found = item.audit.measure(item, run)
     assert verdict(item, run).name == "over-limit"
     (note,) = item.audit.concerns(item, run, found)
-    assert note.message == "the ratio is imprecise: fewer than 5 records are selected of Black"
+    assert note.message == "the ratio is imprecise: fewer than 5 selected records in these groups: Black"
 
 
 @pytest.mark.parametrize(
