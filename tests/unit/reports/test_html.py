@@ -210,7 +210,8 @@ def test_the_summary_names_the_affected_their_words_and_who_is_not() -> None:
     (banner,) = [each for each in page.all("div") if str(each.attributes.get("class")).startswith("banner")]
     assert " ".join(banner.text.split()) == (
         "✗ 2 of 5 checks got worse, 1 is inconclusive; 2 passed. "
-        "products: Answers for Black say hair and oil more often than answers for White; answers for White say tie more often than answers for Black. "
+        "products: Answers for Black say hair and oil more often than answers for White; answers for White say tie "
+        "more often than answers for Black. "
         "Up to 2.17 times what is allowed. Most affected: Black (2 checks). No significant change: age."
     )
     assert [each.text for each in page.all("em")] == ["hair", "oil", "tie"]
