@@ -11,6 +11,6 @@ from pytest_fairness.records import Json, Measurement
 
 
 def effect_in_words(info: AuditInfo, measurement: Measurement) -> Mapping[str, Json] | None:
-    """Return the effect size of a measurement, as a number and in words; `None` if the audit has no effect size."""
+    """Return the effect size of a measurement, as a number and in words; `None` if `effect_of` finds none."""
     effect = effect_of(info.effect, lambda value: float(info.loss(value)), measurement, gravest_concern(measurement))
     return None if effect is None else effect.to_json()

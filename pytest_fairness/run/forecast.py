@@ -29,7 +29,8 @@ from pytest_fairness.targets.batch_client import has_batches
 CHARACTERS_PER_TOKEN = 4.0
 """Average number of characters per token in English text; used if no recorded answer allows an estimate."""
 STAND_IN = Response("…")
-"""Response that takes the place of unrecorded answers in conversations, so that later turns are counted."""
+"""Response that takes the place of answers that are not recorded or not read, so that later turns of conversations are
+counted."""
 
 Short: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 """First 64 bits of the keys of several requests."""
@@ -319,7 +320,7 @@ def _short_keys(keys: Sequence[str]) -> Short:
 def _prompts(analyses: Iterable[ProbeItem]) -> Iterator[tuple[Probe, Iterator[Prompt]]]:
     """Yield the probes of items, of their placebos and of their variants, each with the prompts of its items.
 
-    A prompt that several items of a probe share is usually yielded once.
+    A prompt is yielded once for all items of a probe that have the same stage and number of trials.
     """
     alike: defaultdict[object, list[ProbeItem]] = defaultdict(list)
     for analysis in analyses:

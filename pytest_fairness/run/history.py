@@ -91,7 +91,7 @@ class History:
 
         Args:
             targets: target of each item; runs with another target do not count.
-            runs: number of runs; items with fewer runs are not returned.
+            runs: number of runs; items with fewer runs are not returned. If it is 0, all items are returned.
         """
         open_items = dict.fromkeys(targets, 0) if runs else {}
         found = set(targets) - set(open_items)

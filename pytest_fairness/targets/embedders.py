@@ -35,7 +35,7 @@ def open_embedder(spec: str, settings: RunSettings, folder: Path) -> Target:
         folder: folder of the probe, to which the paths of models are relative.
 
     Raises:
-        TargetError: the model does not exist.
+        TargetError: the model's path leads out of the folder or to no model, or an address or header is not valid.
     """
     prefix, _, rest = spec.strip().partition(":")
     # `fairness_target_version` is the version of the audited system, not of the embedding model.

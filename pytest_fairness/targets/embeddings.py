@@ -24,17 +24,17 @@ def response(numbers: Sequence[float], *, tokens: int | None = None, model: str 
 
     Args:
         numbers: the embedding vector.
-        tokens: number of tokens of the text, or `None`.
-        model: name of the model that the server reports, or `None`.
+        tokens: number of tokens of the text; `None` if it is not known.
+        model: name of the model that the server reports; `None` if it reports none.
 
     Raises:
         ValueError: the numbers are not a vector of finite 32-bit numbers.
     """
     if not 0 < len(numbers) <= MOST_DIMENSIONS:
-        raise ValueError(f"its vector has {len(numbers):,} numbers; it must have 1 to {MOST_DIMENSIONS:,}")
+        raise ValueError(f"the vector has {len(numbers):,} numbers, but must have 1 to {MOST_DIMENSIONS:,}")
     packed = array("f", numbers)
     if not all(map(math.isfinite, packed)):
-        raise ValueError("its vector holds numbers that are not finite")
+        raise ValueError("the vector has numbers that are not finite")
     if sys.byteorder == "big":
         packed.byteswap()
     text = json.dumps({"dimensions": len(numbers), "float32": base64.b64encode(packed.tobytes()).decode()})
@@ -89,13 +89,13 @@ def read(content: bytes, count: int, source: str) -> list[Response | FairnessErr
 
 def _numbers(given: Json) -> list[float]:
     if given is None:
-        raise ValueError("the response has none")
+        raise ValueError("the response does not contain it")
     if not isinstance(given, list) or not all(type(number) in (int, float) for number in given):
-        raise ValueError("it is not a list of numbers")
+        raise ValueError("the vector is not a list of numbers")
     try:
         return [float(number) for number in given]
     except OverflowError:
-        raise ValueError("its vector holds numbers that are not finite") from None
+        raise ValueError("the vector has numbers that are not finite") from None
 
 
 def _tokens_of_each_text(usage: Json, count: int) -> list[int | None]:

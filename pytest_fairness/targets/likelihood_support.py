@@ -22,9 +22,9 @@ def require_support(target: Target, requests: Sequence[Request]) -> None:
     if target.name == "local":
         from pytest_fairness.targets.local.model_file import model_path
 
-        other = f"; the same model gives likelihoods as transformers:{model_path()}"
+        other = f". The same model gives likelihoods as transformers:{model_path()}"
     elif target.name.startswith("local:"):
-        other = "; the same file gives likelihoods as transformers:PATH.gguf"
+        other = ". The same file gives likelihoods as transformers:PATH.gguf"
     raise TargetError(
         f"{target.name} cannot compute the likelihood of a given text, which the audit `likelihood` needs. Use a "
         f"transformers: target, or an openai: endpoint whose completions echo log-probabilities, such as vLLM{other}."

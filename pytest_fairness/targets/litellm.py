@@ -27,7 +27,9 @@ SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS")
 
 
 class LiteLLMTarget:
-    """Model of a provider that LiteLLM supports; LiteLLM finds the provider's key and address in the environment.
+    """Model of a provider that LiteLLM supports.
+
+    LiteLLM finds the provider's key and address in the environment unless the options of the target set them.
 
     Args:
         model: name of the model with its provider, such as `bedrock/anthropic.claude-sonnet-4-v1:0`.
@@ -95,7 +97,11 @@ class LiteLLMTarget:
             await self._litellm.close_litellm_async_clients()
 
     def _key(self) -> str:
-        """Return the key from the variable that the option `api_key_env` names; an empty text without this option."""
+        """Return the key from the variable that the option `api_key_env` names; an empty text without this option.
+
+        Raises:
+            TargetError: the variable is not set.
+        """
         if self._key_variable is None:
             return ""
         key = key_of(self.name, self._key_variable)

@@ -149,7 +149,11 @@ class ApplicationTarget(ABC):
         return "tools" in _parameters(self.function())
 
     def _argument(self, request: Request) -> str | Messages:
-        """Return the argument for the application: the messages if it takes messages, otherwise one text."""
+        """Return the argument for the application: the messages if it takes messages, otherwise one text.
+
+        Raises:
+            TargetError: the request has several messages, but the application takes one text.
+        """
         if self._takes_messages:
             return [message.to_json() for message in request.messages]
         if request.history:

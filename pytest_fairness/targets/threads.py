@@ -34,7 +34,7 @@ class DaemonThreads:
 
         Raises:
             Exception: the exception that the function raised.
-            Escaped: the function raised an exception of another base class than `Exception`, such as `SystemExit`.
+            Escaped: the function raised an exception outside of the class `Exception`, such as `SystemExit`.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
@@ -70,7 +70,7 @@ class DaemonThreads:
 
 
 class Escaped(Exception):
-    """Wrapper of an exception of another base class than `Exception`, such as `SystemExit`."""
+    """Wrapper of an exception outside of the class `Exception`, such as `SystemExit`."""
 
     def __init__(self, exception: BaseException) -> None:
         super().__init__(str(exception))

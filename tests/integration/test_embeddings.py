@@ -128,13 +128,16 @@ def test_values_are_cosines_of_the_vectors(texts: Project, server: ChatServer) -
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (Reply(raw=b'{"data": [{"index": 0, "embedding": [NaN, 1]}]}'), "its vector holds numbers that are not finite"),
-        (Reply(raw=b'{"data": [{"index": 0, "embedding": [1e99]}]}'), "its vector holds numbers that are not finite"),
-        (Reply(raw=b'{"data": [{"index": 0, "embedding": ["1", 2]}]}'), "it is not a list of numbers"),
-        (Reply(raw=b'{"data": [{"index": 0, "embedding": [true]}]}'), "it is not a list of numbers"),
-        (Reply(raw=b'{"data": [{"index": 0, "embedding": []}]}'), "its vector has 0 numbers; it must have 1 to 65,536"),
-        (Reply(raw=b'{"data": [{"index": 7, "embedding": [1]}]}'), "the response has none"),
-        (Reply(raw=b'{"data": []}'), "the response has none"),
+        (Reply(raw=b'{"data": [{"index": 0, "embedding": [NaN, 1]}]}'), "the vector has numbers that are not finite"),
+        (Reply(raw=b'{"data": [{"index": 0, "embedding": [1e99]}]}'), "the vector has numbers that are not finite"),
+        (Reply(raw=b'{"data": [{"index": 0, "embedding": ["1", 2]}]}'), "the vector is not a list of numbers"),
+        (Reply(raw=b'{"data": [{"index": 0, "embedding": [true]}]}'), "the vector is not a list of numbers"),
+        (
+            Reply(raw=b'{"data": [{"index": 0, "embedding": []}]}'),
+            "the vector has 0 numbers, but must have 1 to 65,536",
+        ),
+        (Reply(raw=b'{"data": [{"index": 7, "embedding": [1]}]}'), "the response does not contain it"),
+        (Reply(raw=b'{"data": []}'), "the response does not contain it"),
         (Reply(raw=b'{"data": 5}'), "sent a response that is not a list of embeddings"),
         (Reply(raw=b"[" * 90_000), "sent a response that is not a list of embeddings"),
         (Reply(raw=b"no json"), "sent a response that is not a list of embeddings"),

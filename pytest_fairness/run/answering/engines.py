@@ -93,7 +93,7 @@ class Engines(Closing):
             show_line: function that shows a line to the user.
         """
         target.check()
-        self.engine(target)  # it finds the failures that are recorded from now on
+        self.engine(target)  # an engine finds only failures that are recorded after its creation
         sender = BatchSender(
             self.store,
             target,
@@ -131,7 +131,7 @@ class Engines(Closing):
         self.stop()
 
     def close(self) -> None:
-        """Stop sending, and close the store."""
+        """Stop sending, in all processes if this process has started the run, and close the store."""
         self.stop()
         if self._engines and self._run.process == this_process():
             with suppress(StoreError):  # the items that need the store have reported the error

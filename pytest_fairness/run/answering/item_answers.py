@@ -44,6 +44,10 @@ class ItemAnswers:
     def of_item(self, item: ProbeItem, target: Target | None) -> list[Answer]:
         """Return the answers from which an item is measured; responses that are not recorded are requested.
 
+        Args:
+            item: the item.
+            target: the system under test; `None` if the answers are in the probe's `responses:` file.
+
         Raises:
             ModelError: the model that scores answers cannot be used; no request was sent.
             TargetError: the embedding model does not exist; no request was sent.

@@ -23,7 +23,7 @@ def open_judge(settings: RunSettings, addresses: Mapping[str, str] | None = None
         addresses: addresses of the models that another process of the run serves on this machine, by target.
 
     Raises:
-        TargetError: the target does not exist.
+        TargetError: the judge model does not exist.
     """
     judge = settings.judge
     if judge is None:

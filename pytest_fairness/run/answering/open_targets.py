@@ -45,6 +45,10 @@ class OpenTargets:
     def from_value(self, value: object, name: str) -> Target:
         """Return the target that a value stands for: the name of a target, a callable, or a target.
 
+        Args:
+            value: the value.
+            name: name of the target in reports and baselines, if the value is a callable.
+
         Raises:
             TargetError: the value is neither a valid name, nor a callable, nor a target.
         """

@@ -137,7 +137,7 @@ class BaselineComparer:
         return digest.hexdigest()
 
     def is_shared(self, item: ProbeItem) -> bool:
-        """Return whether the item's baseline has entries of another file, which may or may not exist."""
+        """Return whether the item's baseline also has entries of another probe or test file."""
         baseline = read_baseline(self._folder, item.baseline_name, self._kept)
         own = display_path(item.file, self._root)
         return baseline is not None and any(entry.file not in (None, own) for entry in baseline.items.values())
@@ -202,7 +202,7 @@ class BaselineComparer:
 
 
 def _without_change(comparison: Comparison) -> Comparison:
-    """Return the comparison with a change of zero, for a run whose answers are those of the baseline."""
+    """Return the comparison with a change of zero, for a run with the same answers as the baseline."""
     shift = comparison.value
     interval = comparison.interval and (comparison.interval[0] - shift, comparison.interval[1] - shift)
     return replace(comparison, value=0.0, interval=interval, p_value=1.0)

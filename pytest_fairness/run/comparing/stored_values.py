@@ -62,13 +62,17 @@ def check_stored_value(
             fixed_by_rebaseline=True,
         )
     return current, (
-        f"The baseline's stored value {entry.value:g} was measured by another version or with another alpha. This run "
-        f"is compared with {remeasured:.3g}, the value measured again from the baseline's answers"
+        f"The baseline's stored value {entry.value:g} was measured by another version of pytest-fairness or of the "
+        f"audit, or with another alpha. This run is compared with {remeasured:.3g}, measured again from the baseline's "
+        "answers"
     )
 
 
 def _measured_alike(item: ProbeItem, entry: Entry) -> bool:
-    """Return whether the entry was measured by this version of the package and the audit, with the same alpha."""
+    """Return whether the entry was measured by this version of the package and the audit, with the same alpha.
+
+    An entry that does not say which audit version and alpha it was measured with counts as measured with the same.
+    """
     if entry.tool_version != __version__:
         return False  # the parsing of answers may have changed, too
     return entry.measured_by is None or entry.measured_by == measured_by(item)

@@ -25,7 +25,11 @@ def refusal_scorer(probe: Probe) -> tuple[Scorer, str]:
 
 
 def _declared(name: str, source: ProbeSource) -> tuple[Scorer, str]:
-    """Return the scorer that the ini file or an installed package declares under this name, and its label."""
+    """Return the scorer that the ini file or an installed package declares under this name, and its label.
+
+    Raises:
+        ModelError: no scorer has this name, or the scorer cannot be used.
+    """
     definition = (source.scorers or {}).get(name)
     if definition is None:
         raise ModelError(f"there is no scorer {name!r}. Name it in fairness_scorers in the ini file.")

@@ -98,7 +98,7 @@ class ProbeItem(AuditItem[Probe, Any]):
 
     @classmethod
     def made_of(cls, item: AnyItem, audit: AnyAudit, trials: int | None = None, **changes: Any) -> ProbeItem:
-        """Return a probe item made from an audit's item, with the audit and changed attributes."""
+        """Return a probe item with an audit, and with the attributes of an audit's item except for `changes`."""
         inherited = {field.name: getattr(item, field.name) for field in fields(AuditItem)}
         return cls(**{**inherited, **changes}, audit=audit, trials=trials)
 

@@ -1,7 +1,7 @@
 """Placebo of an item: the same audit, with prompts that name the unmarked group in other words.
 
-The placebo's value is the noise floor of the item's value. If it exceeds the tolerance, the audit measures any
-rewording of the prompts. An item then fails only if its value is significantly worse than the placebo's value.
+The placebo's value is the noise floor of the item's value. If the placebo's value exceeds the tolerance, the audit
+measures any rewording of the prompts. The item then fails only if its value is significantly worse than the placebo's.
 """
 
 from __future__ import annotations

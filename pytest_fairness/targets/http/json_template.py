@@ -15,8 +15,9 @@ _ABSENT = object()
 class JsonTemplate:
     """JSON document whose strings may contain placeholders `{name}`; `{{` and `}}` stand for literal braces.
 
-    A string that consists of one placeholder becomes the value itself, such as a number. If the value is `None`, the
-    object's member with this string is left out; inside a list, the whole element around this string is left out.
+    A string that consists of one placeholder is replaced by the value itself, such as a number. If the value is `None`,
+    the member of an object whose value is the string is left out. Inside a list, the whole element is left out that is
+    or contains the string.
 
     Args:
         text: the document.
@@ -26,7 +27,8 @@ class JsonTemplate:
         names: names of the placeholders in the document.
 
     Raises:
-        ValueError: the text is not JSON, or contains an unknown placeholder, which the message names.
+        ValueError: the text is not JSON, is nested too deeply, or contains an unknown placeholder; the error text is to
+            follow a subject, such as the name of a setting.
     """
 
     def __init__(self, text: str, known: Collection[str]) -> None:

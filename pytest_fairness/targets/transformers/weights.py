@@ -12,7 +12,7 @@ from pytest_fairness.errors import TargetError
 from pytest_fairness.targets.transformers import file_digest
 
 _HUB_ID = re.compile(r"(?P<id>[A-Za-z0-9][\w.-]*(/[\w.-]+)?)(@(?P<revision>[\w./-]+))?")
-_SMALL = (".json", ".jinja", ".txt", ".model")
+_CONFIGURATION = (".json", ".jinja", ".txt", ".model")
 """Suffixes of configuration and tokenizer files, which the digest of a folder covers besides the weights."""
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
@@ -117,7 +117,7 @@ def _weights_of_folder(folder: Path, name: str) -> Weights:
             )
         raise TargetError(f"{name}: {folder} contains no weights. Copy the model's *.safetensors files there.")
     digest = hashlib.sha256()
-    for file in sorted(file for file in folder.iterdir() if file.suffix in _SMALL and file.is_file()):
+    for file in sorted(file for file in folder.iterdir() if file.suffix in _CONFIGURATION and file.is_file()):
         digest.update(f"{file.name}\0".encode())
         digest.update(file.read_bytes())
     for shard in shards:

@@ -68,7 +68,7 @@ class HttpErrors:
                 retry=RetryReason.UNREACHABLE,
             )
         return RequestFailed(
-            f"{self.name}: {self.endpoint} closed the connection before its response was complete ({why}).",
+            f"{self.name}: no complete response from {self.endpoint} ({why}).",
             retry=RetryReason.TRANSIENT,
         )
 

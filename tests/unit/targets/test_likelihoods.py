@@ -162,8 +162,8 @@ def test_likelihoods_are_recorded_by_both_parts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "cure"),
     [
-        ("local", "the same model gives likelihoods as transformers:.*SmolLM2-135M-Instruct.Q4_1.gguf"),
-        ("local:tiny.gguf", "the same file gives likelihoods as transformers:PATH.gguf"),
+        ("local", "The same model gives likelihoods as transformers:.*SmolLM2-135M-Instruct.Q4_1.gguf"),
+        ("local:tiny.gguf", "The same file gives likelihoods as transformers:PATH.gguf"),
         ("python:app:polite", "Use a transformers: target, or an openai: endpoint whose completions echo"),
     ],
 )
