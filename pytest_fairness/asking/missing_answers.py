@@ -6,7 +6,7 @@ from pytest_fairness.errors import AnswersMissing
 from pytest_fairness.plurals import counted
 
 NAMED_PAUSE = 10.0
-"""A message mentions only pauses longer than this (seconds); they were demanded by the target, in `Retry-After`."""
+"""Seconds above which a message mentions a pause; only a target demands a longer pause, in `Retry-After`."""
 
 
 def given_up(name: str, seconds: float, pause: float, last_error: str) -> str:

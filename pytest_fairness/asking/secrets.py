@@ -32,7 +32,7 @@ class Secrets:
 
 
 def _is_secret(value: str) -> bool:
-    """Return whether a value is a secret, and not a path or a placeholder such as `none` or `ollama`."""
+    """Return whether a value looks like a secret, and not like a path or a placeholder such as `none` or `ollama`."""
     return (
         len(value) >= SHORTEST
         and not value.startswith("/")

@@ -93,8 +93,9 @@ class BatchSender:
     async def send(self, requests: Iterable[Request]) -> None:
         """Send all requests that have no recorded answer, as batches; wait for the batches and record their results.
 
-        With the setting `batch_submit`, return when all batches are created. With `batch_collect`, create no new
-        batches, and record only the results of batches that have ended.
+        Requests whose answer format is not in `BATCHED` are left out. With the setting `batch_submit`, return when all
+        batches are created. With `batch_collect`, create no new batches, and record only the results of batches that
+        have ended.
 
         Raises:
             TargetError: the target cannot be asked.

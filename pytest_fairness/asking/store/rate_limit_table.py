@@ -6,7 +6,7 @@ from pytest_fairness.asking.rate_limit import RateLimit
 from pytest_fairness.asking.store.database import Database, in_transaction, upsert
 
 RATE_LIMIT_KEPT = 60.0
-"""Seconds from the last change of a rate limit until the rate limit is forgotten."""
+"""Seconds from the last change of a rate limit until it is forgotten, unless its pause lasts longer."""
 _PUT = upsert("rate_limits", "target", "allowed", "overloads", "resume_at", "reduced_at", "touched")
 
 

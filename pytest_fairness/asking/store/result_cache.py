@@ -15,7 +15,7 @@ T = TypeVar("T")
 LAST_RUN = "last run"
 """Key of the report document of the last run; see `run.last_run`."""
 ANSWER_SET_KEPT = 86_400.0
-"""Seconds after which stored answers are removed."""
+"""Seconds after which answers that `put_answers` stored are removed."""
 
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 

