@@ -47,12 +47,12 @@ COMMANDS = {
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser whose errors about a misspelt name say which name was meant."""
+    """Parser whose errors about an unknown name suggest the most similar known name."""
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and the message, with a suggestion for a misspelt name, and exit with 2."""
-        wrong = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
-        if wrong and (near := get_close_matches(wrong[1], re.findall(r"[\w-]+", wrong[2]), n=1)):
+        invalid = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if invalid and (near := get_close_matches(invalid[1], re.findall(r"[\w-]+", invalid[2]), n=1)):
             message += f". Did you mean {near[0]!r}?"
         super().error(message)
 
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         subparser = commands.add_parser(name, help=text, description=command.run.__doc__)
         command.add_arguments(subparser)
         subparser.set_defaults(run=command.run, parser=subparser)
-    if "_ARGCOMPLETE" in os.environ:  # a shell asks for the words that may follow
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks for completions
         import argcomplete
 
         argcomplete.autocomplete(parser)

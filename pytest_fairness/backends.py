@@ -19,8 +19,10 @@ ResultT = TypeVar("ResultT")
 CHUNKS_OF_A_PROCESS = 8
 """Number of chunks for each process that are in memory at a time."""
 WITHOUT_DASHBOARD: dict[str, Any] = {"dashboard_address": None, "scheduler_kwargs": {"dashboard_address": ":0"}}
-"""Options of a local Dask cluster. A scheduler without a dashboard serves HTTP, too, by default at port 8787, and warns
-if another cluster on the machine uses the port."""
+"""Options of a local Dask cluster: no dashboard, and any free port for the scheduler's HTTP server.
+
+The default port of this server, 8787, gives a warning if another cluster on the machine uses it.
+"""
 
 
 class Processes(ABC):
@@ -33,7 +35,10 @@ class Processes(ABC):
     count: int
 
     def share(self, value: Any) -> Any:
-        """Send a value for all chunks to the processes; return the value or a reference, for `shared` of `results`."""
+        """Send a value that all chunks need to the processes.
+
+        Return what the method `results` expects in `shared`: a reference to the value, or the value itself.
+        """
         return value
 
     @abstractmethod
@@ -62,8 +67,8 @@ class JoblibProcesses(Processes):
         """Return `function(chunk, *shared)` of each chunk; joblib keeps the processes for the next call."""
         from joblib import delayed
 
-        found: list[ResultT] = self._parallel(delayed(function)(chunk, *shared) for chunk in chunks)
-        return found
+        results: list[ResultT] = self._parallel(delayed(function)(chunk, *shared) for chunk in chunks)
+        return results
 
     def close(self) -> None:
         """Leave the processes to joblib, which ends them after some minutes or at the end of this process."""
@@ -89,13 +94,12 @@ class DaskProcesses(Processes):
         self, function: Callable[..., ResultT], chunks: Sequence[ChunkT], shared: Sequence[Any]
     ) -> list[ResultT]:
         """Return `function(chunk, *shared)` of each chunk, computed by the workers."""
-        sent = [self.share(chunk) for chunk in chunks]
-        futures = [self._client.submit(function, chunk, *shared, pure=False) for chunk in sent]
-        found: list[ResultT] = self._client.gather(futures)
-        return found
+        futures = [self._client.submit(function, self.share(chunk), *shared, pure=False) for chunk in chunks]
+        results: list[ResultT] = self._client.gather(futures)
+        return results
 
     def close(self) -> None:
-        """Leave the cluster; a cluster that was started on this machine ends."""
+        """Disconnect from the cluster; a cluster that `__init__` has started ends."""
         self._client.close()
 
 
@@ -119,11 +123,11 @@ class RayProcesses(Processes):
     ) -> list[ResultT]:
         """Return `function(chunk, *shared)` of each chunk, computed by the workers."""
         remote = self._ray.remote(function)
-        found: list[ResultT] = self._ray.get([remote.remote(chunk, *shared) for chunk in chunks])
-        return found
+        results: list[ResultT] = self._ray.get([remote.remote(chunk, *shared) for chunk in chunks])
+        return results
 
     def close(self) -> None:
-        """Disconnect from the cluster if `__init__` has connected; a cluster that was started on this machine ends."""
+        """Disconnect from the cluster if `__init__` has connected to it; a cluster that `__init__` has started ends."""
         if self._started:
             self._ray.shutdown()
 
@@ -151,7 +155,10 @@ class Backend:
     The processes are started for the first computation with more than one chunk.
 
     Args:
-        name: `none`, or one of `PROCESSES`.
+        name: a key of `PROCESSES`; `none` starts no processes and changes nothing.
+
+    Class attributes:
+        current: the backend in use; `None` if computations run in this process.
 
     Raises:
         FairnessError: the package of the backend is not installed.
@@ -168,7 +175,7 @@ class Backend:
 
     @property
     def processes(self) -> Processes:
-        """Return the processes, which the first call starts."""
+        """Return the processes; the first call starts them."""
         if self._opened is None:
             self._opened = PROCESSES[self._name][0]()
         return self._opened
@@ -191,7 +198,7 @@ class Backend:
             part = list(islice(rest, most))
 
     def close(self) -> None:
-        """End the processes, or leave the cluster."""
+        """Release the processes, if any were started; computations then use the backend that was in use before."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -207,7 +214,7 @@ def map_chunks(
     Args:
         function: function at the top level of a module, whose result depends on its arguments only.
         chunks: parts of the data, each large enough to be worth sending to another process.
-        *shared: further arguments, the same for all chunks.
+        *shared: further arguments of `function`, the same for all chunks.
     """
     if Backend.current is None:
         return ((chunk, function(chunk, *shared)) for chunk in chunks)

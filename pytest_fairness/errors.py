@@ -116,7 +116,7 @@ class BaselineStale(FairnessError):
     """Error for a stale baseline: this run has other inputs (prompts, settings) than the run that made the baseline.
 
     Args:
-        parts: names of the inputs that differ (`list of entities`).
+        parts: names of the inputs that differ, such as `list of entities`.
     """
 
     def __init__(self, parts: Sequence[str]) -> None:
@@ -133,6 +133,6 @@ def on_one_line(error: BaseException) -> str:
 
 
 def short_message(message: str) -> str:
-    """Return the first line of a request's error message, shortened and without the number of attempts."""
+    """Return the first line of a request's error message without the number of attempts, cut to `SHORT_MESSAGE`."""
     line = next(iter(_ATTEMPTS.sub("", message).strip().splitlines()), "").strip().removesuffix(".")
     return line if len(line) <= SHORT_MESSAGE else f"{line[: SHORT_MESSAGE - 1]}…"

@@ -24,27 +24,27 @@ def declared(group: Group, built_in: Collection[str] = ()) -> dict[str, EntryPoi
     Raises:
         FairnessError: a package declares a built-in name, or two packages declare the same name.
     """
-    found = _entries(group)
-    for name in found.keys() & built_in:
-        entry = found[name]
+    entries = _entries(group)
+    for name in entries.keys() & built_in:
+        entry = entries[name]
         raise FairnessError(
             f"{_package(entry)} declares {name!r} in the entry points {entry.group}, but {name!r} is the name of a "
             "built-in extension. Rename the extension in that package, or uninstall the package."
         )
-    return found
+    return entries
 
 
 @cache
 def _entries(group: Group) -> dict[str, EntryPoint]:
-    found: dict[str, EntryPoint] = {}
+    entries: dict[str, EntryPoint] = {}
     for entry in sorted(entry_points(group=f"pytest_fairness.{group}"), key=lambda entry: (entry.name, entry.value)):
-        other = found.setdefault(entry.name, entry)
+        other = entries.setdefault(entry.name, entry)
         if other.value != entry.value:
             raise FairnessError(
                 f"{_package(other)} and {_package(entry)} both declare {entry.name!r} in the entry points "
                 f"pytest_fairness.{group}. Uninstall one of them."
             )
-    return found
+    return entries
 
 
 def load(entry: EntryPoint) -> Any:

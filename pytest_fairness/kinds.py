@@ -114,12 +114,12 @@ def reader(probe: Probe) -> Reader[Any]:
     """
     if probe.responses is None:
         raise ValueError(f"the probe {probe.name} has no `responses:`")
-    of_kind = kind_of(probe).reader
-    if of_kind is None:
+    reader_class = kind_of(probe).reader
+    if reader_class is None:
         raise ProbeError(
             f"{probe.name}: probes of the kind {probe.kind!r} cannot read recorded answers. Remove the key `responses`."
         )
-    return of_kind(probe, probe.responses)
+    return reader_class(probe, probe.responses)
 
 
 def quality(probe: Probe, answers: Sequence[Answer]) -> AnswerQuality | None:

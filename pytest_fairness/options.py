@@ -123,7 +123,7 @@ class RunSettings:
         root: pytest's rootdir, or the current folder outside pytest; paths of the ini file are relative to it.
         target_is_default: `True` if no option, environment variable or ini setting names a target.
         targets: targets by name, if the user named them (`NAME=TARGET`); empty for a single target without a name.
-        target_options: options that follow the name of the target that is opened, such as `base_url`.
+        target_options: options that are written after the target's name, such as `base_url`, by name.
     """
 
     root: Path
@@ -196,7 +196,7 @@ class RunSettings:
     )
     accepted_by: str | None = _option(
         None,
-        "Name of the person who accepts new baselines; it is stored in the baselines (none: store no name)",
+        "Name of the person who accepts new baselines; the baselines hold the name. `none` stores no name",
         LINE,
         metavar="NAME",
         default="the user of the CI job, or `git config user.name`",
@@ -356,8 +356,8 @@ class RunSettings:
 
     def price_of(self, target: str) -> Price | None:
         """Return the price of a target's tokens; `None` if no price is set."""
-        named = (target, target.partition(":")[2])
-        return next((price for price in self.prices if price.model in named), None)
+        names = (target, target.partition(":")[2])
+        return next((price for price in self.prices if price.model in names), None)
 
 
 def _switch(name: str, help_: str) -> Option:
@@ -398,10 +398,10 @@ ACTIONS = (
 
 
 def _rows() -> Iterable[Option]:
-    for each in fields(RunSettings):
-        if each.metadata:
-            row: dict[str, Any] = dict(each.metadata)
-            yield Option(**{**row, "name": row["name"] or PREFIX + each.name, "setting": each.name})
+    for setting in fields(RunSettings):
+        if setting.metadata:
+            row: dict[str, Any] = dict(setting.metadata)
+            yield Option(**{**row, "name": row["name"] or PREFIX + setting.name, "setting": setting.name})
 
 
 SETTINGS = tuple(_rows())

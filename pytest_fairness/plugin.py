@@ -57,9 +57,11 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Gen
             from pytest_fairness.probes.diagnostics import nearest
 
             # Names are compared without their common prefix.
-            flags = {each.flag.removeprefix("--fairness-"): each.flag for each in OPTIONS if each.on_command_line}
+            flags = {
+                option.flag.removeprefix("--fairness-"): option.flag for option in OPTIONS if option.on_command_line
+            }
             if near := nearest(names[0].removeprefix("--fairness-"), flags):
-                raise pytest.UsageError(f"{names[0]}: there is no such option: did you mean '{flags[near]}'?")
+                raise pytest.UsageError(f"{names[0]}: there is no such option. Did you mean '{flags[near]}'?")
 
 
 def pytest_configure(config: pytest.Config) -> None:

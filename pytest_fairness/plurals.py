@@ -11,11 +11,11 @@ def counted(number: int, noun: str) -> str:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """Return the number with this many significant digits, but with all digits before the point: `8070`, `0.0123`."""
+    """Return a number with `digits` significant digits, but with all digits before the point: `8070`, `0.0123`."""
     return f"{value:.0f}" if abs(value) >= 10**digits - 0.5 else f"{value:.{digits}g}"
 
 
 def joined(names: Sequence[str], most: int = 8) -> str:
-    """Return the names as a phrase: at most `most` of them, then the number of the others: `a, b and 3 more`."""
+    """Return the first `most` names and the number of the others as a phrase: `a, b and 3 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

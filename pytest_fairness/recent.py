@@ -17,22 +17,22 @@ class Recent(Generic[KeyT, ValueT]):
 
     Args:
         function: function of one argument.
-        most: maximum number of cached results; the next result empties the cache first.
+        most: maximum number of cached results; before a result above this number, the cache is emptied.
     """
 
     def __init__(self, function: Callable[[KeyT], ValueT], most: int) -> None:
         self._function, self._most = function, most
-        self._kept: dict[int, tuple[KeyT, ValueT]] = {}
+        self._entries: dict[int, tuple[KeyT, ValueT]] = {}
 
     def __call__(self, key: KeyT) -> ValueT:
         """Return the function's result for an object."""
-        kept = self._kept.get(id(key))
-        if kept is None:
-            if len(self._kept) >= self._most:
-                self._kept.clear()
-            kept = self._kept[id(key)] = key, self._function(key)
-        return kept[1]
+        entry = self._entries.get(id(key))
+        if entry is None:
+            if len(self._entries) >= self._most:
+                self._entries.clear()
+            entry = self._entries[id(key)] = key, self._function(key)
+        return entry[1]
 
     def clear(self) -> None:
-        """Free the kept results."""
-        self._kept.clear()
+        """Free the cached results."""
+        self._entries.clear()

@@ -58,14 +58,14 @@ _SPELLINGS = {
 }
 """Signs and names of each currency, by its code in ISO 4217."""
 _CURRENCIES = {
-    spelled.casefold(): frozenset(code for code, other in _SPELLINGS.items() if spelled in (code, *other.split()))
-    for codes, spellings in _SPELLINGS.items()
-    for spelled in (codes, *spellings.split())
+    spelling.casefold(): frozenset(code for code, other in _SPELLINGS.items() if spelling in (code, *other.split()))
+    for own_code, spellings in _SPELLINGS.items()
+    for spelling in (own_code, *spellings.split())
 }
-"""Currencies that a sign, a name or a code may stand for."""
+"""Codes of the currencies that a sign, a name or a code in lower case may stand for."""
 _SIGN = "|".join(
     sorted(
-        {re.escape(each) for code, more in _SPELLINGS.items() for each in (code, *more.split()) if not each.islower()},
+        {re.escape(sign) for code, more in _SPELLINGS.items() for sign in (code, *more.split()) if not sign.islower()},
         key=lambda sign: (-len(sign), sign),
     )
 )
@@ -156,9 +156,10 @@ class Amount:
 
     Attributes:
         start, end: position in the text, with sign, unit and scale.
-        values: the number; two values if the separator can be read in two ways; the two ends of a range.
+        values: the number; two values if the separator can be read in two ways; the two ends of a range; empty if the
+            separators or the scale give no number.
         own: whether the number has the probe's unit or scale.
-        foreign: whether the number has another unit, or an unknown unit.
+        foreign: whether the number has another unit or scale, or an unknown unit.
         is_range: whether the amount is a range.
     """
 
@@ -188,7 +189,7 @@ def amounts(text: str, wanted: NumberFormat) -> list[Amount]:
     Bounds such as "at least 60", and the range from the probe's `min` to its `max`, are left out.
     """
     found: list[Amount] = []
-    shared: list[float] = []
+    factors: list[float] = []
     end = 0
     for match in islice(_NUMBER.finditer(text), MOST_NUMBERS):
         if match.start() < end:
@@ -197,16 +198,16 @@ def amounts(text: str, wanted: NumberFormat) -> list[Amount]:
         end = amount.end
         if found and _joins(text, found[-1], amount):
             low, high = found.pop(), amount
-            scale = factor if shared.pop() == 1 else 1.0
+            scale = factor if factors.pop() == 1 else 1.0  # "80 to 90k"
             ends = (*(value * scale for value in low.values), *high.values)
             opening = _OPENING.search(text[max(0, low.start - WINDOW) : low.start])
             start = low.start - len(opening[0]) if opening else low.start
             foreign = high.foreign or (low.foreign and not low.own)
             found.append(Amount(start, high.end, ends, low.own or high.own, foreign, is_range=True))
-            shared.append(0.0)
+            factors.append(0.0)
         elif not bound:
             found.append(amount)
-            shared.append(factor)
+            factors.append(factor)
     limits = (wanted.min, wanted.max)
     return [amount for amount in found if not (amount.is_range and amount.values == limits)]
 
@@ -274,7 +275,7 @@ def _amount(text: str, match: re.Match[str], wanted: NumberFormat) -> tuple[Amou
 
 
 def _counts_things(text: str, end: int, wanted: NumberFormat) -> bool:
-    """Return whether a share counts things, as in "3/4 of the criteria" or "5 of 10 criteria", and is no score."""
+    """Return whether a share is a count of things, as in "3/4 of the criteria" or "5 of 10 criteria", and no score."""
     word = _UNIT_WORD.match(text, end)
     if word is None or _SAME_UNIT.get(_singular(word[1]), _singular(word[1])) in {*_SCORES, _singular(wanted.name)}:
         return False
@@ -329,7 +330,7 @@ def _grouped(digits: str, mark: str) -> bool:
 
 
 def _on_scale(value: float, denominator: float, wanted: NumberFormat) -> float | None:
-    """Return the number that "value/denominator" means on the probe's scale; `None` if it has another scale."""
+    """Return the number that "value/denominator" means on the probe's scale; `None` if it cannot be converted."""
     if not 0 <= value <= denominator or not denominator:
         return None
     if denominator == wanted.max:
@@ -341,7 +342,10 @@ def _on_scale(value: float, denominator: float, wanted: NumberFormat) -> float |
 
 @lru_cache
 def _unit_and_period(unit: str) -> tuple[str, str]:
-    """Return the unit in the singular, and its period: "dollar" and "month" for "dollars per month"; default "year"."""
+    """Return the unit in the singular and its period: "dollar" and "month" for "dollars per month".
+
+    The period of a unit without period is "year".
+    """
     written = re.fullmatch(r"(.*?)\s*(?:/|\bper\b|\ban?\b)\s*(\w+)", unit)
     period = _PERIODS.get(written[2].casefold()) if written else None
     base = written[1] if written and period else unit

@@ -38,7 +38,7 @@ def find(text: str) -> Json | None:
     """Return the longest JSON object or array in a text, or `None`; JSON with nothing but numbers does not count.
 
     Broken JSON (also JSON that is cut off) counts as one piece, whose parts are not searched. If the longest piece is
-    broken JSON, return `None`.
+    broken, or nested too deeply, return `None`.
     """
     best: Json | None = None
     longest, broken, index = 0, 0, 0
@@ -52,8 +52,8 @@ def find(text: str) -> Json | None:
             broken += 1
             value, index = None, _end_of_bracket(text, start)
         # JSON with numbers only, such as the `[1]` of a footnote, does not count.
-        says = value is None or any(not isinstance(piece, Number) for piece in flatten(value))
-        if says and index - start > longest:
+        counts = value is None or any(not isinstance(piece, Number) for piece in flatten(value))
+        if counts and index - start > longest:
             best, longest = value, index - start
     return best
 
@@ -72,10 +72,10 @@ def _end_of_bracket(text: str, start: int) -> int:
 
 
 def flatten(value: Json) -> Iterator[str]:
-    """Yield the keys and texts of a JSON value and of all values nested in it, in the written order.
+    """Yield the keys, texts and numbers of a JSON value and of all values nested in it, in the written order.
 
-    If an array or object contains only objects, the keys that all of these share, such as `product` and `explanation`,
-    are left out: they are field names and not part of the answer.
+    If an array or object contains two or more objects and nothing else, the keys that all these objects share, such as
+    `product` and `explanation`, are left out: they are field names and not part of the answer.
     """
     stack: list[tuple[Json, frozenset[str]]] = [(value, frozenset())]
     while stack:
@@ -95,7 +95,7 @@ def flatten(value: Json) -> Iterator[str]:
 
 
 def _shared_keys(siblings: list[Any]) -> frozenset[str]:
-    """Return the keys that all siblings share, if these are two or more objects; otherwise an empty set."""
+    """Return the keys that all siblings share if the siblings are two or more objects; otherwise an empty set."""
     if len(siblings) < 2 or not all(isinstance(part, Pairs) for part in siblings):
         return frozenset()
     return frozenset.intersection(*(frozenset(key for key, _ in part) for part in siblings))

@@ -54,12 +54,15 @@ def with_majority_choice(answer: Answer, judged: Judged, language: Language) -> 
 
 
 def with_refusal_class(answer: Answer, judged: Judged, error: str | None = None) -> Answer:
-    """Return the answer with the status that follows from its class; an answer without class is missing.
+    """Return the answer with the status that follows from the class that most votes name.
+
+    The status becomes `REFUSED` for the class of refusals, and `FAILED` if no class has a majority. Otherwise, it stays
+    unchanged.
 
     Args:
         answer: the answer, read without patterns of refusals.
         judged: the votes, each one of `REFUSAL_CLASSES` or `None`.
-        error: why there is no class, if it is known.
+        error: reason why no class has a majority; `None` for a general reason.
     """
     if judged.majority == REFUSED:
         return replace(answer, status=Status.REFUSED, content=None, judged=judged)

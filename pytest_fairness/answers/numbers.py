@@ -84,7 +84,7 @@ def read(text: str, wanted: NumberFormat, *, cut: bool = False) -> float | Unrea
 
 
 def is_marked(text: str, wanted: NumberFormat) -> bool:
-    """Return whether a text states a number with a label, or on its own; such a text is no refusal."""
+    """Return whether a text states a number with a label, or on its own line or sentence; such a text is no refusal."""
     plain = without_other_numbers(_EMPHASIS.sub("", text.rpartition(_THOUGHTS_END)[2]))
     return any(rank <= 1 for rank, _ in _ranked(plain, amounts(plain, wanted), wanted))
 
@@ -96,21 +96,21 @@ def _number_in_json(value: Json, wanted: NumberFormat) -> float | Unread:
         named = [leaf for key, leaf in leaves if key.casefold() in names]
         if named:
             return _only_result([_number_in_leaf(leaf, wanted) for leaf in named])
-    read_ = [_number_in_leaf(leaf, wanted) for _, leaf in leaves]
-    return _only_result([each for each in read_ if each is not Unread.NONE])
+    results = [_number_in_leaf(leaf, wanted) for _, leaf in leaves]
+    return _only_result([result for result in results if result is not Unread.NONE])
 
 
-def _leaves(value: Json, key: str = "") -> Iterator[tuple[str, Json]]:
-    """Yield each text, number and constant in a JSON value, with the key of the innermost member that contains it."""
-    stack: list[tuple[str, Json]] = [(key, value)]
+def _leaves(value: Json) -> Iterator[tuple[str, Json]]:
+    """Yield each text, number and constant in a JSON value, with its key or the key of its list ("" without a key)."""
+    stack: list[tuple[str, Json]] = [("", value)]
     while stack:
-        name, part = stack.pop()
+        key, part = stack.pop()
         if isinstance(part, Pairs):
             stack.extend(reversed(part))
         elif isinstance(part, list):
-            stack.extend((name, each) for each in reversed(part))
+            stack.extend((key, item) for item in reversed(part))
         else:
-            yield name, part
+            yield key, part
 
 
 def _number_in_leaf(leaf: Json, wanted: NumberFormat) -> float | Unread:
@@ -133,7 +133,7 @@ def _number_in_prose(text: str, wanted: NumberFormat) -> float | Unread:
     ranked = _ranked(plain, found, wanted)
     if not ranked:
         ranges = any(amount.is_range and not amount.foreign for amount in found)
-        return Unread.RANGE if ranges else Unread.UNIT if any(each.foreign for each in found) else Unread.NONE
+        return Unread.RANGE if ranges else Unread.UNIT if any(amount.foreign for amount in found) else Unread.NONE
     best = min(rank for rank, _ in ranked)
     first = [amount for rank, amount in ranked if rank == best]
     single = [_value_in_limits(amount.values, wanted) for amount in first if not amount.is_range]
@@ -147,20 +147,20 @@ def _number_in_prose(text: str, wanted: NumberFormat) -> float | Unread:
 def _ranked(plain: str, found: list[Amount], wanted: NumberFormat) -> list[tuple[int, Amount]]:
     """Return the amounts that may be the answer, each with its rank.
 
-    An alternative ("Score: 70 or 75") has the rank of the amount before it. If a text begins with an amount, all
-    amounts of its first sentence have the same rank.
+    An alternative ("Score: 70 or 75") has the better of its own rank and the rank of the amount before it. If a text
+    begins with an amount, all amounts of its first sentence have the rank 1.
     """
     own = [amount for amount in found if not amount.foreign]
     ranked: list[tuple[int, Amount]] = []
-    end = _first_sentence_end(plain, own)
-    before: tuple[int | None, int] = (None, 0)
+    first_end = _first_sentence_end(plain, own)
+    previous_rank, previous_end = None, 0
     for amount in own:
-        rank = 1 if amount.start < end else _rank(plain, amount, wanted)
-        if _ALTERNATIVE.fullmatch(plain[before[1] : min(amount.start, before[1] + WINDOW)]):
-            rank = min((each for each in (rank, before[0]) if each is not None), default=None)
+        rank = 1 if amount.start < first_end else _rank(plain, amount, wanted)
+        if _ALTERNATIVE.fullmatch(plain[previous_end : min(amount.start, previous_end + WINDOW)]):
+            rank = min((known for known in (rank, previous_rank) if known is not None), default=None)
         if rank is not None:
             ranked.append((rank, amount))
-        before = rank, amount.end
+        previous_rank, previous_end = rank, amount.end
     return ranked
 
 
@@ -202,7 +202,7 @@ def _label_pattern(name: str) -> re.Pattern[str]:
 
 
 def _value_in_limits(values: tuple[float, ...], wanted: NumberFormat) -> float | Unread:
-    """Return the only value between the probe's `min` and `max`, or the reason why there is no such value."""
+    """Return the value between the probe's `min` and `max`, or the reason why there is none or more than one."""
     inside = [value for value in values if wanted.min <= value <= wanted.max]
     if len(inside) > 1:
         return Unread.SEPARATOR
@@ -210,7 +210,7 @@ def _value_in_limits(values: tuple[float, ...], wanted: NumberFormat) -> float |
 
 
 def _middle(amount: Amount, wanted: NumberFormat) -> float | Unread:
-    """Return the middle of a range, or the reason why the range is not valid, such as an end above `max`."""
+    """Return the middle of a range, or the reason why it cannot be read, such as an end above `max`."""
     if len(amount.values) != 2:
         return Unread.SEPARATOR
     ends = [_value_in_limits((end,), wanted) for end in amount.values]

@@ -62,7 +62,7 @@ def read(text: str, options: Sequence[str], letters: Sequence[str], unknown: int
 
 
 def states(text: str, options: Sequence[str], letters: Sequence[str]) -> bool:
-    """Return whether an answer is only the letter or text of an option, or has one line that begins as `B)` does.
+    """Return whether an answer is only the letter or text of an option, or its lines begin with just one letter (`B)`).
 
     Such an answer names an option even if its words resemble a refusal ("Can't answer").
     """
@@ -100,7 +100,7 @@ class _Letters:
 
     def __init__(self, letters: Sequence[str]) -> None:
         self.places = {letter.casefold(): place for place, letter in enumerate(letters)}
-        letter = "|".join(re.escape(each) for each in sorted(letters, key=len, reverse=True))
+        letter = "|".join(re.escape(written) for written in sorted(letters, key=len, reverse=True))
         end = r"(?=\s*$|\s*[.,;:!?)\]\"'\n])"
         self._line_start = re.compile(
             rf"^\W*?\(?({letter})(?:[).:\]]+(?=\s|$)|\s+[-–—]|\s*$)", re.IGNORECASE | re.MULTILINE
@@ -142,7 +142,7 @@ class _Reader:
     @cached_property
     def _option_pattern(self) -> str:
         longest = sorted(self._places, key=len, reverse=True)
-        return "|".join(re.escape(each).replace(r"\ ", r"\s+") for each in longest)
+        return "|".join(re.escape(option).replace(r"\ ", r"\s+") for option in longest)
 
     @cached_property
     def _start_pattern(self) -> re.Pattern[str]:
@@ -164,7 +164,7 @@ class _Reader:
         return self._option_by_text(text, language)
 
     def whole(self, text: str) -> int | None:
-        """Return the option whose letter or text is all of a plain text."""
+        """Return the option whose letter or text is the whole plain text; `None` if there is no such option."""
         bare = text.strip(_MARKS).casefold()
         return self.letters.places.get(bare, self._places.get(_comparison_form(bare)))
 
@@ -191,7 +191,7 @@ class _Reader:
         return None if found is None else self._places[_comparison_form(found[1])]
 
     def _option_by_text(self, text: str, language: Language) -> int | None:
-        """Return the only option whose text is in the first sentence or, if that names no option, in the whole answer.
+        """Return the only option whose text is in the first sentence or, if this names no option, in the whole answer.
 
         Return `None` if several options are named, or none. A phrase such as "cannot be determined" names the option
         "it is not known".

@@ -34,8 +34,8 @@ from pytest_fairness.records import (
 )
 
 LONGEST = 200_000
-"""Largest number of characters of an answer that is parsed. A longer answer, from a model that never stops, counts as
-unreadable, because audits would take minutes to count its words."""
+"""Maximum number of characters of an answer. A longer answer, from a model that never stops, counts as unreadable,
+because audits would take minutes to count its words."""
 
 _JSON_BEGINS = re.compile(r"(?:```\w*\s*)?[\[{]")
 _WITHHELD = frozenset({"refusal", "content_filter"})
@@ -69,7 +69,7 @@ def answer(prompt: Prompt, response: Response | None, language: Language) -> Ans
 
 
 def recorded(prompt: Prompt, text: str | None, language: Language, *, refused: bool = False) -> Answer:
-    """Return the answer in a recorded text, from an `Answer` or a file; the text `None` stands for a missing response.
+    """Return the answer in a recorded text, from an `Answer` or a file; the text `None` means that no response exists.
 
     Args:
         prompt: the prompt, as in `answer`. For the format `calls`, the text must be the JSON of a message, `CALLED` or
@@ -104,8 +104,8 @@ def read(
     Args:
         response: the response, or `None` if there is none.
         answer_format: the format that the request asked for.
-        language: language of the answer, by which refusals are recognised.
-        allowed: possible choices, if the request asked for one.
+        language: language of the answer, whose patterns recognise refusals.
+        allowed: possible choices; empty if the request did not ask for a choice.
         number: form of the number that the request asked for; `None` if it asked for no number.
         selection: the part of the response that is read; `None` for the whole response.
 
@@ -215,7 +215,7 @@ def _choice(text: str, allowed: Sequence[str], language: Language) -> tuple[str 
 
 @lru_cache(maxsize=8_192)
 def _number(text: str, wanted: NumberFormat, language: Language, *, cut: bool) -> tuple[float | None, bool]:
-    """Return the number in a text, and whether the text is a refusal; a text with "Score: 7", say, is no refusal."""
+    """Return the number in a text, and whether the text is a refusal; a text with a marked number is no refusal."""
     if is_refusal(text, language) and not numbers.is_marked(text, wanted):
         return None, True
     found = numbers.read(text, wanted, cut=cut)

@@ -31,8 +31,8 @@ def run(arguments: argparse.Namespace) -> None:
         _write_tables(arguments)
     elif arguments.probe is None or arguments.probe.suffix == ".json":
         raise FairnessError(
-            "export: nothing to export was named. Name a probe file to export its recorded answers, or give "
-            "--measurements FILE or --words FILE to export tables of the last run."
+            "export: the command does not say what to export. Name a probe file to export its recorded answers, or "
+            "give --measurements FILE or --words FILE to export tables of the last run."
         )
     else:
         write([json.dumps(line) + "\n" for line in _answers(arguments)], arguments.output)

@@ -41,13 +41,14 @@ def run(arguments: argparse.Namespace) -> None:
     if not recorded:
         raise FairnessError(f"{path}: no run is recorded yet. Run `pytest --fairness` to record one.")
     points = recorded
-    for option, name in (("probe", "probe"), ("item", "id")):
+    for option, field in (("probe", "probe"), ("item", "id")):
         wanted = getattr(arguments, option)
-        known = sorted({point[name] for point in points})
-        points = [point for point in points if wanted in (None, point[name])]
+        known = sorted({point[field] for point in points})
+        points = [point for point in points if wanted in (None, point[field])]
         if not points:
             raise FairnessError(
-                f"--{option} {wanted}: no run recorded in {path} has it. Recorded are: {joined(known, SHOWN_NAMES)}."
+                f"--{option} {wanted}: no run in {path} has this {option}. Recorded {option}s: "
+                f"{joined(known, SHOWN_NAMES)}."
             )
     write([without_commands(history(points, arguments.last, shutil.get_terminal_size((120, 24)).columns))], None)
 

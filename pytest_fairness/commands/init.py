@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _services(root: Path, option: str | None) -> list[str]:
-    """Return the names of the CI services for which `init` writes a workflow.
+    """Return the names of the CI services for which `init` writes a workflow; `option` is the value of `--ci`.
 
     Raises:
         FairnessError: this folder is not the root of its repository, where the services expect workflows.
@@ -111,8 +111,8 @@ def _install_command(root: Path) -> str:
             own = ["-e", "."]
     requirement = own_requirement()
     if requirement is None:
-        said = f"{NOT_INSTALLABLE}. Replace this line by a command that installs it from a package index or repository"
-        return f"echo {shlex.quote(said)} && exit 1"
+        text = f"{NOT_INSTALLABLE}. Replace this line by a command that installs it from a package index or repository"
+        return f"echo {shlex.quote(text)} && exit 1"
     return shlex.join(["pip", "install", *own, requirement])
 
 

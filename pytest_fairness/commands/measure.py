@@ -130,7 +130,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _remedy(arguments: argparse.Namespace, results: Sequence[ItemResult], columns: Sequence[str]) -> str:
-    """Return advice on items that could not be measured: leave out groups, or name other columns."""
+    """Return advice on items that could not be measured: leave out their groups, or name another column."""
     groups = [next(iter(result.labels.values())) for result in results]
     measured = dict.fromkeys(
         group for group, result in zip(groups, results, strict=True) if result.measurement is not None
@@ -146,7 +146,7 @@ def _remedy(arguments: argparse.Namespace, results: Sequence[ItemResult], column
 
 
 def _results(probe: Probe, file: str) -> Iterator[ItemResult]:
-    """Measure the items of a probe, and yield their results; the node ids of the items begin with `file`."""
+    """Measure the items of a probe, and yield their results; their node ids begin with `file`."""
     from pytest_fairness.run import Run, error_result, items_of, measured_only
 
     with TemporaryDirectory() as folder:

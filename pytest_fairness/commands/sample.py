@@ -9,6 +9,7 @@ import sys
 from pytest_fairness.commands.shared.output import write
 from pytest_fairness.commands.shared.recorded import add_arguments, replay_run
 from pytest_fairness.errors import FairnessError
+from pytest_fairness.plurals import counted
 
 __all__ = ["add_arguments", "run"]
 
@@ -36,8 +37,9 @@ def run(arguments: argparse.Namespace) -> None:
         sample = balanced(run, probe, [(prompt, response) for _, prompt, response in found])
     write([json.dumps(line) + "\n" for line in sample.lines], arguments.output)
     print(
-        f"wrote {len(sample.lines)} of {sample.answers} answers; left out: {sample.unusable} refused or unreadable "
-        f"answers, {sample.named} answers that name a group, {sample.wrong} wrong answers, and the surplus of groups "
-        "with more answers than the smallest group",
+        f"wrote {len(sample.lines)} of {sample.answers} answers; left out: "
+        f"{counted(sample.unusable, 'refused or unreadable answer')}, {counted(sample.named, 'answer')} naming a "
+        f"group, {counted(sample.wrong, 'wrong answer')}, and the surplus of groups with more answers than the "
+        "smallest group",
         file=sys.stderr,
     )

@@ -39,8 +39,8 @@ def run(arguments: argparse.Namespace) -> None:
     probe = probes.load(arguments.probe, kinds.schemas(), root=project_root(), scorers=configured_scorers())
     if not isinstance(probe, GenerationProbe) or probe.swap_lists is None:
         raise FairnessError(
-            f"{arguments.probe}: the probe has no key `swap`, so there are no swapped prompts to list. Add `swap`, or "
-            "name another probe."
+            f"{arguments.probe}: the probe has no key `swap`, so there are no swapped prompts to list. Add `swap` to "
+            "the probe, or name another probe."
         )
     groups = probe.swap_lists.axis.values
     if output is None:

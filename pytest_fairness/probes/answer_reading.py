@@ -15,9 +15,9 @@ class AnswerReading:
 
     Attributes:
         format: format in which answers are parsed.
-        likelihood_label: label that only answers have that are likelihoods of sentences; empty if there are none.
+        likelihood_label: name of the label that marks likelihoods of sentences; empty if no answers are likelihoods.
         choices: valid answers; empty if answers are not choices, or if a judge model classifies the answers.
-        number: number that answers state; `None` if answers are no numbers.
+        number: range, unit and name of the number that an answer states; `None` if answers are not numbers.
         selection: part of an answer that is measured; `None` if it is the whole answer.
         judging: instructions for the judge model that classifies the answers; `None` without a judge model.
         refusals: settings that say how refusals are recognised.
@@ -43,6 +43,6 @@ class AnswerReading:
         return "likelihood" if self.likelihood_label in labels else self.format
 
     def recorded_prompt(self, labels: Mapping[str, str], trial: int) -> Prompt:
-        """Return a prompt without text, by which a recorded answer with these labels is parsed."""
+        """Return a prompt without text, which says how a recorded answer with these labels is parsed."""
         request = Request("", answer_format=self.format_of(labels))
         return Prompt(request, labels, trial, self.choices, self.number, self.selection)

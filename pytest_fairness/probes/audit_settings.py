@@ -15,13 +15,13 @@ class ProbeModel(BaseModel):
 
 
 def list_or_mapping(value: object) -> str:
-    """Return the tag of a value that is a `list` or a `mapping` in the probe file; for `pydantic.Discriminator`."""
+    """Return the tag for `pydantic.Discriminator`: `mapping` for a mapping in the probe file, otherwise `list`."""
     # When a model is serialised, pydantic passes the model instead of a mapping.
     return "mapping" if isinstance(value, Mapping | ProbeModel) else "list"
 
 
 def text_or_mapping(value: object) -> str:
-    """Return the tag of a value that is a `text` or a `mapping` in the probe file; for `pydantic.Discriminator`."""
+    """Return the tag for `pydantic.Discriminator`: `mapping` for a mapping in the probe file, otherwise `text`."""
     return "mapping" if isinstance(value, Mapping | ProbeModel) else "text"
 
 
@@ -45,8 +45,8 @@ class AuditSettings(ProbeModel):
     """Settings that every audit has under a probe's key `audits`.
 
     Class attributes:
-        needs: name of an input that the audit requires of the probe, such as `truth`. The checks of the probe's
-            kind say what to write. Empty if the audit requires nothing.
+        needs: name of an input that the audit requires of the probe, such as `truth`; empty if the audit requires
+            nothing. Each kind of probe has its own remedies for missing inputs; see `checks.unmet_needs`.
         item_labels: names of labels that the audit adds to its items; no axis may have these names.
     """
 

@@ -124,8 +124,8 @@ class ResponsesSettings(ProbeModel):
         default=(),
         min_length=1,
         description="Groups in the file that the probe does not compare, such as [unknown, other]; `*` stands for all "
-        "of them. Their rows are left out without a note. If rows with any other unknown group are left out, their "
-        "number is reported, and more than 10 % of them prevent a `pass`.",
+        "such groups. Their rows are left out without a note. Rows of any other unknown group are left out too, but "
+        "their number is reported; if they are more than 10 % of all rows, no verdict is `pass`.",
     )
 
     @property
@@ -282,15 +282,16 @@ class Probe(ProbeModel):
         }
 
     def placebo(self, labels: Mapping[str, str]) -> tuple[Self, Mapping[str, str]] | None:
-        """Return the probe that compares two wordings of the same group in place of two groups.
+        """Return a probe that compares two wordings of the same group in place of two groups.
 
-        Its value is the noise floor of the probe's value. Repeated calls return the same probe.
+        The value of an item in this probe is the noise floor of the item's own value. Repeated calls return the same
+        probe.
 
         Args:
             labels: labels of an item.
 
         Returns:
-            The probe and the labels of the item in this probe; `None` if the probe has no placebo.
+            The placebo probe, and the labels of the item in it; `None` if this probe has no placebo.
         """
         return None
 
@@ -343,7 +344,7 @@ def with_fields(probe: ProbeT, **fields: object) -> ProbeT:
 
 
 def variant_diagnostics(model: type[Probe], data: Content) -> Iterator[Diagnostic]:
-    """Yield diagnostics for variants that do not fit the kind of the probe, or its other keys.
+    """Yield diagnostics for variants that contradict the kind of the probe or the other keys of the file.
 
     Args:
         model: model of the kind.

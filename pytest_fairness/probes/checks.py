@@ -106,7 +106,7 @@ def forbid_strata(data: Content, reason: str) -> Iterator[Diagnostic]:
 
 
 def invalid_strata(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each column in `responses.strata` that is in `names` or is listed twice."""
+    """Yield a diagnostic for each column that `responses.strata` repeats, or that the probe already uses (`names`)."""
     taken = {*names}
     for place, stratum in items(mapping(data.get("responses")).get("strata")):
         if isinstance(stratum, str):

@@ -68,10 +68,13 @@ class ConversationProbe(Probe):
         """Return the prompt of the turn after these answers of a conversation."""
         last = answered[max(answered)]
         first = without_turn(last.labels)
-        said = [self._filled_template(text, first) for text in (self._first_template(first), *self.turns)]
-        past = history(self._opening(first), said, answered, calls=self._has_calls)
+        user_texts = [self._filled_template(text, first) for text in (self._first_template(first), *self.turns)]
+        past = [*self._opening(first)]
+        for turn in sorted(answered):
+            reply = reply_to(answered[turn], calls=self._has_calls)
+            past += [Message("user", user_texts[turn - 1]), Message("assistant", reply.text)]
         labels = {**first, TURN: str(len(answered) + 1)}
-        return self._prompt(said[len(answered)], labels, last.trial, past)
+        return self._prompt(user_texts[len(answered)], labels, last.trial, tuple(past))
 
     @property
     def _has_calls(self) -> bool:
@@ -80,7 +83,7 @@ class ConversationProbe(Probe):
 
     @abstractmethod
     def _first_template(self, labels: Mapping[str, str]) -> str:
-        """Return the template of the conversation's first prompt, which has these labels."""
+        """Return the template of the first prompt of the conversation with these labels."""
 
     @abstractmethod
     def _filled_template(self, text: str, labels: Mapping[str, str]) -> str:
@@ -99,7 +102,7 @@ class ConversationProbe(Probe):
         """Return the keys of the conversation that determine an item's prompts; see `Probe.fingerprint`."""
         parts = {}
         if self.messages is not None:
-            parts["messages"] = canonical([[each.role, block_text(each.content)] for each in self.messages])
+            parts["messages"] = canonical([[message.role, block_text(message.content)] for message in self.messages])
         if self.turns:
             parts["turns"] = canonical([[*map(block_text, self.turns)], self.measure])
         return parts
@@ -161,16 +164,19 @@ def diagnostics(data: Content, *, sources: Sequence[str], labels: str, texts: bo
 
 
 def turns_of(answers: Sequence[Answer]) -> list[Turns]:
-    """Return the answers of each conversation by turn number, from 1; conversations in the order of first answers."""
-    found: dict[tuple[tuple[tuple[str, str], ...], int], Turns] = {}
+    """Return the answers of each conversation by turn number, from 1.
+
+    The conversations are in the order of their first answers.
+    """
+    conversations: dict[tuple[tuple[tuple[str, str], ...], int], Turns] = {}
     for answer in answers:
         key = tuple(sorted(without_turn(answer.labels).items())), answer.trial
-        found.setdefault(key, {})[int(answer.labels.get(TURN, "1"))] = answer
-    return list(found.values())
+        conversations.setdefault(key, {})[int(answer.labels.get(TURN, "1"))] = answer
+    return list(conversations.values())
 
 
 def without_turn(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels of a conversation's first prompt."""
+    """Return the labels of the first prompt of a conversation, which lack the label `turn`."""
     return {name: value for name, value in labels.items() if name != TURN}
 
 
@@ -180,30 +186,14 @@ def reply_to(answer: Answer, *, calls: bool) -> Reply:
     return (reply_in(text) if calls else None) or Reply(text, ())
 
 
-def history(opening: Sequence[Message], said: Sequence[str], answers: Turns, *, calls: bool) -> tuple[Message, ...]:
-    """Return the messages before the next turn of a conversation.
-
-    Args:
-        opening: messages before the first prompt.
-        said: the first prompt and the user messages of all turns.
-        answers: the answers so far.
-        calls: whether answers may have tool calls.
-    """
-    found = [*opening]
-    for turn in sorted(answers):
-        replied = reply_to(answers[turn], calls=calls)
-        found += [Message("user", said[turn - 1]), Message("assistant", replied.text)]
-    return tuple(found)
-
-
 @dataclass(frozen=True)
 class ConversationTurns(FollowUps):
     """Turns of conversations after the first answer.
 
     Attributes:
-        next_turn: function that returns the prompt of the next turn of a conversation.
+        next_turn: function that returns the prompt of the next turn, from the answers of a conversation so far.
         number: number of turns of a complete conversation.
-        measure: the turn whose answer is measured; `all` joins the texts of all answers.
+        measure: number of the turn whose answer is measured, or `last`; `all` joins the texts of all answers.
         calls: whether answers may have tool calls. A tool call ends a conversation, because no tool is run.
     """
 
@@ -216,21 +206,22 @@ class ConversationTurns(FollowUps):
     calls: bool
 
     def next_prompts(self, answers: Sequence[Answer]) -> list[Prompt]:
-        """Return the next turn of each incomplete conversation whose last answer is a text without tool calls."""
-        found = []
+        """Return the next prompt of each incomplete conversation whose last answer is a text without tool calls."""
+        prompts = []
         for turns in turns_of(answers):
             if max(turns) < self.number:
-                replied = reply_to(turns[max(turns)], calls=self.calls)
-                if replied.text.strip() and not replied.calls:
-                    found.append(self.next_turn(turns))
-        return found
+                reply = reply_to(turns[max(turns)], calls=self.calls)
+                if reply.text.strip() and not reply.calls:
+                    prompts.append(self.next_turn(turns))
+        return prompts
 
     def measured(self, answers: Sequence[Answer]) -> list[Answer]:
         """Return one answer for each conversation, with the labels of its first prompt.
 
-        Answers of one conversation depend on each other, so that they cannot count as several answers. A conversation
-        with a missing answer gets the status of this answer. A conversation that ends early with a tool call gets the
-        answer with this call.
+        Answers of one conversation depend on each other, so that they cannot count as several answers. If an answer to
+        be measured is missing, the result has its status. If the conversation ended before the measured turn, the
+        result is the answer whose tool call ended the conversation; without a tool call, the status is `FAILED`, or the
+        status of an empty last answer.
         """
         return [self._measured_answer(turns) for turns in turns_of(answers)]
 

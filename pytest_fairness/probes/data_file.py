@@ -62,7 +62,7 @@ def as_items(written: Json) -> list[str] | None:
 
 
 def as_line(value: Json) -> str:
-    """Return a field as one line of text; an empty line for a missing value."""
+    """Return a field as one line of text; an empty text for a missing value."""
     if value is None:
         return ""
     return " ".join((value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).split())

@@ -44,7 +44,7 @@ class TextExchange(Exchange[GenerationProbe]):
     """Rules for texts, which are exchanged between the values of the axes."""
 
     def position(self, probe: GenerationProbe, labels: Mapping[str, str]) -> Position | None:
-        """Return the number of the prompt, and the values of the axes."""
+        """Return the prompt's label `prompt` as the key, and the values of the axes as the group."""
         return labels.get("prompt", ""), tuple(labels[axis] for axis in probe.axes)
 
     def group_names(self, probe: GenerationProbe) -> list[str]:
@@ -57,7 +57,10 @@ class ListExchange(Exchange[RecommendationProbe]):
     """Rules for lists: lists about the same entity are exchanged between the values of the attributes."""
 
     def position(self, probe: RecommendationProbe, labels: Mapping[str, str]) -> Position | None:
-        """Return the entity, and the attribute with its value; `None` for follow-up and perturbed prompts."""
+        """Return the entity as the key, and the attribute with its value as the group.
+
+        Return `None` for follow-up prompts and perturbed prompts.
+        """
         if {"perturbation", "form", "requery"} & labels.keys():
             return None
         return labels["entity"], (labels["attribute"], "" if labels["attribute"] == NEUTRAL else labels["value"])
@@ -67,7 +70,10 @@ class RecordExchange(Exchange[CounterfactualProbe]):
     """Rules for decisions: answers about the same record are exchanged between its unflipped and flipped forms."""
 
     def position(self, probe: CounterfactualProbe, labels: Mapping[str, str]) -> Position | None:
-        """Return the record, and its flipped attribute with the value, or `OWN`; `None` for repeated prompts."""
+        """Return the record's id as the key, and its form as the group; `None` for repeated prompts.
+
+        The form is the flipped attribute with its new value, or `OWN` for the unchanged record.
+        """
         if labels["form"] == AGAIN:
             return None
         return labels["record"], OWN if labels["form"] == OWN else (labels["attribute"], labels["to"])

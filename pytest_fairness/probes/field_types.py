@@ -46,8 +46,8 @@ class ProbeSource:
         root: folder to which paths in messages are relative, if the paths are inside this folder.
         audits: the validated settings of the probe's audits, in the file's order.
         lines: the line of each audit's name in the file, from 1.
-        scorers: the scorers that a probe may name, each with its definition (`python:checks:politeness`); `None` if the
-            probe is loaded without the settings of a run, so that no answer can be scored.
+        scorers: the scorers that the probe may name, each with its definition (`python:checks:politeness`); `None` if
+            the probe is loaded without the settings of a run, so that names of scorers are not checked.
     """
 
     path: Path = Path("probe.yaml")
@@ -69,16 +69,16 @@ def display_path(path: Path, root: Path | None) -> str:
 
 
 def probe_source(info: ValidationInfo) -> ProbeSource:
-    """Return the file that is being loaded."""
+    """Return the file that is being loaded; the default `ProbeSource` if a model is validated without a file."""
     return info.context if isinstance(info.context, ProbeSource) else ProbeSource()
 
 
 def _known_scorer(name: str, info: ValidationInfo) -> str:
-    """Return the name of a scorer; raise an error for a name that the run does not know."""
+    """Return the name of a scorer; raise an error if the run has no such scorer."""
     scorers = probe_source(info).scorers
     if scorers is not None and name not in scorers:
         cure = suggestion(name, scorers)
-        message = f"there is no scorer {quoted(name)}{cure}; scorers are named in `fairness_scorers` in the ini file"
+        message = f"there is no scorer {quoted(name)}, neither in `fairness_scorers` (ini file) nor built in{cure}"
         raise_diagnostics([Diagnostic((), message)])
     return name
 

@@ -13,7 +13,8 @@ class FollowUps:
 
     Class attributes:
         possible: whether answers can lead to follow-up prompts.
-        are_turns: whether follow-up prompts are the next turns of conversations, so that nearly every answer has one.
+        are_turns: whether follow-up prompts are the next turns of conversations, so that nearly every answer leads to a
+            follow-up prompt.
     """
 
     possible: ClassVar[bool] = False

@@ -31,7 +31,7 @@ class FreeTextProbe(Probe):
     @cached_property
     def language(self) -> Language:
         """The language of the answers; without patterns of refusals if a model recognises refusals."""
-        found = super().language
+        language = super().language
         if self.refusal_settings.by == "patterns":
-            return found
-        return replace(found, refusal_sources=(), refusals_missing=())
+            return language
+        return replace(language, refusal_sources=(), refusals_missing=())

@@ -52,7 +52,7 @@ class Tool(ProbeModel):
 
     @property
     def definition(self) -> dict[str, Any]:
-        """The tool in the form of OpenAI's API."""
+        """Definition of the tool in the form of OpenAI's API."""
         about = {} if self.description is None else {"description": block_text(self.description)}
         return {"type": "function", "function": {"name": self.name, **about, "parameters": self.parameters}}
 
@@ -126,7 +126,7 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
         message = "a probe with `responses` sends no requests: remove `tools` or `responses`"
         yield Diagnostic(("tools",), message, at_key=True)
     elif "tools" in data and wanted is None:
-        message = "no audit measures calls of these tools: name one of them, `answer: {tool: …}`"
+        message = "no audit measures calls of these tools: name the tool to measure, `answer: {tool: …}`"
         yield Diagnostic(("tools",), message, at_key=True)
     elif names and isinstance(wanted, str) and wanted not in names:
         message = f"{quoted(wanted)} is not one of the probe's tools{suggestion(wanted, names)}"

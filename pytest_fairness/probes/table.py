@@ -26,12 +26,10 @@ SEPARATORS = {";": "semicolons", "\t": "tabs"}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Row of a table: the number of its first line in the file (from 1), and its fields by column.
-
-    In JSON and Parquet files, which have no lines, the number is the position of the row.
+    """Row of a table.
 
     Attributes:
-        line: number of the first line.
+        line: number of the row's first line in the file, from 1; in JSON and Parquet files, the position of the row.
         fields: value of each column.
         file: the file's name for messages.
     """
@@ -53,11 +51,11 @@ class Table:
 
 
 class TableFiles:
-    """Rows of one or of several files, which are read anew, row by row, in each call of `rows`.
+    """Rows of one or several files; each call of `rows` reads the files again, row by row.
 
     Args:
         files: path and name for messages of each file; see `read` for the formats.
-        holds: the noun for the files' rows in messages.
+        holds: plural noun for the files' rows in messages, such as "answers".
 
     Attributes:
         columns: columns of each file, by the file's name.
@@ -92,7 +90,7 @@ def read(path: Path, name: str, holds: str = "answers") -> Table:
         path: the file; the suffix `.csv` means CSV, `.json` means a JSON list, `.parquet` means Parquet, and any other
             suffix means JSON Lines.
         name: the file's name for messages.
-        holds: the noun for the file's rows in messages.
+        holds: plural noun for the file's rows in messages, such as "answers".
 
     Raises:
         ProbeError: the file cannot be read, or rows are malformed; each line of the message is `file:line: message`.
@@ -150,47 +148,49 @@ def _lines(path: Path, name: str) -> Iterator[str]:
 
 
 def _csv(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None) -> Iterator[Row]:
-    before = csv.field_size_limit(MAX_LINE)  # the default limit of 128 KiB is shorter than a long answer
+    default_limit = csv.field_size_limit(MAX_LINE)  # the default of 128 KiB is shorter than a long answer
     try:
         yield from _csv_rows(path, name, columns, wanted)
     finally:
-        csv.field_size_limit(before)
+        csv.field_size_limit(default_limit)
 
 
 def _csv_rows(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None) -> Iterator[Row]:
     reader = csv.reader(_lines(path, name), strict=True)
     errors: list[str] = []
     header: list[str] = []
-    kept: list[tuple[int, str]] = []
-    begins = 1
+    selected: list[tuple[int, str]] = []
+    next_line = 1
     try:
         for fields in reader:
-            line, begins = begins, reader.line_num + 1
+            line, next_line = next_line, reader.line_num + 1
             if not fields:
                 continue
             if not header:
                 header = [column.strip() for column in fields]
-                other = next((plural for mark, plural in SEPARATORS.items() if mark in header[0]), None)
-                if len(header) == 1 and other:
-                    raise ProbeError(f"{name}:{line}: the columns are separated by {other}; save the file with commas")
-                repeated = sorted({column for column in header if header.count(column) > 1})
-                if repeated:
-                    errors.append(
-                        f"{name}:{line}: the column {', '.join(map(repr, repeated))} occurs twice: rename one of the "
-                        f"two columns"
+                separator = next((plural for mark, plural in SEPARATORS.items() if mark in header[0]), None)
+                if len(header) == 1 and separator:
+                    raise ProbeError(
+                        f"{name}:{line}: the columns are separated by {separator}; save the file with commas"
                     )
+                errors += _repeated_columns(header, f"{name}:{line}")
                 columns |= dict.fromkeys(header)
-                kept = [(place, each) for place, each in enumerate(header) if wanted is None or each in wanted]
+                selected = [(i, column) for i, column in enumerate(header) if wanted is None or column in wanted]
             elif len(fields) != len(header):
                 errors.append(
                     f"{name}:{line}: {len(fields)} fields where the header has {len(header)}; "
                     "a field with a comma or line end needs quotes"
                 )
             else:
-                yield Row(line, {column: fields[place] for place, column in kept}, name)
+                yield Row(line, {column: fields[i] for i, column in selected}, name)
     except csv.Error as error:
-        errors.append(f"{name}:{begins}: not valid CSV: {error}")
+        errors.append(f"{name}:{next_line}: not valid CSV: {error}")
     raise_file_errors(errors, name)
+
+
+def _repeated_columns(names: Sequence[str], position: str) -> list[str]:
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    return [f"{position}: the column {name!r} occurs twice: rename one of the two columns" for name in repeated]
 
 
 def _json_lines(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None) -> Iterator[Row]:
@@ -238,7 +238,7 @@ def _json(path: Path, name: str, columns: dict[str, None], wanted: Collection[st
 
 
 def _parquet(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None) -> Iterator[Row]:
-    """Yield the rows of a Parquet file; values that JSON does not know, such as dates, become text.
+    """Yield the rows of a Parquet file; values that JSON cannot hold, such as dates, become text.
 
     Raises:
         ProbeError: the file cannot be read, or the package pyarrow is not installed.
@@ -252,15 +252,11 @@ def _parquet(path: Path, name: str, columns: dict[str, None], wanted: Collection
         ) from None
     try:
         with parquet.ParquetFile(path) as file:
-            there = file.schema_arrow.names
-            columns |= dict.fromkeys(there)
-            repeated = [column for column in columns if there.count(column) > 1]
-            raise_file_errors(
-                [f"{name}:1: the column {column!r} occurs twice: rename one of the two columns" for column in repeated],
-                name,
-            )
-            kept = [column for column in there if wanted is None or column in wanted]
-            batches = map(_batch_rows, file.iter_batches(BATCH, columns=kept))
+            names = file.schema_arrow.names
+            columns |= dict.fromkeys(names)
+            raise_file_errors(_repeated_columns(names, f"{name}:1"), name)
+            selected = [column for column in names if wanted is None or column in wanted]
+            batches = map(_batch_rows, file.iter_batches(BATCH, columns=selected))
             for number, row in enumerate(chain.from_iterable(batches), start=1):
                 yield Row(number, row, name)
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -29,7 +29,7 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
 
     @cached_property
     def _items(self) -> dict[str, str]:
-        """Mapping from folded names of items to the probe's names; see `probes.checks.folded`."""
+        """Names of the probe's items by their folded form; see `probes.checks.folded`."""
         return {checks.folded(name): name for name in self.probe.sentences}
 
     def answers(self) -> list[Answer]:

@@ -21,16 +21,16 @@ Values = dict[str, str]
 class CounterfactualReader(Reader[CounterfactualProbe]):
     """Reader of a counterfactual probe's answer file, which has one answer per row.
 
-    The first row of a record is unflipped: it has the record's own values. A row with another value of one attribute,
-    or of several attributes that the probe flips at once, is flipped. All other rows are unflipped. The number of
-    trials is the number of rows of the most frequent flip; unflipped rows beyond this number are repetitions, which
-    show how much answers differ by chance. Without flips, all rows are trials. Rows without any of the probe's values
-    are left out.
+    The first row of a record is unflipped: it has the record's own values. Further rows with the same values are
+    unflipped, too. A row with another value of one attribute, or of several attributes that the probe flips at once, is
+    flipped. The number of trials is the number of rows of the most frequent flip; unflipped rows beyond this number are
+    repetitions, which show how much answers differ by chance. Without flipped rows, all rows are trials. Rows without
+    any of the probe's values are left out.
     """
 
     @cached_property
     def _values(self) -> dict[str, dict[str, str]]:
-        """Mapping from folded values to the probe's values, for each flipped column; see `probes.checks.folded`."""
+        """For each flipped column, the probe's values by their folded form; see `probes.checks.folded`."""
         found: dict[str, dict[str, str]] = {}
         for part in (part for flip in self.probe.flips.values() for part in flip.columns):
             found.setdefault(part.attribute, {}).update({checks.folded(value): value for value in part.values})
@@ -77,27 +77,27 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
                 found[name] = value
         return found
 
-    def _answers_about_record(self, record: str, rows_: list[tuple[Row, Values]]) -> list[Answer]:
+    def _answers_about_record(self, record: str, rows: list[tuple[Row, Values]]) -> list[Answer]:
         """Return the answers about a record: unflipped answers, repetitions of them, and flipped answers."""
-        own = rows_[0][1]
+        first, own = rows[0]
         known = {name: value for name, flip in self.probe.flips.items() if (value := flip.value_of(own)) is not None}
-        truth = self._truth(rows_[0][0])
-        labels = {"record": record, **known, **({"truth": truth} if truth else {}), **self._strata(rows_[0][0])}
+        truth = self._truth(first)
+        labels = {"record": record, **known, **({"truth": truth} if truth else {}), **self._strata(first)}
         found: list[tuple[Row, dict[str, str]]] = []
-        for row, values in rows_:
+        for row, values in rows:
             if self._truth(row) != truth:
                 self.trial_numbers.add_error(
                     row,
-                    f"record {record} has another value of {self.columns['truth']!r} in line {rows_[0][0].line}. Write "
-                    "the same value in all rows of a record",
+                    f"record {record} has another value of {self.columns['truth']!r} in line {first.line}. Write the "
+                    "same value in all rows of a record",
                 )
             elif values == own:
                 found.append((row, {**labels, "form": OWN}))
             elif values.keys() != own.keys() or not (flipped := self._new_values_by_flip(own, known, values)):
                 self.trial_numbers.add_error(
                     row,
-                    f"record {record} differs from line {rows_[0][0].line} in more than one attribute. A flip changes "
-                    "only one attribute, or several that the probe flips at once (`sex+race`): correct the row",
+                    f"record {record} differs from line {first.line} in more than one attribute. A flip changes only "
+                    "one attribute, or several that the probe flips at once (`sex+race`): correct the row",
                 )
             else:
                 found += [

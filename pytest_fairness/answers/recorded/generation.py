@@ -26,7 +26,7 @@ class GenerationReader(TextReader[GenerationProbe]):
 
     @cached_property
     def _values(self) -> dict[str, dict[str, str]]:
-        """Mapping from folded values to the probe's values, for each axis; see `probes.checks.folded`."""
+        """For each axis, the probe's values by their folded form; see `probes.checks.folded`."""
         return {name: {checks.folded(value): value for value in axis.values} for name, axis in self.probe.axes.items()}
 
     def answers(self) -> list[Answer]:

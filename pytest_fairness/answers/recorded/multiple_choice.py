@@ -28,13 +28,14 @@ class MultipleChoiceReader(TextReader[MultipleChoiceProbe]):
     def answers(self) -> list[Answer]:
         """Return the answers of the probe; see `Reader.answers`."""
         answers = self._texts()
-        there = {answer.labels["question"] for answer in answers}
-        missing = [name for name in self.probe.questions if name not in there]
+        answered = {answer.labels["question"] for answer in answers}
+        missing = [name for name in self.probe.questions if name not in answered]
         if missing:
             what = f"the question {missing[0]!r}" if len(missing) == 1 else f"{len(missing)} of the probe's questions"
             first = "" if len(missing) == 1 else f" (the first is {missing[0]!r})"
+            them = "this question" if len(missing) == 1 else "these questions"
             raise ProbeError(
-                f"{self.name}:1: no row has {what}{first}. Add their answers, or leave the questions out of the probe"
+                f"{self.name}:1: no row has {what}{first}. Add answers to {them}, or leave {them} out of the probe"
             )
         return answers
 

@@ -71,8 +71,9 @@ class Reader(ABC, Generic[ProbeT]):
         for name, columns in self.content.columns.items():
             fields.require_columns(name, self.columns, columns, responses.strata)
         self.trial_numbers = TrialNumbers(self.name, self.columns.get("trial"), self.duplicate_trial_remedy)
-        self._empty: Counter[tuple[str, ...]] = Counter()
-        self._first_empty: Row | None = None
+        self._rows_without_group = 0
+        self._columns_without_group: dict[str, None] = {}
+        self._first_without_group: Row | None = None
         self._unknown: Counter[str] = Counter()
         self._ignored = {*map(checks.folded, responses.ignore)}
         self._of_other_probes = 0
@@ -87,20 +88,17 @@ class Reader(ABC, Generic[ProbeT]):
 
     @property
     def without_group(self) -> RowsWithoutGroup | None:
-        """Return a summary of the rows that `answers` left out because they name no group of the probe, or `None`."""
-        if self._first_empty is None:
+        """Summary of the rows that `answers` left out because they name no group of the probe; `None` without any."""
+        if self._first_without_group is None:
             return None
-        columns = dict.fromkeys(column for own in self._empty for column in own)
-        of = self.content.count - self._of_other_probes
-        file = self._first_empty.file if len(self.content.columns) > 1 else ""
         return RowsWithoutGroup(
-            self._empty.total(),
-            of,
-            tuple(columns),
-            self._first_empty.line,
-            file,
-            self._unknown.total(),
-            {name: count for name, count in self._unknown.most_common(SHOWN_VALUES) if name != OTHERS},
+            rows=self._rows_without_group,
+            of=self.content.count - self._of_other_probes,
+            columns=tuple(self._columns_without_group),
+            first_line=self._first_without_group.line,
+            first_file=self._first_without_group.file if len(self.content.columns) > 1 else "",
+            unknown=self._unknown.total(),
+            values={name: count for name, count in self._unknown.most_common(SHOWN_VALUES) if name != OTHERS},
         )
 
     def rows(self) -> Iterator[Row]:
@@ -108,21 +106,22 @@ class Reader(ABC, Generic[ProbeT]):
         return self.content.rows({*self.columns.values(), *self.responses.strata})
 
     def _leave_out(self, row: Row, columns: Collection[str], *, of_group: bool) -> None:
-        """Count a row that is left out: a cell is empty, its group is unknown, or it belongs to another probe.
+        """Count a row that is left out, either as a row without a group or as a row of another probe.
 
         Args:
             row: the row.
             columns: columns that are empty, or hold values that the probe does not have.
-            of_group: whether these columns name the group. An unknown value then counts as a misspelt group; in other
-                columns, an unknown value means that the row belongs to another probe.
+            of_group: whether these columns name the group. A row with an unknown group counts as a row without a group
+                unless the probe ignores the group; a row with another unknown value belongs to another probe.
         """
         written = [row.fields.get(column) for column in columns]
         values = [fields.text(value).strip()[:LONGEST_VALUE] for value in written if not fields.is_empty(value)]
         if values and (not of_group or self._ignored & {"*", *map(checks.folded, values)}):
             self._of_other_probes += 1
             return
-        self._empty[tuple(columns)] += 1
-        self._first_empty = self._first_empty or row
+        self._rows_without_group += 1
+        self._columns_without_group |= dict.fromkeys(columns)
+        self._first_without_group = self._first_without_group or row
         if values:
             known = values[0] in self._unknown or len(self._unknown) < MOST_VALUES
             self._unknown[values[0] if known else OTHERS] += 1
@@ -161,7 +160,7 @@ class TextReader(Reader[ProbeT]):
         return answers
 
     def _rows_of_probe(self) -> Iterator[TextRow]:
-        """Yield the rows that belong to the probe; errors of rows are added to `trial_numbers`."""
+        """Yield the rows that belong to the probe; add the errors of invalid rows to `trial_numbers`."""
         # Answers with equal labels share them, to save memory.
         shared: dict[tuple[str, ...], Prompt] = {}
         for row in self.rows():

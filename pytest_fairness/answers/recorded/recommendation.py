@@ -32,7 +32,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
 
     @cached_property
     def _values(self) -> dict[tuple[str, str], tuple[str, str]]:
-        """Mapping from folded pairs (attribute, value) to the probe's pairs; see `probes.checks.folded`."""
+        """The probe's pairs of attribute and value by their folded form; see `probes.checks.folded`."""
         return {
             (checks.folded(attribute.name), checks.folded(value.label)): (attribute.name, value.label)
             for attribute in self.probe.attributes.values()
@@ -41,7 +41,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
 
     @cached_property
     def _entities(self) -> dict[str, Entity]:
-        """Mapping from folded names of entities to the probe's entities; see `probes.checks.folded`."""
+        """The probe's entities by the folded form of their names; see `probes.checks.folded`."""
         return {checks.folded(entity.name): entity for entity in self.probe.entities}
 
     def answers(self) -> list[Answer]:
@@ -97,7 +97,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
         ]
 
     def _labels(self, row: Row) -> dict[str, str] | None:
-        """Return the labels of a row; `None` if the row has an error, or the probe lacks its entity or value."""
+        """Return the labels of a row; `None` if the row has an error, or has an entity or value of another probe."""
         written = {name: as_line(row.fields.get(self.columns[name])) for name in ("entity", "attribute", "value")}
         if not written["entity"] or not written["attribute"]:
             lacking = "entity" if not written["entity"] else "attribute"

@@ -23,7 +23,7 @@ class StereotypeReader(TextReader[StereotypeProbe]):
 
     @cached_property
     def _labels_by_case(self) -> dict[tuple[str, str], dict[str, str]]:
-        """Mapping from folded pairs (case, group) to the labels of their answers; see `probes.checks.folded`."""
+        """Labels of the answers by the folded forms of case and group; see `probes.checks.folded`."""
         return {
             (checks.folded(case.name), checks.folded(group)): self.probe.labels(case, group or None)
             for case in self.probe.open_cases

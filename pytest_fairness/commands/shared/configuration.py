@@ -61,7 +61,7 @@ def configured_scorers() -> dict[str, str]:
     """Return the scorers that a run of pytest in the working directory would know; see `scorers.registry.known`.
 
     Raises:
-        FairnessError: the ini setting is invalid, or names a scorer twice.
+        FairnessError: the ini setting is invalid, or two scorers have the same name.
     """
     # Imported here, because few commands score answers.
     from pytest_fairness.scorers.registry import known
@@ -84,7 +84,7 @@ def declared_scorers() -> tuple[tuple[str, str], ...]:
 
 
 def configured_text(name: str) -> str | None:
-    """Return an ini setting as text; `None` if it is absent or empty."""
+    """Return the text of the ini setting with this name; `None` if it is absent or empty."""
     return str(_configuration()[1].get(name, "")).strip() or None
 
 

@@ -12,7 +12,7 @@ EXTRAS = "[local,report]"
 
 
 def own_requirement() -> str | None:
-    """Return the requirement of this copy as pip takes it; `None` if other machines cannot install it in the same way.
+    """Return the requirement with which pip installs this copy; `None` if other machines cannot install this copy.
 
     pip records in `direct_url.json` (PEP 610) the repository, archive or folder from which it installed the package. If
     there is no such file, pip installed the package from an index, and the requirement names the version.

@@ -123,7 +123,7 @@ Items = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class PromptParts:
-    """Sentence and question of one prompt.
+    """Sentence, question and occupations of one prompt.
 
     Attributes:
         sentence, question: texts of the prompt; empty for recorded answers.
@@ -203,7 +203,7 @@ class CoreferenceProbe(Probe):
         return isinstance(self.items, WinoBias)
 
     def prompt_parts(self, labels: Mapping[str, str]) -> PromptParts:
-        """Return the sentence and question of the prompt with these labels."""
+        """Return the texts and the two occupations of the prompt with these labels."""
         if "line" in labels:
             pair = self.pairs[labels["line"]]
             sentence = pair.pro if labels["version"] == "pro" else pair.anti
@@ -246,7 +246,7 @@ class CoreferenceProbe(Probe):
         """Return the prompts of all items.
 
         An ambiguous sentence has four prompts: both orders of the occupations, each with `she` and `he`. A pair of
-        WinoBias has two, one for each sentence.
+        WinoBias sentences has two prompts, one for each sentence.
         """
         if self.responses is not None:
             return []

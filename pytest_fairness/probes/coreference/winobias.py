@@ -21,7 +21,7 @@ OCCUPATIONS = (
     *("mechanic", "mover", "nurse", "physician", "receptionist", "salesperson", "secretary", "sheriff", "supervisor"),
     *("tailor", "teacher", "writer"),
 )
-"""The forty occupations of the sentences; each sentence names two."""
+"""The forty occupations in the sentences of WinoBias; each sentence names two or more of them."""
 
 MAX_BYTES = 10_000_000
 
@@ -79,18 +79,18 @@ def read(pro: Path, anti: Path) -> tuple[Pair, ...]:
             `file:line: message`.
     """
     files = [(path.name, _sentences(path)) for path in (pro, anti)]
-    errors = [f"{name}:{line}: {found}" for name, lines in files for line, _, found in lines if isinstance(found, str)]
+    errors = [f"{name}:{line}: {error}" for name, lines in files for line, _, error in lines if isinstance(error, str)]
     (first_name, first), (second_name, second) = files
-    there: list[dict[str, tuple[int, Sentence]]] = []
+    by_number: list[dict[str, tuple[int, Sentence]]] = []
     for name, lines in files:
         numbered: dict[str, tuple[int, Sentence]] = {}
-        for line, number, found in lines:
+        for line, number, sentence in lines:
             if number in numbered:
                 used = f"the running number {number} is already used in line {numbered[number][0]}"
                 errors.append(f"{name}:{line}: {used}: remove one of the two lines")
-            elif isinstance(found, Sentence):
-                numbered[number] = line, found
-        there.append(numbered)
+            elif isinstance(sentence, Sentence):
+                numbered[number] = line, sentence
+        by_number.append(numbered)
     known = [{number for _, number, _ in lines} for lines in (first, second)]
     for name, lines, other, others in (
         (first_name, first, second_name, known[1]),
@@ -102,10 +102,10 @@ def read(pro: Path, anti: Path) -> tuple[Pair, ...]:
             if number not in others
         ]
     pairs = []
-    for number, (line, sentence) in there[0].items():
-        if number not in there[1]:
+    for number, (line, sentence) in by_number[0].items():
+        if number not in by_number[1]:
             continue
-        counterpart = there[1][number][1]
+        counterpart = by_number[1][number][1]
         if sentence.correct != counterpart.correct:
             meant = f"the {sentence.correct}, but in {second_name} to the {counterpart.correct}: correct one sentence"
             errors.append(f"{first_name}:{line}: the pronoun refers to {meant}")

@@ -97,9 +97,9 @@ class Flip:
                 continue
             forward = flipped[part.attribute] != part.values[0]
             for column, pairs in part.dependents.items():
-                turned = pairs if forward else {to: of for of, to in pairs.items()}
-                if fields.get(column) in turned:
-                    edited[column] = turned[fields[column]]
+                replacements = pairs if forward else {second: first for first, second in pairs.items()}
+                if fields.get(column) in replacements:
+                    edited[column] = replacements[fields[column]]
         return edited
 
     def to_json(self) -> Json:
@@ -114,7 +114,7 @@ class Flip:
 
 
 def flips_of(written: Mapping[str, Any]) -> dict[str, Flip]:
-    """Return the flips by attribute; `written` is the value of the key `flip`, checked by `check_flips`."""
+    """Return the flips by attribute; `written` is the value of the key `flip`, which `check_flips` has checked."""
     dependents = written.get(WITH, {})
     several = len(columns_of(written)) > 1
 
@@ -143,15 +143,15 @@ def columns_of(written: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_combined(values: Any) -> bool:
-    """Return whether the values are those of several attributes, as in `{sex: {Male: Female}, race: [A, B]}`."""
+    """Return whether a value under `flip` names several attributes, as in `{sex: {Male: Female}, race: [A, B]}`."""
     return isinstance(values, Mapping) and any(not isinstance(value, str) for value in values.values())
 
 
 def check_flips(written: dict[str, Any]) -> dict[str, Any]:
     """Return `written`, the value of a probe's key `flip`, if it is valid.
 
-    If one attribute is flipped, the value of the key `with` lists its dependent columns. If several attributes are
-    flipped, the value lists the dependent columns of each attribute by name.
+    If one attribute is flipped, the key `with` lists its dependent columns. If several attributes are flipped, `with`
+    lists the dependent columns of each attribute under the attribute's name.
 
     Raises:
         ValidationError: attributes, values and dependent columns contradict each other.
@@ -214,9 +214,11 @@ def _dependent_column_diagnostics(dependents: Any, values: Mapping[str, Any]) ->
         return
     for name, columns in dependents.items():
         if name not in values:
-            cure = suggestion(name, values)
-            reason = "if several attributes are flipped, list under each attribute the columns that depend on it"
-            yield Diagnostic((name,), f"unknown attribute {quoted(name)}{cure}; {reason}", at_key=True)
+            message = (
+                "if several attributes are flipped, `with` lists under each attribute the columns that depend on it, "
+                f"but {quoted(name)} is no flipped attribute{suggestion(name, values)}"
+            )
+            yield Diagnostic((name,), message, at_key=True)
         elif isinstance(columns, Mapping):
             yield from (each.below(name) for each in _column_diagnostics(columns, (name, values[name])))
         else:

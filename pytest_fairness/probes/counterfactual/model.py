@@ -99,7 +99,7 @@ class CounterfactualProbe(StructuredProbe):
 
     @cached_property
     def reading(self) -> AnswerReading:
-        """The valid choices, the number that answers state, or the task of a judge model."""
+        """Form of the answers (choices, numbers, texts, or a part of them), and the task of the judge model."""
         answer = self.answer
         return replace(
             super().reading,
@@ -122,7 +122,7 @@ class CounterfactualProbe(StructuredProbe):
         return self.answer.choices[0] if self.answer.positive is None else self.answer.positive
 
     def is_right(self, answer: Answer) -> bool | None:
-        """Return whether an answer agrees with the truth about its record; `None` if the truth is unknown."""
+        """Return whether a usable answer agrees with the truth about its record; `None` if the truth is unknown."""
         if self.truth is None or "truth" not in answer.labels:
             return None
         return bool(answer.content == self.positive) == (answer.labels["truth"] == self.truth.positive)
@@ -149,8 +149,8 @@ class CounterfactualProbe(StructuredProbe):
         """
         if self.written_records is None or self.responses is not None:
             return []
-        for each in self._record_diagnostics() if isinstance(self.written_records, OpenmlRecords) else ():
-            raise ProbeError(f"{self.name}: {each.message}")
+        for diagnostic in self._record_diagnostics() if isinstance(self.written_records, OpenmlRecords) else ():
+            raise ProbeError(f"{self.name}: {diagnostic.message}")
         found = sampled_records(self.written_records, self._all_rows())
         return [record for record in found if any(flip.value_of(record.fields) for flip in self.flips.values())]
 
@@ -179,7 +179,7 @@ class CounterfactualProbe(StructuredProbe):
     def _conversations(self) -> list[Located]:
         """Return the located templates of each conversation: of the probe, and of each variant with a prompt."""
         turns: Located = [(("turns", i), text) for i, text in enumerate(self.turns)]
-        messages: Located = [(("messages", i, "content"), each.content) for i, each in enumerate(self.messages or ())]
+        messages: Located = [(("messages", i, "content"), one.content) for i, one in enumerate(self.messages or ())]
         variants = [(("variants", name, "prompt"), wording.prompt) for name, wording in self.variants.items()]
         prompts: list[tuple[Location, object]] = [(("prompt",), self.prompt), *variants]
         found = [messages] if messages else [[(place, text)] for place, text in prompts if isinstance(text, str)]
@@ -270,9 +270,10 @@ class CounterfactualProbe(StructuredProbe):
         return Prompt(request, labels, trial, reading.choices, reading.number, reading.selection)
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the parts of the probe that determine the item's prompts, and the flip of the item's attribute.
+        """Return the inputs of the item with these labels; see `Probe.fingerprint`.
 
-        The records are left out: a comparison uses the records that both runs have; see `Probe.fingerprint`.
+        Of the flips, only the flip of the item's attribute is included. The records are left out, because a comparison
+        uses the records that both runs have.
         """
         parts = {
             "answer": canonical(

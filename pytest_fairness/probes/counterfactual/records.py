@@ -38,7 +38,7 @@ Fields = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Record: its id, which is the same in every run, and its fields that are not empty."""
+    """Record: its id, which is the same in every run, and its non-empty fields by column."""
 
     id: str
     fields: Fields
@@ -120,12 +120,12 @@ def columns_of(rows: Sequence[Fields]) -> list[str]:
 def sampled_records(written: Written, rows: Sequence[Fields]) -> list[Record]:
     """Return all records, or a seeded sample, which does not depend on the records' order.
 
-    With `balance`, one record of each combination of values in these columns is drawn in turn, until there are `sample`
-    records. If `sample` is not set, each combination gives as many records as the rarest combination has. A record
-    without a value in a column of `balance` is not drawn.
+    With `balance`, records are drawn in rounds, one of each combination of values in these columns, until there are
+    `sample` records. If `sample` is not set, each combination gives as many records as the rarest combination has. A
+    record without a value in a column of `balance` is not drawn.
 
     Raises:
-        ProbeError: two records have the same id, or there are too few records for the sample.
+        ProbeError: two records have the same id, a record lacks an id, or there are too few records for the sample.
     """
     if not isinstance(written, SampleSettings):
         return _with_ids(rows, "id")
@@ -138,13 +138,16 @@ def sampled_records(written: Written, rows: Sequence[Fields]) -> list[Record]:
     for record in shuffled:
         if all(column in record.fields for column in written.balance):
             groups.setdefault(tuple(record.fields[column] for column in written.balance), []).append(record)
-    there = sum(map(len, groups.values()))
-    count = written.sample if written.sample is not None else len(groups) * min(map(len, groups.values()), default=0)
-    if count > there or not there:
+    if written.balance and not groups:
+        raise ProbeError(f"no record has a value of {', '.join(written.balance)}: correct the columns under `balance`")
+    available = sum(map(len, groups.values()))
+    count = len(groups) * min(map(len, groups.values())) if written.sample is None else written.sample
+    if count > available:
         known = f" with {', '.join(written.balance)}" if written.balance else ""
-        raise ProbeError(f"there are only {there} records{known}, but `sample` is {count}: lower `sample`")
+        raise ProbeError(f"there are only {available} records{known}, but `sample` is {count}: lower `sample`")
     # The order of the groups within a round matters only in the last round.
-    in_turn = (record for turn in zip_longest(*(groups[name] for name in sorted(groups))) for record in turn if record)
+    rounds = zip_longest(*(groups[name] for name in sorted(groups)))
+    in_turn = (record for records_ in rounds for record in records_ if record)
     return sorted(islice(in_turn, count), key=lambda record: places[record.id])
 
 

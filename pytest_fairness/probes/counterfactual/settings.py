@@ -52,9 +52,9 @@ class NumberSettings(ProbeModel):
         return NumberFormat(self.min, self.max, self.unit or "", self.name or "", self.ranges, self.decimal)
 
 
-def _default_choices(before: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the default choices; `before` holds the settings that are written before `choices`."""
-    return (CALLED, NOT_CALLED) if before.get("tool") and not before.get("path") else ("yes", "no")
+def _default_choices(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the default choices; `settings` holds `tool` and `path`, which pydantic validates before `choices`."""
+    return (CALLED, NOT_CALLED) if settings.get("tool") and not settings.get("path") else ("yes", "no")
 
 
 class RecordAnswerSettings(StructuredAnswerSettings):

@@ -81,7 +81,10 @@ def available() -> bool:
 
 @cache
 def packaged() -> tuple[str, ...]:
-    """Return the names in Faker's lists and in `ADDED`, folded and sorted; Faker must be installed."""
+    """Return the names in Faker's lists and in `ADDED`, without `OTHERS`, in the form of `name_forms`, sorted.
+
+    Faker must be installed.
+    """
     found: set[str] = set()
     for locale in LISTS:
         provider = import_module(f"faker.providers.person.{locale}").Provider
@@ -98,7 +101,7 @@ def digest() -> str:
 
 
 def name_forms(names: Iterable[str]) -> frozenset[str]:
-    """Return each word of the names in lower case, both with and without accents."""
+    """Return each word of the names that has two or more letters, in lower case, both with and without accents."""
     words = {
         word
         for name in names

@@ -135,7 +135,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
             ProbeError: the file of the prompts cannot be read, or a prompt in it is not a valid template.
         """
         if self.swap is not None:
-            return {name: each.row.text for name, each in self._swapped_by_name.items()}
+            return {name: prompt.row.text for name, prompt in self._swapped_by_name.items()}
         if self.prompts_file is not None:
             return self.prompts_file.read(self.axes)
         found = texts(self.prompt) if self.messages is None else (block_text(self.messages[-1].content),)
@@ -175,13 +175,13 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         """Swapped prompts by the value of the label `prompt`; see `templates`."""
         found = self.swapped.prompts
         if self.prompts_file is not None:
-            return {each.id: each for each in found}
-        return {"": found[0]} if len(found) == 1 else {str(each.row.line): each for each in found}
+            return {prompt.id: prompt for prompt in found}
+        return {"": found[0]} if len(found) == 1 else {str(prompt.row.line): prompt for prompt in found}
 
     @cached_property
     def _placebo(self) -> Self | None:
         """Probe that compares the placebo of each prompt with the version of the unmarked group; see `placebo`."""
-        prompts = tuple(each for each in self.swapped.prompts if PLACEBO in each.versions)
+        prompts = tuple(prompt for prompt in self.swapped.prompts if PLACEBO in prompt.versions)
         axes = {name: Axis(unmarked=axis.unmarked, marked=(PLACEBO,)) for name, axis in self.axes.items()}
         probe = with_fields(self, axes=axes, variants={})
         object.__setattr__(probe, "swapped", SwappedPrompts(prompts, ()))
@@ -210,9 +210,9 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         """Terms that a swap replaces, of all groups and of the placebo; they are removed from answers."""
         if self.swap_lists is None:
             return frozenset()
-        # A list of the user has all of its terms; of a built-in list, the terms in the prompts are known.
-        of_prompts = (each.terms for each in self.swapped.prompts) if self.swap_lists.terms.name else ()
-        return frozenset(self.swap_lists.removed_terms).union(*of_prompts)
+        # A built-in list also swaps words that are not in its rows, such as names.
+        terms_in_prompts = (prompt.terms for prompt in self.swapped.prompts) if self.swap_lists.terms.name else ()
+        return frozenset(self.swap_lists.removed_terms).union(*terms_in_prompts)
 
     def cells(self) -> Iterator[dict[str, str]]:
         """Yield every combination of the axes' values, with the unmarked value of each axis first."""
@@ -233,7 +233,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         return asked
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the inputs of the item; see `Probe.fingerprint`.
+        """Return the inputs of the item with these labels; see `Probe.fingerprint`.
 
         For an axis in the item's labels, only the two compared values are included. The order of values and
         terms has no effect.

@@ -20,7 +20,7 @@ ID_DIGITS = 8
 
 
 class PromptRow(NamedTuple):
-    """Prompt of a file: its text, and the line on which the text begins."""
+    """Prompt: its text, and its line in the file (or its number in the probe's list of prompts)."""
 
     text: str
     line: int
@@ -73,7 +73,7 @@ class PromptsFile(DataFile):
         content = table.read(self.file, name, self.holds)
         if self.column not in content.columns:
             near = suggestion(self.column, content.columns)
-            raise ProbeError(f"{name}:1: no column {quoted(self.column)}{near}; name it under `prompts.column`")
+            raise ProbeError(f"{name}:1: no column {quoted(self.column)}; name it under `prompts.column`{near}")
         rows: dict[str, PromptRow] = {}
         for row in _prompt_rows(content, self.column):
             rows.setdefault(row.id, row)

@@ -109,7 +109,7 @@ class SwapLists:
         name: name of the probe's axis.
         axis: axis whose values are the compared groups.
         terms: the terms; a built-in list can have further groups.
-        own_placebo: pairs of terms of the unmarked group that the probe declares.
+        own_placebo: pairs of terms for the unmarked group that the probe declares under `placebo`; `None` without them.
         has_placebo: whether prompts get a placebo.
     """
 
@@ -146,7 +146,7 @@ class SwapLists:
         return (*found, *(term for row in self.own_placebo.rows for term in row)) if self.own_placebo else tuple(found)
 
     def content(self, groups: Sequence[str]) -> Json:
-        """Return the terms of these groups, which determine the versions of prompts; the order has no effect."""
+        """Return the name, language and terms of the list for these groups; the order of the terms has no effect."""
         columns = [self.terms.groups.index(group) for group in groups]
         rows = sorted([row[column] for column in columns] for row in self.terms.rows)
         return {"list": self.terms.name, "language": self.terms.code, "terms": rows}
@@ -224,6 +224,6 @@ def _terms_of_file(file: TermsFile, groups: Sequence[str], code: str) -> SwapTer
 
 
 def _in_message(error: SwapTermsError) -> str:
-    """Return the error's message without capital and full stop, so that it can follow a position in the file."""
+    """Return the error's message without its capital letter and full stop, to follow a position in the file."""
     text = str(error).rstrip(".")
     return text[:1].lower() + text[1:]

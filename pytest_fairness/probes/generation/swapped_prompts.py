@@ -29,9 +29,9 @@ class SwappedPrompt:
 
     Attributes:
         row: the prompt as written.
-        group: group that the prompt names as written.
-        versions: text for each group and, if there is one, for `PLACEBO`: a text that names the unmarked group with
-            other words.
+        group: group that the written prompt names.
+        versions: text for each group and, if a placebo is possible, for `PLACEBO`: a text that names the unmarked group
+            with other words.
         warnings: reasons why a person should check the versions before use.
         placebo_terms: terms of the unmarked group in the placebo, such as another name.
     """
@@ -84,30 +84,30 @@ class SwappedPrompts:
 
 
 def swapped(row: PromptRow, lists: SwapLists) -> SwappedPrompt | LeftOutPrompt:
-    """Return the versions of one prompt."""
+    """Return the versions of one prompt, or the reason why no swap is possible in it."""
     groups, unmarked = lists.axis.values, lists.axis.unmarked
-    found = swap(row.text, lists.terms, groups)
-    if isinstance(found, LeftOut):
-        return LeftOutPrompt(row, found.reason)
-    versions = {group: found.versions[group] for group in groups}
-    placebo = _placebo(found, lists) if lists.has_placebo else None
+    result = swap(row.text, lists.terms, groups)
+    if isinstance(result, LeftOut):
+        return LeftOutPrompt(row, result.reason)
+    versions = {group: result.versions[group] for group in groups}
+    placebo = _placebo(result, lists) if lists.has_placebo else None
     if placebo is None or placebo == versions[unmarked]:
-        return SwappedPrompt(row, found.group, versions, found.warnings)
+        return SwappedPrompt(row, result.group, versions, result.warnings)
     versions[PLACEBO] = placebo
-    named = swap(placebo, lists.terms, groups)
-    terms = tuple(term for term, _ in named.replaced) if isinstance(named, Swap) else ()
-    return SwappedPrompt(row, found.group, versions, found.warnings, terms)
+    swapped_placebo = swap(placebo, lists.terms, groups)
+    terms = tuple(term for term, _ in swapped_placebo.replaced) if isinstance(swapped_placebo, Swap) else ()
+    return SwappedPrompt(row, result.group, versions, result.warnings, terms)
 
 
-def _placebo(found: Swap, lists: SwapLists) -> str | None:
-    """Return the placebo that is compared with the unmarked group's version; `None` if no placebo is possible."""
+def _placebo(swapped: Swap, lists: SwapLists) -> str | None:
+    """Return the placebo of a swapped prompt, which names the unmarked group; `None` if no placebo is possible."""
     unmarked = lists.axis.unmarked
     if lists.own_placebo is not None:
-        other = swap(found.versions[unmarked], lists.own_placebo, (unmarked, PLACEBO))
+        other = swap(swapped.versions[unmarked], lists.own_placebo, (unmarked, PLACEBO))
         return other.versions[PLACEBO] if isinstance(other, Swap) else None
-    if found.group == unmarked:
-        return found.placebo
-    own = swap(found.versions[unmarked], lists.terms, lists.axis.values)
+    if swapped.group == unmarked:
+        return swapped.placebo
+    own = swap(swapped.versions[unmarked], lists.terms, lists.axis.values)
     return own.placebo if isinstance(own, Swap) and own.group == unmarked else None
 
 
@@ -117,7 +117,7 @@ def of_rows(rows: Iterable[PromptRow], lists: SwapLists, most: int | None = None
     Args:
         rows: the prompts, in the order in which they are examined.
         lists: the groups and the terms.
-        most: number of prompts with versions after which no further prompt is examined.
+        most: number of prompts with versions after which no further prompt is examined; `None` to examine all.
     """
     prompts: list[SwappedPrompt] = []
     left_out: list[LeftOutPrompt] = []
@@ -130,8 +130,8 @@ def of_rows(rows: Iterable[PromptRow], lists: SwapLists, most: int | None = None
         else:
             left_out.append(found)
     return SwappedPrompts(
-        tuple(sorted(prompts, key=lambda each: each.row.line)),
-        tuple(sorted(left_out, key=lambda each: each.row.line)),
+        tuple(sorted(prompts, key=lambda prompt: prompt.row.line)),
+        tuple(sorted(left_out, key=lambda prompt: prompt.row.line)),
         not_examined,
     )
 
@@ -156,12 +156,12 @@ def of_file(file: PromptsFile, lists: SwapLists) -> SwappedPrompts:
 
 
 def diagnostics(found: SwappedPrompts, trials: int, *, in_file: bool) -> Iterator[Diagnostic]:
-    """Yield diagnostics for written prompts that cannot be swapped, and for groups with too few answers.
+    """Yield diagnostics for prompts in which no swap is possible, and for groups with too few answers.
 
     Args:
         found: the prompts.
         trials: number of answers of each group.
-        in_file: whether the prompts are in a file, some of whose prompts may be left out.
+        in_file: whether the prompts are in a file. Prompts of a file may be left out without a diagnostic.
     """
     key = "prompts" if in_file else "prompt"
     if not in_file:

@@ -61,7 +61,7 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
 
 
 def _name_diagnostics(axes: Content, audits: Mapping[str, type[AuditSettings]], key: str) -> Iterator[Diagnostic]:
-    """Yield diagnostics for axes with the name of a label that answers, or items of an audit, already have.
+    """Yield diagnostics for axes whose name is already the name of a label of answers, or of an audit's items.
 
     Args:
         axes: the axes by name.
@@ -96,7 +96,7 @@ def _value_diagnostics(axes: Content, key: str) -> Iterator[Diagnostic]:
 
 
 def _swap_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for keys that contradict `swap`, for its groups, and for placeholders of its name."""
+    """Yield diagnostics for keys that contradict `swap`, for its groups, and for placeholders that have its name."""
     for key, reason in NOT_WITH_SWAP.items():
         if key in data:
             yield Diagnostic((key,), f"{reason}: remove `{key}` or `swap`", at_key=True)

@@ -16,7 +16,7 @@ _ARTICLE = re.compile(r"an?\s+(?=\S)", re.IGNORECASE)
 
 
 class ValueSettings(ProbeModel):
-    """Attribute value written as a mapping: its name, its words in the prompt, and words for a follow-up prompt."""
+    """Attribute value that the probe file writes as a mapping."""
 
     label: Line = Field(description="The value's name in reports and baselines.")
     text: Line = Field(description="The words that replace {value}.")
@@ -54,7 +54,7 @@ WrittenValue = Annotated[
     Annotated[Line, Tag("text")] | Annotated[ValueSettings, Tag("mapping")],
     Discriminator(text_or_mapping),
 ]
-"""Type of a value in a probe file: a text, which is its name and its words, or a mapping with its name and words."""
+"""Type of an attribute value in a probe file: a text, which is both its name and its words, or a mapping with both."""
 
 
 def attribute_from_values(name: str, written: Sequence[str | ValueSettings]) -> Attribute:
@@ -72,14 +72,14 @@ def combined_attribute(attributes: Sequence[Attribute]) -> Attribute:
     for attribute in attributes:
         combinations = [(*before, value) for before in combinations for value in attribute.values]
     values = (Value("; ".join(value.label for value in parts), _joined(parts)) for parts in combinations)
-    return Attribute("+".join(attribute.name for attribute in attributes), tuple(values), _names(attributes))
-
-
-def _names(attributes: Sequence[Attribute]) -> tuple[str, ...]:
-    return tuple(attribute.name for attribute in attributes)
+    names = tuple(attribute.name for attribute in attributes)
+    return Attribute("+".join(names), tuple(values), names)
 
 
 def _joined(values: Sequence[Value]) -> str:
-    """Return the joined words of several values; only the first value keeps its article: `a young, extraverted`."""
+    """Return the words of several values, joined by commas; only the first value keeps its article.
+
+    For `a young` and `an extraverted`, return `a young, extraverted`.
+    """
     first, *others = (value.text for value in values)
     return ", ".join([first, *(_ARTICLE.sub("", text, count=1) if _ARTICLE.match(text) else text for text in others)])

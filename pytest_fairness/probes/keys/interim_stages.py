@@ -67,7 +67,7 @@ Trials = Annotated[
 
 
 def max_trials(trials: Trials, override: int | None = None) -> int:
-    """Return `override` or, by default, the fixed number of trials or the maximum of a growing number."""
+    """Return `override` if it is given; otherwise the fixed number of trials, or the maximum of a growing number."""
     if override is not None:
         return override
     return trials.max if isinstance(trials, GrowingTrials) else trials
@@ -85,6 +85,6 @@ def growing(start: int, end: int) -> list[int]:
 
 
 def information_fractions(stages: Sequence[Stage]) -> list[float]:
-    """Return each stage's number of answers, divided by the last stage's number."""
+    """Return each stage's number of answers, divided by the number of answers of the last stage."""
     sizes = [(stage.trials or 1) * (stage.entities or 1) for stage in stages]
     return [size / sizes[-1] for size in sizes]

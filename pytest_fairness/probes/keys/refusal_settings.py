@@ -10,8 +10,8 @@ from pytest_fairness.probes.audit_settings import ProbeModel
 from pytest_fairness.probes.diagnostics import Diagnostic, raise_diagnostics
 from pytest_fairness.probes.field_types import ScorerName
 
-BELONGS_TO = {"votes": "judge", "scorer": "scorer", "threshold": "scorer"}
-"""For each setting of `refusals` that only one value of `by` uses, this value."""
+NEEDED_BY = {"votes": "judge", "scorer": "scorer", "threshold": "scorer"}
+"""Value of `by` that a setting of `refusals` needs, by the name of the setting."""
 
 
 class RefusalSettings(ProbeModel):
@@ -36,7 +36,7 @@ class RefusalSettings(ProbeModel):
     def _is_complete(self) -> Self:
         found = [
             Diagnostic((name,), f"`{name}` needs `by: {by}`: add it, or remove `{name}`", at_key=True)
-            for name, by in BELONGS_TO.items()
+            for name, by in NEEDED_BY.items()
             if name in self.model_fields_set and self.by != by
         ]
         if self.by == "scorer" and self.scorer is None:

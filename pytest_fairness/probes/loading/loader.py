@@ -24,8 +24,8 @@ from pytest_fairness.probes.loading.yaml_reader import DocumentError
 ContentChecks = Callable[[Content, Mapping[str, type[AuditSettings]]], Iterable[Diagnostic]]
 """Function that returns diagnostics for keys that contradict each other; the pydantic models check each key alone.
 
-Its arguments are the file's plain content, any part of which may have a wrong type, which pydantic reports separately,
-and the settings models of the probe's audits by audit name.
+Its arguments are the file's plain content, and the settings models of the probe's audits by audit name. Any part of the
+content may have a wrong type, which pydantic reports separately.
 """
 
 
@@ -85,23 +85,23 @@ def parse(
         seen = text or content.decode("utf-8-sig", errors="replace")
         raise _error(path, root, seen, [(error.index, error.message)]) from None
     diagnostics, probe = _validated(document, kinds, ProbeSource(path, root, scorers=scorers))
-    found = [*document.errors, *((document.index(each), each.message) for each in diagnostics)]
-    if found or probe is None:
-        raise _error(path, root, text, found)
+    errors = [*document.errors, *((document.index(diagnostic), diagnostic.message) for diagnostic in diagnostics)]
+    if errors or probe is None:
+        raise _error(path, root, text, errors)
     return probe
 
 
-def _error(path: Path, root: Path | None, text: str, found: list[tuple[int, str]]) -> ProbeError:
+def _error(path: Path, root: Path | None, text: str, errors: list[tuple[int, str]]) -> ProbeError:
     lines, name = Lines(text), display_path(path, root)
     rows = []
-    for index, message in sorted(dict.fromkeys(found)):
+    for index, message in sorted(dict.fromkeys(errors)):
         line, column = lines.position(index)
         rows.append(f"{name}:{line}:{column}: {' '.join(message.split())}")
     return ProbeError("\n".join(rows))
 
 
 def _validated(document: Document, kinds: Kinds, file: ProbeSource) -> tuple[list[Diagnostic], Probe | None]:
-    """Return all diagnostics of a document, and the probe (`None` if the model of its kind rejects it)."""
+    """Return all diagnostics of a document, and the probe; `None` if its kind is unknown, or its model rejects it."""
     data = document.root.plain()
     kind, diagnostics = _kind_and_diagnostics(data, kinds)
     if kind is None:
@@ -143,7 +143,8 @@ def _audit_lines(document: Document) -> dict[str, int]:
 def _kind_and_diagnostics(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagnostic]]:
     """Return the kind whose model validates the probe, and the diagnostics of the key `kind`.
 
-    For an unknown kind, return the most similar kind, or `None` if no kind is similar.
+    For an unknown kind, return the most similar kind. The kind is `None` if no kind is similar, or if the key is
+    missing or not a text.
     """
     names = ", ".join(kinds)
     if "kind" not in data:

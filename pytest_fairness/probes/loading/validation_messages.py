@@ -27,7 +27,7 @@ from pytest_fairness.probes.document import Document, Node, not_text
 from pytest_fairness.probes.field_types import PATTERNS
 from pytest_fairness.records import Json
 
-OF_CONVERSATIONS = ("messages", "turns", "measure")
+CONVERSATION_KEYS = ("messages", "turns", "measure")
 """Keys of conversations, which only some kinds of probe have."""
 _EXPECTED = {
     "int_type": "a whole number",
@@ -83,7 +83,7 @@ def diagnostics(
             else:
                 found.append(diagnostic)
     for (location, _), group in groups.items():
-        # If the error of another alternative is deeper inside the value, the author meant that alternative.
+        # If another alternative has an error deeper inside the value, the author meant the other alternative.
         if not any(_is_deeper(other, location) for other in [*(other for other, _ in groups), *keys]):
             found.append(replace(group[0], message=_either([each.message for each in group])))
     return found
@@ -123,7 +123,7 @@ def _diagnostic(
         cure = suggestion(str(found[-1]), keys)
         if len(found) == 1 and found[0] in AuditSettings.model_fields and not nearest(str(found[0]), keys):
             cure = f": write it as a setting of an audit, such as `audits: {{refusals: {{{found[0]}: …}}}}`"
-        elif len(found) == 1 and found[0] in OF_CONVERSATIONS and not nearest(str(found[0]), keys):
+        elif len(found) == 1 and found[0] in CONVERSATION_KEYS and not nearest(str(found[0]), keys):
             cure = ": only probes of the kinds counterfactual, generation and multiple_choice have conversations"
         return Diagnostic(found, f"unknown key {quoted(str(found[-1]))}{where}{cure}", at_key=True), False
     if kind == "missing":
@@ -246,16 +246,16 @@ def _children(schema: dict[str, Json], part: str | int) -> list[dict[str, Json]]
 
 
 def row_messages(error: ValidationError, fields: Mapping[str, Json], model: type[BaseModel]) -> list[str]:
-    """Return the messages about the row of a data file that its pydantic model rejects.
+    """Return the messages about a row of a data file that a pydantic model rejects.
 
     Args:
         error: pydantic's error.
         fields: fields of the row.
-        model: the model.
+        model: the model that validated the row.
     """
     document = Document("", _row_node(fields), [])
     details = error.errors(include_url=False, include_input=False)
-    return [each.message for each in diagnostics(details, (), document, model)]
+    return [diagnostic.message for diagnostic in diagnostics(details, (), document, model)]
 
 
 def _row_node(value: Any) -> Node:

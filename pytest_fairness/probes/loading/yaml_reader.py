@@ -79,7 +79,7 @@ def parse(text: str) -> Document:
     """Return the tree of a YAML text.
 
     Raises:
-        DocumentError: the text is not one YAML mapping, or is too large or nested too deep.
+        DocumentError: the text is not one YAML mapping, is nested too deeply, or has aliases of too large values.
     """
     builder = _Builder(text)
     root = builder.build()
@@ -261,7 +261,7 @@ class _Builder:
 
 
 def _whole_characters(text: str) -> str | None:
-    """Return the text with each surrogate pair joined to one character; `None` if it contains half a pair."""
+    """Return the text with each surrogate pair joined to one character; `None` if a half of a pair stands alone."""
     try:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:

@@ -56,24 +56,25 @@ class MultipleChoiceProbe(ConversationProbe):
     @classmethod
     def _have_different_names(cls, items: Items) -> Items:
         sets = () if isinstance(items, QuestionsFile) else items
-        names = [((place, "name"), each.name) for place, each in enumerate(sets)]
+        names = [((i, "name"), question_set.name) for i, question_set in enumerate(sets)]
         raise_diagnostics(checks.repeats(names, "each set needs its own name"))
         return items
 
     @field_validator("letters")
     @classmethod
     def _are_different(cls, letters: tuple[str, ...]) -> tuple[str, ...]:
-        raise_diagnostics(checks.repeats([((place,), each) for place, each in enumerate(letters)], "write three"))
+        located = [((i,), letter) for i, letter in enumerate(letters)]
+        raise_diagnostics(checks.repeats(located, "write three different letters"))
         return letters
 
     @cached_property
     def questions(self) -> dict[str, Question]:
         """The questions by name, in the order of the list or files."""
         if isinstance(self.items, QuestionsFile):
-            found = self.items.questions
+            questions = self.items.questions
         else:
-            found = tuple(question for each in self.items for question in each.questions())
-        return {question.name: question for question in found}
+            questions = tuple(question for question_set in self.items for question in question_set.questions())
+        return {question.name: question for question in questions}
 
     @property
     def categories(self) -> list[str]:
@@ -86,7 +87,7 @@ class MultipleChoiceProbe(ConversationProbe):
         return None if self.shuffle is False else self.shuffle
 
     def labels(self, question: Question) -> dict[str, str]:
-        """Return the labels of the prompt of a question; the label `wording` is a digest of its texts."""
+        """Return the labels of a question's prompt; the label `wording` is a digest of the question's texts."""
         return {"question": question.name, "wording": question.wording(self.seed)}
 
     def prompts(self, trials: int | None = None) -> Iterator[Prompt]:
@@ -114,7 +115,7 @@ class MultipleChoiceProbe(ConversationProbe):
         return Prompt(self._request(text, trial, history=past), labels, trial)
 
     def _values(self, question: Question) -> dict[str, str]:
-        """Return the texts of a prompt's placeholders."""
+        """Return the text of each placeholder in a prompt about the question."""
         shown = zip(self.letters, question.order(self.seed), strict=True)
         options = "\n".join(f"{letter}. {question.options[place]}" for letter, place in shown)
         return {"context": question.context, "question": question.text, "options": options}

@@ -92,10 +92,10 @@ def question(row: Mapping[str, Json]) -> Question:
 def roles(named: Sequence[tuple[str, str]], groups: Sequence[str]) -> tuple[Role, Role, Role]:
     """Return the role of each option.
 
-    The stereotyped person has more matches among `groups`: the group code and its parts count (`F` and `Black` of
-    `F-Black`). If no code matches, the labels are compared (`Indian`, whose code is `AsiaPacific`). If no label
-    matches, the code of the other person may decide: of `disabled` and `nonDisabled`, the first is stereotyped. If
-    nothing decides, both people get the role `person`.
+    The stereotyped person is the person whose group code, with its parts (`F` and `Black` in `F-Black`), has more
+    matches in `groups`. If no code matches, the labels are compared: `Indian` is the label of the code `AsiaPacific`.
+    If no label matches either, a prefix `non` in the other person's code decides: of `disabled` and `nonDisabled`, the
+    first is stereotyped. Otherwise, or if both people have as many matches, both get the role `person`.
 
     Args:
         named: label and group code of each option.

@@ -182,7 +182,11 @@ class QuestionsFile(ProbeModel):
         )
         chosen = {name: by_category[name] for name in self.categories or by_category}
         raise_diagnostics(
-            Diagnostic(("sample",), f"{name or 'the file'} has only {len(own)} questions: lower `sample`")
+            Diagnostic(
+                ("sample",),
+                f"{f'the category {quoted(name)}' if name else 'the file'} has only {len(own)} questions: "
+                "lower `sample`",
+            )
             for name, own in chosen.items()
             if self.sample is not None and self.sample > len(own)
         )

@@ -17,7 +17,7 @@ COLUMNS = ("question", "category", "example_id", "text", "trial")
 
 
 def diagnostics(data: Content, _audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for prompts and columns that cannot be used; see `ContentChecks`."""
+    """Yield diagnostics for prompts, columns and strata that do not fit this kind of probe; see `ContentChecks`."""
     yield from conversations.diagnostics(data, sources=("prompt", "messages"), labels="", texts=False)
     around = list(conversations.templates(data))
     for location, text in around:
@@ -25,7 +25,9 @@ def diagnostics(data: Content, _audits: Mapping[str, type[AuditSettings]]) -> It
     elsewhere = {name for _, text in around for name in template.intended(text, PLACEHOLDERS)}
     if "messages" in data and (unused := PLACEHOLDERS.keys() - elsewhere):
         names = " and ".join(f"{{{name}}}" for name in PLACEHOLDERS if name in unused)
-        yield Diagnostic(("messages",), f"no message of this conversation uses {names}", at_key=True)
+        yield Diagnostic(
+            ("messages",), f"no message of this conversation uses {names}: add {names} to a message", at_key=True
+        )
     variants = [
         (("variants", name, "prompt"), each.get("prompt")) for name, each in checks.mappings(data.get("variants"))
     ]
@@ -38,7 +40,10 @@ def diagnostics(data: Content, _audits: Mapping[str, type[AuditSettings]]) -> It
 
 
 def _prompt_diagnostics(prompt: str, elsewhere: set[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each invalid placeholder, and for each that is neither in the prompt nor `elsewhere`."""
+    """Yield a diagnostic for each invalid placeholder, and for each that is missing in the prompt and in `elsewhere`.
+
+    `elsewhere` holds the placeholders in the messages and turns of the probe's conversation.
+    """
     yield from template.diagnostics(prompt, PLACEHOLDERS)
     used = template.intended(prompt, PLACEHOLDERS)
     for name, content in PLACEHOLDERS.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_fairness.probes.prompts import template
 
@@ -25,31 +25,26 @@ class _Clause:
 
     text: str
     end: str
-    last: bool
+    ends_sentence: bool
 
 
 def remove_clauses(text: str, names: Collection[str]) -> str:
-    """Return a template without the clauses that contain one of these placeholders.
-
-    Args:
-        text: the template.
-        names: names of the placeholders without a value.
-    """
+    """Return the template `text` without the clauses that contain one of the placeholders `names`."""
     if not names:
         return text
     text = _PARENTHESIS.sub(lambda match: "" if _has_placeholder(match[0], names) else match[0], text)
-    kept = ""
+    result = ""
     sentence: list[_Clause] = []
     for clause in _clauses(text):
         sentence.append(clause)
-        if clause.last:
+        if clause.ends_sentence:
             words = _sentence_without(sentence, names)
-            if words is None and "\n" in clause.end and kept:
+            if words is None and "\n" in clause.end and result:
                 # The line end stays, although its clause is removed.
-                kept = kept.rstrip() + clause.end[len(clause.end.rstrip()) :]
-            kept += words or ""
+                result = result.rstrip() + clause.end[len(clause.end.rstrip()) :]
+            result += words or ""
             sentence = []
-    return kept.rstrip()
+    return result.rstrip()
 
 
 def _clauses(text: str) -> list[_Clause]:
@@ -57,11 +52,11 @@ def _clauses(text: str) -> list[_Clause]:
     for match in _END.finditer(text):
         clauses.append(_Clause(text[start : match.start()], match[0], match["sentence"] is not None))
         start = match.end()
-    return [*clauses, _Clause(text[start:], "", last=True)]
+    return [*clauses, _Clause(text[start:], "", ends_sentence=True)]
 
 
 def _sentence_without(sentence: list[_Clause], names: Collection[str]) -> str | None:
-    """Return a sentence without the clauses that contain one of these placeholders; keep its final punctuation.
+    """Return a sentence without the clauses that contain one of the placeholders `names`; keep its final punctuation.
 
     Return `None` if all clauses of the sentence are removed.
     """
@@ -69,7 +64,7 @@ def _sentence_without(sentence: list[_Clause], names: Collection[str]) -> str | 
     lead = ""
     for clause in sentence:
         if not _has_placeholder(clause.text, names):
-            left.append(_Clause(lead + clause.text, clause.end, clause.last))
+            left.append(replace(clause, text=lead + clause.text))
             lead = ""
         else:
             lead += _introduction(clause.text)

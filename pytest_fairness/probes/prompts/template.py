@@ -47,7 +47,7 @@ def diagnostics(template: str, names: Collection[str]) -> Iterator[Diagnostic]:
             return
         seen.add(piece)
         if name is None:
-            message = f"a single {quoted(piece)} in a prompt: {_LITERAL}"
+            message = f"a prompt contains a single {quoted(piece)}: {_LITERAL}"
         elif _NAME.fullmatch(name):
             cure = suggestion(name, names) or ": no axis is declared"
             message = f"unknown placeholder {quoted(piece)}{cure}"

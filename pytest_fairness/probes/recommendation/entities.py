@@ -30,7 +30,7 @@ class Entity(ProbeModel):
 
 
 def _table(path: Path, info: ValidationInfo, holds: str) -> Table:
-    """Return the table in a file that a probe names; report errors in the file at the key that names the file."""
+    """Return the table in a file that a probe names; raise errors in the file at the key that names the file."""
     with file_errors():
         return table.read(path, display_path(path, probe_source(info).root), holds)
 
@@ -68,10 +68,10 @@ class EntitiesFile(DataFile):
     @classmethod
     def _fits_the_file(cls, sample: int | None, info: ValidationInfo) -> int | None:
         if sample is not None and {"file", "column"} <= info.data.keys():
-            there = len(_entities(_table(info.data["file"], info, "entities"), info.data["column"], None))
-            if sample > there:
-                message = "the file holds only {there} entities: lower `sample`"
-                raise PydanticCustomError("sample", message, {"there": there})
+            available = len(_entities(_table(info.data["file"], info, "entities"), info.data["column"], None))
+            if sample > available:
+                message = "the file holds only {available} entities: lower `sample`"
+                raise PydanticCustomError("sample", message, {"available": available})
         return sample
 
     def read(self) -> tuple[Entity, ...]:
@@ -84,13 +84,13 @@ class EntitiesFile(DataFile):
 
 
 def _entities(content: Table, column: str, domain: str | None) -> list[Entity]:
-    found: dict[str, Entity] = {}
+    entities: dict[str, Entity] = {}
     for row in content.rows:
         name = as_line(row.fields.get(column))
         if name:
-            belongs = as_line(row.fields.get(domain)) if domain is not None else ""
-            found.setdefault(name.casefold(), Entity(name=name, domain=belongs or None))
-    return list(found.values())
+            domain_name = as_line(row.fields.get(domain)) if domain is not None else ""
+            entities.setdefault(name.casefold(), Entity(name=name, domain=domain_name or None))
+    return list(entities.values())
 
 
 class RelevantFile(DataFile):
@@ -106,7 +106,7 @@ class RelevantFile(DataFile):
         return file
 
     def read(self) -> dict[str, tuple[str, ...]]:
-        """Return the relevant items by entity; names and order are as in the file.
+        """Return the relevant items by entity, without duplicates; names and order are as in the file.
 
         Raises:
             ProbeError: a row's items are neither a list of texts nor a text.
@@ -148,7 +148,7 @@ Entities = Annotated[
 
 
 def entities_of(written: Entities | None) -> tuple[Entity, ...]:
-    """Return the entities that the key `entities` lists, or the entities in the file that the key names."""
+    """Return the entities that the key `entities` lists or that its file holds; an empty tuple without the key."""
     if written is None:
         return ()
     if isinstance(written, EntitiesFile):

@@ -37,8 +37,8 @@ class ListFollowUps(FollowUps):
         """Return the repetitions that the answers require next; see `FollowUps.next_prompts`."""
         if not self.requery and not self.indirect:
             return []
-        wanted = map(self._next_labels, _attempts_by_prompt(answers).values())
-        return [self.prompt(*each) for each in wanted if each is not None]
+        found = map(self._next_labels, _attempts_by_prompt(answers).values())
+        return [self.prompt(*labels_and_trial) for labels_and_trial in found if labels_and_trial is not None]
 
     def _next_labels(self, attempts: Sequence[Answer]) -> tuple[dict[str, str], int] | None:
         """Return the labels and the trial number of the next follow-up prompt; `None` if no follow-up prompt is needed.
@@ -50,19 +50,18 @@ class ListFollowUps(FollowUps):
         first = attempts[0]
         if not current:
             current = list(attempts)
-            named = (first.labels["attribute"], first.labels["value"])
+            value = (first.labels["attribute"], first.labels["value"])
             # A perturbed prompt with the indirect wording would be another perturbation.
-            may = named in self.indirect and "perturbation" not in first.labels
-            if may and all(answer.status is Status.REFUSED for answer in attempts):
+            has_indirect = value in self.indirect and "perturbation" not in first.labels
+            if has_indirect and all(answer.status is Status.REFUSED for answer in attempts):
                 return {**first.labels, "form": "indirect"}, first.trial
-        again = len(current) - 1
-        if again < self.requery and all(_is_short(answer, self.k) for answer in current):
-            return {**current[0].labels, "requery": str(again + 1)}, first.trial
+        if len(current) <= self.requery and all(_is_short(answer, self.k) for answer in current):
+            return {**current[0].labels, "requery": str(len(current))}, first.trial
         return None
 
 
 def _attempts_by_prompt(answers: Sequence[Answer]) -> dict[PromptKey, list[Answer]]:
-    """Return the answers to each prompt and to its follow-ups, by the key of the prompt, in the order of sending."""
+    """Return the answers to each prompt and its follow-up prompts, in the order of sending, by the prompt's key."""
     attempts_by_prompt: dict[PromptKey, list[Answer]] = {}
     for answer in answers:
         attempts_by_prompt.setdefault((_without_attempt(answer.labels), answer.trial), []).append(answer)
@@ -80,8 +79,4 @@ def _attempt_order(answer: Answer) -> tuple[bool, int]:
 
 
 def _is_short(answer: Answer, k: int) -> bool:
-    return answer.usable and _item_count(answer) < k
-
-
-def _item_count(answer: Answer) -> int:
-    return len({item.casefold() for item in answer.content})
+    return answer.usable and len({item.casefold() for item in answer.content}) < k

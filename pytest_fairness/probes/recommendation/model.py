@@ -132,12 +132,18 @@ class RecommendationProbe(Probe):
     @cached_property
     def attributes(self) -> dict[str, Attribute]:
         """The attributes by name; combined attributes are last."""
-        plain = {
+        return self._with_combinations(self._single_attributes)
+
+    @cached_property
+    def _single_attributes(self) -> dict[str, Attribute]:
+        return {
             name: attribute_values.attribute_from_values(name, written)
             for name, written in self.written_attributes.items()
         }
-        combined = [attribute_values.combined_attribute([plain[name] for name in names]) for names in self.cross]
-        return plain | {attribute.name: attribute for attribute in combined}
+
+    def _with_combinations(self, single: Mapping[str, Attribute]) -> dict[str, Attribute]:
+        combined = [attribute_values.combined_attribute([single[name] for name in names]) for names in self.cross]
+        return {attribute.name: attribute for attribute in (*single.values(), *combined)}
 
     @cached_property
     def relevant(self) -> dict[str, tuple[str, ...]] | None:
@@ -157,15 +163,12 @@ class RecommendationProbe(Probe):
     def _wordings(self) -> dict[str | None, Wording]:
         """Wordings by name of the perturbation; the wording without perturbation has the key `None`."""
         prompt, neutral = block_text(self.prompt), block_text(self.neutral)
-        plain = {
-            name: attribute_values.attribute_from_values(name, written)
-            for name, written in self.written_attributes.items()
-        }
-        wordings: dict[str | None, Wording] = {None: Wording(prompt, neutral, self._texts_by_attribute(plain))}
+        single = self._single_attributes
+        wordings: dict[str | None, Wording] = {None: Wording(prompt, neutral, self._texts_by_attribute(single))}
         for name, perturbation in self.perturbations.items():
             if isinstance(perturbation, Translation):
                 prompt_, neutral_ = block_text(perturbation.prompt), block_text(perturbation.neutral)
-                words = self._texts_by_attribute({**plain, **_reworded(plain, perturbation.attributes)})
+                words = self._texts_by_attribute({**single, **_translated(single, perturbation.attributes)})
                 wordings[name] = Wording(prompt_, neutral_, words)
             elif perturbation.where == "text":
                 prompt_, neutral_ = perturbation.template(prompt).text, perturbation.template(neutral).text
@@ -178,17 +181,15 @@ class RecommendationProbe(Probe):
                 wordings[name] = Wording(prompt, neutral, words)
         return wordings
 
-    def _texts_by_attribute(self, plain: Mapping[str, Attribute]) -> dict[str, tuple[str, ...]]:
-        combined = [attribute_values.combined_attribute([plain[name] for name in names]) for names in self.cross]
-        return {
-            attribute.name: tuple(value.text for value in attribute.values)
-            for attribute in (*plain.values(), *combined)
-        }
+    def _texts_by_attribute(self, single: Mapping[str, Attribute]) -> dict[str, tuple[str, ...]]:
+        attributes = self._with_combinations(single)
+        return {name: tuple(value.text for value in attribute.values) for name, attribute in attributes.items()}
 
     def edits(self, perturbation: str) -> list[dict[str, Json]]:
         """Return the perturbed texts as plain JSON, each with the `clean` text, the perturbed `text` and its `edits`.
 
         An edit is one typing error. For a translation, `text` is the translated text, and there is no key `edits`.
+        `perturbation` is the name of the perturbation.
         """
         clean, other = self._wordings[None], self._wordings[perturbation]
         how = self.perturbations[perturbation]
@@ -202,7 +203,7 @@ class RecommendationProbe(Probe):
             return [{"clean": before, "text": after} for before, after in dict.fromkeys(pairs) if before != after]
         if how.where == "text":
             return [how.template(text).to_json() for text in (clean.prompt, clean.neutral)]
-        return [how.value(text).to_json() for texts_ in clean.texts.values() for text in texts_]
+        return [how.value(text).to_json() for texts in clean.texts.values() for text in texts]
 
     def prompts(self, trials: int | None = None) -> Iterator[Prompt]:
         """Yield the prompts entity by entity: neutral prompts, prompts with attributes, then perturbed prompts."""
@@ -310,20 +311,20 @@ class RecommendationProbe(Probe):
         return parts
 
 
-def _reworded(plain: Mapping[str, Attribute], words: Mapping[str, Sequence[str]]) -> dict[str, Attribute]:
-    """Return the attributes in `words`, with translated words for their values.
+def _translated(single: Mapping[str, Attribute], words: Mapping[str, Sequence[str]]) -> dict[str, Attribute]:
+    """Return the attributes that are translated, with the translated words for their values.
 
     Args:
-        plain: the probe's attributes, by name.
+        single: the probe's attributes, by name.
         words: translated words by attribute, in the order of its values.
     """
     return {
         name: Attribute(
             name,
-            tuple(Value(value.label, text) for value, text in zip(plain[name].values, texts_, strict=True)),
+            tuple(Value(value.label, text) for value, text in zip(single[name].values, texts, strict=True)),
             (name,),
         )
-        for name, texts_ in words.items()
+        for name, texts in words.items()
     }
 
 

@@ -32,11 +32,11 @@ class Typos(ProbeModel):
     )
 
     def template(self, clean: str) -> Perturbed:
-        """Return a prompt template with typing errors outside of its placeholders."""
+        """Return a prompt template with typing errors in its text; placeholders stay unchanged."""
         return typos_in_template(clean, self.rate, self.seed, self.operations)
 
     def value(self, clean: str) -> Perturbed:
-        """Return the words for an attribute's value after typing errors are added."""
+        """Return the words for an attribute's value with typing errors."""
         return typos(clean, self.rate, self.seed, self.operations)
 
 

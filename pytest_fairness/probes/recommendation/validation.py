@@ -122,7 +122,7 @@ def _translation_diagnostics(data: Content, attributes: Content) -> Iterator[Dia
             values = attributes[attribute]
             if isinstance(words, list) and isinstance(values, list) and words and len(words) != len(values):
                 message = (
-                    f"{attribute} has {len(values)} values, but {len(words)} are translated: write words for each value"
+                    f"{attribute} has {len(values)} values, but {len(words)} are translated: translate every value"
                 )
                 yield Diagnostic(location, message)
 
@@ -139,7 +139,7 @@ def _audit_diagnostics(data: Content, attributes: list[str]) -> Iterator[Diagnos
 
 
 def _lists_of_an_entity(data: Content, attributes: Content) -> int:
-    """Return the number of prompts about one entity, including its neutral prompts."""
+    """Return the number of lists for one entity: one for each value, and a neutral list, in each wording and trial."""
     lengths = {name: len(values) for name, values in attributes.items() if isinstance(values, list)}
     values = sum(lengths.values()) + sum(
         checks.capped_product(lengths.get(name, 1) for name in names) for _, names in _crosses(data)

@@ -111,9 +111,8 @@ def cases_of(written: Cases) -> tuple[Case, ...]:
 def read(path: Path, name: str) -> tuple[Case, ...]:
     """Return the cases in a file, in the file's order.
 
-    The file is JSON Lines, a JSON list of objects, or CSV in which lists are written as JSON.
-
-    The published files of StereoSet (JSON) and CrowS-Pairs (CSV) can be read without changes.
+    The file is JSON Lines, a JSON list of objects, or CSV in which lists are written as JSON; or a published file of
+    StereoSet (JSON) or CrowS-Pairs (CSV), without changes.
 
     Args:
         path: the file.
@@ -123,18 +122,18 @@ def read(path: Path, name: str) -> tuple[Case, ...]:
         ProbeError: the file has errors; each line of the message is `file:line: message`.
     """
     rows = [(row.line, _nonempty_fields(row.fields)) for row in _rows(path, name)]
-    found: list[Case] = []
+    cases: list[Case] = []
     errors: list[str] = []
     for line, fields in rows:
         try:
-            found.append(Case.model_validate_json(json.dumps(fields), strict=True, context=ProbeSource(path)))
+            cases.append(Case.model_validate_json(json.dumps(fields), strict=True, context=ProbeSource(path)))
         except ValidationError as error:
             errors += [f"{name}:{line}: {message}" for message in row_messages(error, fields, Case)]
-    for each in validation.case_diagnostics([fields for _, fields in rows]):
-        line, _ = rows[int(each.location[0])]
-        errors.append(f"{name}:{line}: {each.message}")
+    for diagnostic in validation.case_diagnostics([fields for _, fields in rows]):
+        line, _ = rows[int(diagnostic.location[0])]
+        errors.append(f"{name}:{line}: {diagnostic.message}")
     raise_file_errors(errors, name)
-    return tuple(found)
+    return tuple(cases)
 
 
 def _rows(path: Path, name: str) -> tuple[Row, ...]:
@@ -145,7 +144,7 @@ def _rows(path: Path, name: str) -> tuple[Row, ...]:
 
 
 def _nonempty_fields(fields: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the fields of a row that are not empty; a JSON list in a field is converted to a list."""
+    """Return the non-empty fields of a row; a text with a JSON list in a field of `_LISTS` becomes a list."""
     given = {name: value for name, value in fields.items() if value not in (None, "")}
     for name in _LISTS:
         written = given.get(name)

@@ -26,9 +26,9 @@ def is_crows_pairs(table: Table) -> bool:
 def crows_pairs(table: Table, name: str) -> tuple[Row, ...]:
     """Return the rows of CrowS-Pairs as cases, in the file's order.
 
-    The column `sent_more` always has the stereotyped sentence, whatever the column `stereo_antistereo` says.
-
-    The cases have no `target`. The name of a case is `pair-N`; N is the number in the first, unnamed column.
+    The column `sent_more` always has the stereotyped sentence, whatever the column `stereo_antistereo` says. The name
+    of a case is `pair-N`; N is the number in the first, unnamed column, or else the row's position from 0. The cases
+    have no `target`.
 
     Args:
         table: the file's rows.
@@ -144,7 +144,7 @@ class _LineFinder:
         self._at, self._line = 0, 1
 
     def line(self, example: Any) -> int:
-        """Return the line number of the example's id; without an id, the line of the nearest earlier example's id."""
+        """Return the line number of the example's id; if the id is not found, that of the nearest earlier example."""
         identifier = example.get("id") if isinstance(example, Mapping) else None
         found = self._text.find(json.dumps(identifier), self._at) if isinstance(identifier, str) else -1
         if found >= 0:

@@ -64,13 +64,13 @@ def missing_case_types(*, markers: bool, texts: bool, groups: bool, likelihoods:
         groups: whether a case has a `prompt` and `groups`.
         likelihoods: whether a case has sentences and no `prompt`.
     """
-    sorts = {
+    types = {
         "markers": (markers, "a case with a `prompt` and lists of markers, `stereotype` and `anti_stereotype`"),
         "texts": (texts, "a case with a `prompt`"),
         "groups": (groups, "a case with a `prompt` and `groups`"),
         LIKELIHOODS: (likelihoods, "a case without `prompt`, whose `stereotype` and `anti_stereotype` are sentences"),
     }
-    return {name: remedy for name, (is_there, remedy) in sorts.items() if not is_there}
+    return {name: remedy for name, (exists, remedy) in types.items() if not exists}
 
 
 def case_diagnostics(cases: Sequence[Json], *, recorded: bool = False) -> Iterator[Diagnostic]:
@@ -90,7 +90,7 @@ def case_diagnostics(cases: Sequence[Json], *, recorded: bool = False) -> Iterat
 
 
 def is_open(case: Content, *, recorded: bool = False) -> bool:
-    """Return whether a case requests texts (`True`) or likelihoods of sentences (`False`)."""
+    """Return whether the answers to a case are texts; otherwise, they are likelihoods of sentences."""
     return "prompt" in case or isinstance(case.get("stereotype"), list) or (recorded and "stereotype" not in case)
 
 

@@ -115,7 +115,7 @@ def test_a_run_with_named_targets_has_the_words_of_each(project: Project, monkey
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "export: nothing to export was named. Name a probe file to export its recorded answers"),
+        ([], "export: the command does not say what to export. Name a probe file to export its recorded answers"),
         (
             ["--measurements", "results.xlsx"],
             "results.xlsx: the suffix selects the format of a table and must be .csv, .parquet or .tex",

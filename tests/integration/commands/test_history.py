@@ -139,9 +139,9 @@ def test_each_run_of_a_single_item_has_a_row(store: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--probe", "letters"], "--probe letters: no run recorded in "),
-        (["--probe", "letters"], "Recorded are: products."),
-        (["--item", "jsd"], "Recorded are: jsd[race=Asian], jsd[race=Black]."),
+        (["--probe", "letters"], "--probe letters: no run in "),
+        (["--probe", "letters"], "has this probe. Recorded probes: products."),
+        (["--item", "jsd"], "has this item. Recorded items: jsd[race=Asian], jsd[race=Black]."),
         (["--store", "none.sqlite"], "none.sqlite: there is no store at this path."),
     ],
 )

@@ -90,9 +90,7 @@ def test_groups_get_equally_many_answers_of_all_groups(project: Project, capsys:
     assert sample(project, capsys) == chats
     assert main(["sample", "probes/gifts.yaml", "-o", "sample.jsonl"]) == 0
     told = capsys.readouterr().err
-    assert told.startswith(
-        "wrote 21 of 36 answers; left out: 1 refused or unreadable answers, 5 answers that name a group"
-    )
+    assert told.startswith("wrote 21 of 36 answers; left out: 1 refused or unreadable answer, 5 answers naming a group")
     assert len((project.path / "sample.jsonl").read_text().splitlines()) == 21
 
 
@@ -165,4 +163,4 @@ def test_answers_that_hold_a_swapped_name_are_left_out_of_a_sample(
     with ChatServer(answer) as server:
         project.run("--fairness", "--fairness-base-url", server.url, target="openai:m")
         assert main(["sample", "probes/gifts.yaml", "--base-url", server.url]) == 0
-    assert "5 answers that name a group" in capsys.readouterr().err
+    assert "5 answers naming a group" in capsys.readouterr().err

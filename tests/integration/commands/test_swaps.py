@@ -78,8 +78,8 @@ def test_the_listing_can_be_written_as_csv_and_markdown(folder: Path, capsys: py
         (
             ["axes.yaml"],
             (
-                "axes.yaml: the probe has no key `swap`, so there are no swapped prompts to list. Add `swap`, or "
-                "name another probe."
+                "axes.yaml: the probe has no key `swap`, so there are no swapped prompts to list. Add `swap` to "
+                "the probe, or name another probe."
             ),
         ),
         (["few.yaml"], "a swap is possible in only 8 of 9 prompts"),

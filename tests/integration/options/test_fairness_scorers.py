@@ -182,7 +182,7 @@ def test_scores_are_kept_between_runs(mail: Project) -> None:
         ("polite=", "must be NAME=SCORER"),
         ("words=sentences", "fairness_scorers: 'words' is already the name of a scorer"),
         ("polite=pyton:checks.tone:polite", "fairness_scorers: polite=pyton:checks.tone:polite is not a scorer"),
-        ("polite=python:checks.tone:polite", "there is no scorer 'politeness': did you mean 'polite'?"),
+        ("polite=python:checks.tone:polite", "(ini file) nor built in: did you mean 'polite'?"),
     ],
 )
 def test_what_is_wrong(mail: Project, definition: str, message: str) -> None:

@@ -191,9 +191,9 @@ def test_an_unknown_setting_is_refused_with_what_was_meant(project: Project, wri
     [
         (
             "--fairness-reprot=a.html",
-            "ERROR: --fairness-reprot: there is no such option: did you mean '--fairness-report'?",
+            "ERROR: --fairness-reprot: there is no such option. Did you mean '--fairness-report'?",
         ),
-        ("--fairnes", "ERROR: --fairnes: there is no such option: did you mean '--fairness'?"),
+        ("--fairnes", "ERROR: --fairnes: there is no such option. Did you mean '--fairness'?"),
         ("--fairness-xyz", "*: error: unrecognized arguments: --fairness-xyz"),
     ],
 )

@@ -230,7 +230,7 @@ def test_an_error_is_reported_at_its_position(before: str, after: str, message: 
 
 def test_with_names_its_attribute_where_several_are_flipped() -> None:
     several = PEOPLE.replace("sex: {Male: Female}", "sex: {Male: Female}\n  age: ['39', '50']")
-    assert any("if several attributes are flipped, list under each" in error for error in errors(several))
+    assert any("if several attributes are flipped, `with` lists under each" in error for error in errors(several))
     probe = read(several.replace("{relationship: {Husband: Wife}}", "{sex: {relationship: {Husband: Wife}}}"))
     assert probe.flips["sex"].dependents
     assert not probe.flips["age"].dependents
@@ -298,7 +298,7 @@ INVALID_CROSSED = [
         "no record has the field 'rice'",
     ),
     ("; race is {race}", "", "this prompt does not use {race}, which is flipped"),
-    ("with: {sex:", "with: {size:", "unknown attribute 'size'"),
+    ("with: {sex:", "with: {size:", "'size' is no flipped attribute"),
 ]
 
 

@@ -112,7 +112,7 @@ audits:
         ),
         "5:11: unknown placeholder '{rase}': did you mean 'race'?",
         f"5:22: '{{race.__class__}}' is not a placeholder: only a name may stand between braces; {LITERAL}",
-        f"6:9: a single '{{' in a prompt: {LITERAL}",
+        f"6:9: a prompt contains a single '{{': {LITERAL}",
         '7:5: `prompt[1]` must be text, but no without quotes is a boolean: write "no"',
         '9:22: `axes.race.unmarked` must be text, but no without quotes is a boolean: write "no"',
         "9:42: 'asian' is repeated: write each value of an axis once",

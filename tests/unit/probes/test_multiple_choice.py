@@ -225,7 +225,7 @@ def test_an_empty_file_is_an_error(tmp_path: Path, content: str) -> None:
     [
         (", categories: [Agee]", "no question has the category 'Agee': did you mean 'Age'?"),
         (", categories: []", "`items.categories` must not be empty"),
-        (", sample: 17", "Age has only 16 questions: lower `sample`"),
+        (", sample: 17", "the category 'Age' has only 16 questions: lower `sample`"),
         (", sample: 0", "`items.sample` must be at least 1, not 0"),
         (", seed: -1", "`items.seed` must be at least 0"),
         (", samples: 3", "unknown key 'samples' in `items`: did you mean 'sample'?"),

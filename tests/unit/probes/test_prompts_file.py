@@ -68,7 +68,11 @@ def test_prompts_of_other_runs_do_not_make_a_baseline_stale(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("prompts", "log", "message"),
     [
-        ("file: log.csv, column: texts", LOG, "log.csv:1: no column 'texts': did you mean 'text'?"),
+        (
+            "file: log.csv, column: texts",
+            LOG,
+            "log.csv:1: no column 'texts'; name it under `prompts.column`: did you mean 'text'?",
+        ),
         ("file: log.csv, sample: 31", LOG, "the file holds only 30 different prompts"),
         ("file: log.csv", "text\nHello {name}\nHello\n", "log.csv:3: the prompt does not use the axis 'name'"),
         ("file: log.csv", 'text\n"Say {""a"": 1} to {name}"\n', "log.csv:2:"),
