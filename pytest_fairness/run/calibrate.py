@@ -153,13 +153,12 @@ def _calibrate_audit(
     curve = limit_errors.curve(values, bad)
     current = None if limit is None else limit_errors.errors(values, bad, audit.info.loss(limit))
     best = limit_errors.best([*([] if current is None else [current]), *curve])
-    curve_of_values = [_with_limit_as_value(audit, each) for each in curve]
     return Calibration(
         name,
         counts,
         len(sets) - len(scores),
         current and _with_limit_as_value(audit, current),
-        sorted(curve_of_values, key=lambda each: each.limit),
+        sorted((_with_limit_as_value(audit, each) for each in curve), key=lambda each: each.limit),
         best and _with_limit_as_value(audit, best),
     )
 

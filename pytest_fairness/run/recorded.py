@@ -40,14 +40,11 @@ def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
         for prompt, response in _answers_of(probe, by_target[target])
     ]
     if not found:
-        whose, others = "", ""
+        whose, cure = "", "Run `pytest --fairness` on the probe first."
         if only is not None and by_target:
-            whose, others = (
-                f" of {only}",
-                f" The store has answers of {'; '.join(sorted(by_target))}: name one of them with --target.",
-            )
-        cure = others or " Run `pytest --fairness` on the probe first."
-        raise AnswersMissing(f"no answers{whose} to {probe.source.path} are recorded in {run.settings.store}.{cure}")
+            whose = f" of {only}"
+            cure = f"The store has answers of {'; '.join(sorted(by_target))}: name one of them with --target."
+        raise AnswersMissing(f"no answers{whose} to {probe.source.path} are recorded in {run.settings.store}. {cure}")
     return found
 
 

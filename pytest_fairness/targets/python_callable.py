@@ -203,14 +203,13 @@ class ImportedTarget(ApplicationTarget):
     def __init__(self, module: str, attribute: str, settings: RunSettings) -> None:
         super().__init__(f"python:{module}:{attribute}", settings.target_version)
         self._module, self._attribute, self._root = module, attribute, str(settings.root)
-        self._imported: Application | None = None
 
     def function(self) -> Application:
         """Return the application; see `ApplicationTarget.function`."""
-        self._imported = self._imported or self._import()
-        return self._imported
+        return self._application
 
-    def _import(self) -> Application:
+    @cached_property
+    def _application(self) -> Application:
         application: Application = imported(
             self._module,
             self._attribute,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from pytest_fairness.asking.store.database import Database, in_transaction
+from pytest_fairness.asking.store.database import in_transaction
 from pytest_fairness.asking.store.freshness import Freshness
 from pytest_fairness.asking.store.processes import is_gone, this_process
 from pytest_fairness.asking.store.runs import RunId
@@ -56,12 +56,7 @@ class BatchTable:
     """Tables of the batches and of their requests."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
-
-    @property
-    def database(self) -> Database:
-        """Return the database of the store."""
-        return self._store.database
+        self._store, self.database = store, store.database
 
     @in_transaction
     def add(

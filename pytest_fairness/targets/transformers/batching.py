@@ -78,8 +78,6 @@ class Batches:
         self._sizes: dict[bool, BatchSize] = {False: BatchSize(), True: BatchSize()}
         self._running: asyncio.Task[None] | None = None
         self._asked: list[Job] = []
-        self.sizes: list[int] = []
-        """Number of requests in each batch so far, in order."""
 
     async def ask(self, request: Request) -> Response:
         """Return the answer to a request as soon as its batch is finished.
@@ -139,7 +137,6 @@ class Batches:
             answers = [RequestFailed(message) for _ in batch]
         else:
             size.succeeded(len(batch))
-            self.sizes.append(len(batch))
         for job, answer in zip(batch, answers, strict=True):
             if job.future.done():
                 continue

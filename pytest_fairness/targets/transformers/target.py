@@ -84,11 +84,6 @@ class TransformersTarget:
         self._model = None
         self._threads.close()
 
-    @property
-    def batch_sizes(self) -> list[int]:
-        """Return the number of requests in each batch so far, in order."""
-        return [] if self._batches is None else list(self._batches.sizes)
-
     def _load(self) -> LoadedModel:
         from pytest_fairness.targets.transformers.language_model import LanguageModel
 

@@ -100,11 +100,20 @@ def logs(response: Response) -> list[float]:
 
 
 @pytest.mark.parametrize("kind", ["llama", "gpt2"])
-def test_an_answer_does_not_depend_on_its_batch(kind: str, request: pytest.FixtureRequest) -> None:
+def test_an_answer_does_not_depend_on_its_batch(
+    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = request.getfixturevalue(kind)
     together = target_of(folder)
+    answer, sizes = together._answer, list[int]()
+
+    def recorded(batch: Any) -> Any:
+        sizes.append(len(batch))
+        return answer(batch)
+
+    monkeypatch.setattr(together, "_answer", recorded)
     answers = ask(together, *QUESTIONS)
-    assert together.batch_sizes == [len(QUESTIONS)]
+    assert sizes == [len(QUESTIONS)]
     assert ask(target_of(folder), *QUESTIONS, alone=True) == answers
     assert ask(target_of(folder), *reversed(QUESTIONS)) == answers[::-1]
     assert len({answer.text for answer in answers}) == len(answers)
