@@ -85,21 +85,21 @@ def decide(
     value: Decision | None = None
 
     def verdict(name: VerdictName, reason: str, undecided: str | None = None) -> Verdict:
-        found = change or Decision("unclear")
+        decided = change or Decision("unclear")
         # A change that may be due to chance has no contributors to name.
-        significant = (
-            found.significant
-            or found.changed_sides
+        is_significant = (
+            decided.significant
+            or decided.changed_sides
             or (value is not None and value.outcome == "beyond" and value.significant)
         )
-        top = audit.top_contributors(measurement, comparison)[:NAMED_CONTRIBUTORS] if significant else []
+        top = audit.top_contributors(measurement, comparison)[:NAMED_CONTRIBUTORS] if is_significant else []
         because = f" Top contributors: {', '.join(top)}." if top and name is not VerdictName.PASS else ""
         return Verdict(
             name,
             f"{reason}{because}{notes}",
             minimum_detectable,
-            found.significant,
-            found.upper_bound,
+            decided.significant,
+            decided.upper_bound,
             top,
             undecided,
         )
@@ -170,22 +170,22 @@ def _comparison_text(
     comparison: Comparison | None,
 ) -> str:
     """Return the part of the verdict's reason after the value: `, was 0.31: +0.12, tolerance 0.1, limit 0.5`."""
-    found = ", the new baseline" if baseline is not None and baseline.new else ""
+    text = ", the new baseline" if baseline is not None and baseline.new else ""
     if baseline is not None and comparison is not None:
         tolerance = tolerance_of(audit, item)
         change = audit.describe_change(comparison)
-        found += f", was {significant(baseline.value)}: {change}, tolerance {significant(tolerance)}"
+        text += f", was {significant(baseline.value)}: {change}, tolerance {significant(tolerance)}"
         if not comparison.from_answers:
             reason = comparison.details.get("answers_not_compared", "the baseline's answers are absent")
-            found += f" (only the stored value is compared: {reason})"
+            text += f" (only the stored value is compared: {reason})"
     if item.settings.limit is not None:
-        found += f", limit {significant(item.settings.limit)}"
+        text += f", limit {significant(item.settings.limit)}"
     placebo = measurement.details.get("placebo", {})
     if "error" in placebo:
-        found += f", no placebo value ({placebo['error']})"
+        text += f", no placebo value ({placebo['error']})"
     elif placebo:
-        found += f", placebo {significant(placebo['value'])}"
-    return found
+        text += f", placebo {significant(placebo['value'])}"
+    return text
 
 
 def _p(p_value: float | None) -> str:
@@ -271,20 +271,20 @@ def _not_excluded_text(subject: str, may: str, decision: Decision) -> _Text:
 
 def _evidence(item: AnyItem, comparison: Comparison | None, change: Decision | None, value: Decision | None) -> str:
     """Return the statistical evidence for a pass as sentences; an empty text if nothing was tested."""
-    found = ""
+    text = ""
     if change is not None and comparison is not None:
         if change.upper_bound is not None:
-            found += (
+            text += (
                 " With 95 % confidence, the item is not worse by more than "
                 f"{significant(max(0.0, change.upper_bound))}."
             )
         if change.significant and comparison.value > 0:
             p_value = _p(comparison.p_value)
-            found += f" The item is significantly worse than the baseline, but within the tolerance ({p_value})."
+            text += f" The item is significantly worse than the baseline, but within the tolerance ({p_value})."
     elif value is not None and value.upper_bound is not None and item.settings.limit is not None:
         within = "" if value.upper_bound <= 0 else f" by more than {significant(value.upper_bound)}"
-        found += f" With 95 % confidence, the limit is not exceeded{within}."
-    return found
+        text += f" With 95 % confidence, the limit is not exceeded{within}."
+    return text
 
 
 def _advice(

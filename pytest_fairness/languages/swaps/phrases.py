@@ -54,15 +54,15 @@ def read(text: str, code: str, groups: Sequence[str]) -> Reading:
     """
     content = data(f"{code}_gender")
     plain = straightened(text)
-    found, others = _phrases_and_other_words(plain, code)
-    column = group_column([pair[0] for _, pair in found], groups)
-    for span, _ in found:
+    matches, others = _phrases_and_other_words(plain, code)
+    column = group_column([pair[0] for _, pair in matches], groups)
+    for span, _ in matches:
         _check_next_word(plain, *span, content)
-    _check_other_words(plain, [span for span, _ in found], others, content)
+    _check_other_words(plain, [span for span, _ in matches], others, content)
     replacements = tuple(
-        Replacement(start, text[start:end], _forms(text[start:end], pair)) for (start, end), (_, pair) in found
+        Replacement(start, text[start:end], _forms(text[start:end], pair)) for (start, end), (_, pair) in matches
     )
-    if len({tuple(form.split()[-1] for form in forms) for _, (_, forms) in found}) > 1:
+    if len({tuple(form.split()[-1] for form in forms) for _, (_, forms) in matches}) > 1:
         shown = " and ".join(f"'{item.text}'" for item in replacements)
         raise CannotSwapError(f"{shown} may be two people")
     names = [] if code == "de" else _possible_names(plain, content)
@@ -82,7 +82,7 @@ def _phrases_and_other_words(text: str, code: str) -> tuple[list[tuple[tuple[int
     """
     phrases = _phrases(code)
     words = list(_WORD.finditer(text))
-    found: list[tuple[tuple[int, int], _Pair]] = []
+    matches: list[tuple[tuple[int, int], _Pair]] = []
     others = []
     index = 0
     while index < len(words):
@@ -93,7 +93,7 @@ def _phrases_and_other_words(text: str, code: str) -> tuple[list[tuple[tuple[int
                 pair = phrases.pairs[phrase.lower()]
                 if pair is None:
                     raise CannotSwapError(f"'{phrase}' has several counterparts")
-                found.append(((start, words[last].end()), pair))
+                matches.append(((start, words[last].end()), pair))
                 index = last + 1
                 break
         else:
@@ -102,7 +102,7 @@ def _phrases_and_other_words(text: str, code: str) -> tuple[list[tuple[tuple[int
                 raise CannotSwapError(f"'{word}' without an article of the list")
             others.append(words[index])
             index += 1
-    return found, others
+    return matches, others
 
 
 def _forms(written: str, pair: tuple[str, str]) -> tuple[str, ...]:
@@ -184,8 +184,8 @@ def _phrases(code: str) -> _Phrases:
             counterparts[female.lower()].add((1, (male, female)))
     return _Phrases(
         pairs={
-            phrase: pair if len(found) == 1 and (pair := next(iter(found)))[0] >= 0 else None
-            for phrase, found in counterparts.items()
+            phrase: pair if len(possible) == 1 and (pair := next(iter(possible)))[0] >= 0 else None
+            for phrase, possible in counterparts.items()
         },
         nouns=frozenset(nouns),
         longest=max(len(phrase.split()) for phrase in counterparts),

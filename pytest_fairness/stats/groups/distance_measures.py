@@ -35,8 +35,8 @@ def value_range(means: Floats) -> Floats:
 
     This is SNSR (Zhang et al. 2023).
     """
-    found: Floats = means.max(axis=-1) - means.min(axis=-1)
-    return found
+    largest_gap: Floats = means.max(axis=-1) - means.min(axis=-1)
+    return largest_gap
 
 
 def value_sd(means: Floats) -> Floats:
@@ -44,8 +44,8 @@ def value_sd(means: Floats) -> Floats:
 
     This is SNSV (Zhang et al. 2023). The V stands for "variance" in the paper, but its formula is a standard deviation.
     """
-    found: Floats = means.std(axis=-1)
-    return found
+    sd: Floats = means.std(axis=-1)
+    return sd
 
 
 def evenness(means: Floats) -> Floats:
@@ -53,8 +53,8 @@ def evenness(means: Floats) -> Floats:
 
     This is PAFS (Sah et al. 2025). If all means are in 0..1, PAFS is in 0.5..1.
     """
-    found: Floats = 1 - np.abs(means - means.mean(axis=-1, keepdims=True)).mean(axis=-1)
-    return found
+    even: Floats = 1 - np.abs(means - means.mean(axis=-1, keepdims=True)).mean(axis=-1)
+    return even
 
 
 def _centred(means: Floats) -> Floats:
@@ -69,15 +69,13 @@ def _centred(means: Floats) -> Floats:
 def _sd_gradient(means: Floats) -> Floats:
     """Return the (values,) gradient of `value_sd` at the (values,) means; for equal means, see `_centred`."""
     centred = _centred(means)
-    found: Floats = centred / (math.sqrt(len(means)) * float(np.linalg.norm(centred)))
-    return found
+    return np.asarray(centred / (math.sqrt(len(means)) * float(np.linalg.norm(centred))))
 
 
 def _deviation_gradient(means: Floats) -> Floats:
     """Return the (values,) gradient of 1 − `evenness` at the (values,) means; for equal means, see `_centred`."""
     signs = np.sign(_centred(means))
-    found: Floats = (signs - signs.mean()) / len(means)
-    return found
+    return np.asarray((signs - signs.mean()) / len(means))
 
 
 @dataclass(frozen=True)
@@ -122,9 +120,9 @@ def largest_difference(pairs: Pairs) -> DistanceMeasure:
 
     def gradient(numbers: Floats) -> Floats:
         high, low = most_different(numbers, pairs)
-        found = np.zeros(len(numbers))
-        found[high], found[low] = 1.0, -1.0
-        return found
+        signs = np.zeros(len(numbers))
+        signs[high], signs[low] = 1.0, -1.0
+        return signs
 
     return DistanceMeasure(size, gradient)
 

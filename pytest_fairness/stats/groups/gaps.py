@@ -21,8 +21,7 @@ NUMBERS_AT_ONCE = 2**22
 def shares(hits: Floats, sizes: Floats) -> Floats:
     """Return the rates hits / sizes, 0..1, shape (..., groups); NaN for a size of 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = np.where(sizes > 0, hits / sizes, np.nan)
-    return found
+        return np.where(sizes > 0, hits / sizes, np.nan)
 
 
 def gap(rates: Floats) -> Floats:
@@ -36,9 +35,9 @@ def gap(rates: Floats) -> Floats:
     with warnings.catch_warnings():
         # numpy warns of draws in which all rates are NaN; the result for these is NaN.
         warnings.simplefilter("ignore", RuntimeWarning)
-        found = np.nanmax(rates, axis=-1) - np.nanmin(rates, axis=-1)
+        gaps = np.nanmax(rates, axis=-1) - np.nanmin(rates, axis=-1)
     defined = np.count_nonzero(~np.isnan(rates), axis=-1)
-    return np.where(defined >= 2, found, np.nan)
+    return np.where(defined >= 2, gaps, np.nan)
 
 
 def odds_gap(rates: Floats) -> Floats:
@@ -52,8 +51,8 @@ def odds_gap(rates: Floats) -> Floats:
     groups = rates.shape[-1] // 2
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        found: Floats = np.nanmax(np.stack([gap(rates[..., :groups]), gap(rates[..., groups:])]), axis=0)
-    return found
+        larger: Floats = np.nanmax(np.stack([gap(rates[..., :groups]), gap(rates[..., groups:])]), axis=0)
+    return larger
 
 
 def largest_bounds(

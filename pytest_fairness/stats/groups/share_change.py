@@ -70,7 +70,7 @@ class ShareChange:
 
         The draws are the null distribution: they show which changes occur if the runs do not differ.
         """
-        coefficients, found = self.coefficients, np.zeros(count)
+        coefficients, changes = self.coefficients, np.zeros(count)
         for cell in np.unique(self.cells):
             own = self.cells == cell
             hits, current = int(self.hits[own].sum()), int((own & self.current).sum())
@@ -79,5 +79,5 @@ class ShareChange:
                 for run in (self.current, ~self.current)
             )
             drawn = random.hypergeometric(hits, int(own.sum()) - hits, current, size=count)
-            found += drawn * first + (hits - drawn) * second
-        return found
+            changes += drawn * first + (hits - drawn) * second
+        return changes

@@ -180,11 +180,11 @@ def swapped_differences(
     """
     share = _equal_size_coefficients(marked, strata, current) * values
     rows = max(1, CHUNK // len(current))
-    found = []
+    parts = []
     for start in range(0, count, rows):
-        dealt = relabelling.run_swaps(current, strata * 2 + marked, min(rows, count - start), random)
-        found.append([side @ share for side in dealt])
-    first, second = zip(*found, strict=True)
+        runs = relabelling.run_swaps(current, strata * 2 + marked, min(rows, count - start), random)
+        parts.append([run @ share for run in runs])
+    first, second = zip(*parts, strict=True)
     return np.concatenate(first), np.concatenate(second)
 
 

@@ -83,5 +83,4 @@ def _entropy(weights: Floats) -> Floats:
     # Deferred, as scipy.special is not needed to load a probe.
     from scipy.special import entr
 
-    bits: Floats = entr(weights / weights.sum(axis=0)).sum(axis=0) / math.log(2)
-    return bits
+    return np.asarray(entr(weights / weights.sum(axis=0)).sum(axis=0) / math.log(2))

@@ -85,20 +85,19 @@ class Pairs:
         with np.errstate(divide="ignore", invalid="ignore"):
             match measure:
                 case "jaccard":
-                    found = self._jaccard()
+                    scores = self._jaccard()
                 case "serp":
-                    found = self._serp()
+                    scores = self._serp()
                 case "prag":
-                    found = self._prag()
-        found[(self._size == 0) | (self._other_size == 0)] = 0.0
-        found[(self._size == 0) & (self._other_size == 0)] = np.nan
-        return found
+                    scores = self._prag()
+        scores[(self._size == 0) | (self._other_size == 0)] = 0.0
+        scores[(self._size == 0) & (self._other_size == 0)] = np.nan
+        return scores
 
     def _jaccard(self) -> Floats:
         """Return the number of shared items divided by the number of different items in both lists together."""
         shared = _distinct(np.where(self._present, self._first, -1))
-        share: Floats = shared / (_distinct(self._first) + _distinct(self._second) - shared)
-        return share
+        return np.asarray(shared / (_distinct(self._first) + _distinct(self._second) - shared))
 
     def _serp(self) -> Floats:
         """Return the weight of the shared items divided by the weight of a full list; the first item weighs most.
@@ -149,20 +148,12 @@ def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: 
     different = {id(items): items for items in lists}
     places = {name: place for place, name in enumerate(different)}
     order = np.fromiter((places[id(items)] for items in lists), dtype=np.int64, count=len(lists))
-    return _numbered(list(different.values()), numbers, k, variant)[order]
-
-
-def _numbered(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: int, variant: Variant) -> Ints:
-    """Return the lists as integer codes; see `_encoded`."""
-    if variant == "normalized":
-        cut = [[*dict.fromkeys(items[:k])] for items in lists]
-    else:
-        cut = [[*items[:k]] for items in lists]
+    cut = [[*(dict.fromkeys(items[:k]) if variant == "normalized" else items[:k])] for items in different.values()]
     lengths = np.fromiter(map(len, cut), dtype=np.int64, count=len(cut))
     codes = map(numbers.__getitem__, chain.from_iterable(cut))
     encoded = np.full((len(cut), k), -1, dtype=np.int32)
     encoded[np.arange(k) < lengths[:, None]] = np.fromiter(codes, dtype=np.int32, count=int(lengths.sum()))
-    return encoded
+    return encoded[order]
 
 
 def _counts_and_places(first: Ints, second: Ints, variant: Variant) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -184,7 +184,7 @@ class Words:
         batches = max(1, OPERATIONS // (self._batch_size * max(1, self.counts.nnz)))
         starts = range(0, len(first), batches * self._batch_size)
         sides = ((first[start : start + starts.step], second[start : start + starts.step]) for start in starts)
-        return np.concatenate([found for _, found in map_chunks(function, sides, self)])
+        return np.concatenate([part for _, part in map_chunks(function, sides, self)])
 
     @property
     def _batch_size(self) -> int:
@@ -239,7 +239,7 @@ class _Batch:
         self.lengths = words.lengths @ first, words.lengths @ second
         self.shared = words.shared @ first, words.shared @ second
         shape = self.totals[0].shape
-        self.space, self.more = (each[: math.prod(shape)].reshape(shape) for each in space)
+        self.space, self.more = (array[: math.prod(shape)].reshape(shape) for array in space)
 
     def divergences(self) -> Floats:
         """Return the divergence of each block and labelling, in bits; shape (blocks, labellings)."""
@@ -288,16 +288,14 @@ class _Batch:
         squares /= totals
         finite = documents / np.maximum(documents - 1, 1)
         # A word that only one document contains occurs in one group only, and adds its whole share to the divergence.
-        found: Floats = (alone + (words.sum_by_block @ squares) * finite) / np.maximum(lengths, 1)
-        return found
+        return np.asarray((alone + (words.sum_by_block @ squares) * finite) / np.maximum(lengths, 1))
 
     def _sum_of_xlogx(self, values: Floats) -> Floats:
         """Return the sum of x log2 x over the columns of each block, from (columns, labellings) values."""
         np.maximum(values, TINY, out=self.more)
         np.log2(self.more, out=self.more)
         self.more *= values
-        found: Floats = self.words.sum_by_block @ self.more
-        return found
+        return np.asarray(self.words.sum_by_block @ self.more)
 
     def _of_columns(self, by_block: Floats) -> Floats:
         """Return (columns, labellings) values: each column gets the (blocks, labellings) value of its block."""
@@ -330,12 +328,12 @@ def _mean_bits(first: int, second: int) -> Floats:
     from scipy.special import comb
 
     share = first / (first + second)
-    found = np.zeros(KNOWN_OCCURRENCES + 1)
-    for count in range(1, len(found)):
+    bits = np.zeros(KNOWN_OCCURRENCES + 1)
+    for count in range(1, len(bits)):
         k = np.arange(count + 1)
         chances = comb(count, k) * share**k * (1 - share) ** (count - k)
         sides = np.stack([k / share, (count - k) / (1 - share)])
         sides = np.stack([*sides, sides.sum(axis=0)])
         first_part, second_part, both = sides * np.log2(np.maximum(sides, TINY))
-        found[count] = chances @ (first_part + second_part - both + sides[2]) / 2
-    return found
+        bits[count] = chances @ (first_part + second_part - both + sides[2]) / 2
+    return bits

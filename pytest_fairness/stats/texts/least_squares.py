@@ -119,14 +119,12 @@ class Classifier:
         Args:
             labels: (units,) numbers with sum 0 in each stratum.
         """
-        weights: Floats = (self.features.T @ self._residuals(labels[:, None]))[:, 0] / self.penalty
-        return weights
+        return np.asarray((self.features.T @ self._residuals(labels[:, None]))[:, 0] / self.penalty)
 
     def _residuals(self, labels: Floats) -> Floats:
         """Return labels minus their predictions, with all units in training; shape (units, labellings)."""
         if self.dual:
-            residuals: Floats = self.penalty * (self.inverse @ labels)
-            return residuals
+            return np.asarray(self.penalty * (self.inverse @ labels))
         predicted = self.features @ (self.inverse @ (self.features.T @ labels))
         return labels - _centred(predicted, self.strata)
 
@@ -137,19 +135,18 @@ class Classifier:
             means: (strata, dimensions) mean feature vector of each stratum.
         """
         if self.dual:
-            within: Floats = 1 - self.penalty * np.diag(self.inverse)
-            return within
+            return np.asarray(1 - self.penalty * np.diag(self.inverse))
         # Rows are sparse but means are not: the product (row − mean)ᵀ inverse (row − mean) is therefore expanded into
         # terms.
         weighted = self.inverse @ means.T
         squared_means = np.einsum("sd,ds->s", means, weighted)
-        found = np.empty(len(self.strata))
-        for start in range(0, len(found), ROWS):
+        diagonal = np.empty(len(self.strata))
+        for start in range(0, len(diagonal), ROWS):
             rows, own = self.features[start : start + ROWS], self.strata[start : start + ROWS]
             crossed = (rows @ weighted)[np.arange(len(own)), own]
             squared = np.asarray(rows.multiply(rows @ self.inverse).sum(axis=1)).ravel()
-            found[start : start + ROWS] = squared - 2 * crossed + squared_means[own]
-        return found
+            diagonal[start : start + ROWS] = squared - 2 * crossed + squared_means[own]
+        return diagonal
 
     def _leave_out_matrix(self, units: Ints, means: Floats, sizes: Ints) -> Floats:
         """Return the matrix that converts the residuals of these units into their leave-out residuals.
@@ -189,8 +186,7 @@ def effects_of_sums(classifier: Classifier, sums: Floats, sizes: Floats, labels:
     difference = np.einsum("dl,dl->l", projected, solved) / size
     squares = np.einsum("dl,dl->l", solved, projected - classifier.penalty * solved)
     variance = (squares - difference**2 * size) / float(sizes.sum())
-    found: Floats = difference / np.sqrt(np.maximum(variance, ZERO**2))
-    return found
+    return np.asarray(difference / np.sqrt(np.maximum(variance, ZERO**2)))
 
 
 def centred_labels(marked: Bools, strata: Ints, used: Bools, sizes: Floats | None = None) -> Floats:
@@ -284,8 +280,7 @@ def _averaging_matrix(strata: Ints) -> csr_array:
 
 def _centred(values: Floats, strata: Ints) -> Floats:
     """Return each unit's row minus the mean row of its stratum."""
-    centred: Floats = values - (_averaging_matrix(strata) @ values)[strata]
-    return centred
+    return np.asarray(values - (_averaging_matrix(strata) @ values)[strata])
 
 
 def _sets_of_equal_units(kinds: Ints) -> list[Ints]:

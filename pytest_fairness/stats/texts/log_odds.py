@@ -42,5 +42,4 @@ def log_odds(first: Floats, second: Floats, prior: Floats, sizes: Sizes | None =
 def z_scores(first: Floats, second: Floats, prior: Floats, sizes: Sizes | None = None) -> Floats:
     """Return each word's log-odds ratio divided by its standard deviation; arguments and shape as in `log_odds`."""
     ratio, variance = log_odds(first, second, prior, sizes)
-    scores: Floats = ratio / np.sqrt(variance)
-    return scores
+    return np.asarray(ratio / np.sqrt(variance))

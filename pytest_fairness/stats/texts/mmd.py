@@ -178,8 +178,7 @@ def contributions(values: Features | csr_array, strata: Ints, first: Bools, seco
         together += stratum.weight * (means[0] - means[1])
         apart += stratum.weight * (means[0] - means[1]) ** 2
     size = np.sqrt(design.within_weight * apart + (1 - design.within_weight) * together**2)
-    signed: Floats = np.copysign(size, together)
-    return signed
+    return np.asarray(np.copysign(size, together))
 
 
 @dataclass(frozen=True)
@@ -345,5 +344,4 @@ def _mean_and_bias(own: Features, squares: Floats, labels: Bools, size: int) -> 
 
 
 def _squared_lengths(vectors: Features) -> Floats:
-    squared: Floats = np.einsum("ij,ij->i", vectors, vectors).astype(np.float64)
-    return squared
+    return np.asarray(np.einsum("ij,ij->i", vectors, vectors).astype(np.float64))

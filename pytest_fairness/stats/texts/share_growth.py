@@ -155,7 +155,7 @@ class ShareGrowth:
             threshold: critical value of the word's statistic.
             least: smallest share of the group's documents that counts as material growth.
         """
-        found: list[NeededDocuments] = []
+        needed: list[NeededDocuments] = []
         for group in (0, 1):
             total = int(self.sizes[:, group, 0].sum())
             counts = np.arange(1, total + 1)
@@ -164,8 +164,8 @@ class ShareGrowth:
             bonus = _association_bonus(held, self.sizes.sum(axis=2), self.weights)[group]
             error = _difference_sd(held, self.sizes[..., 0], self.sizes[..., 1], self.weights)
             significant = (counts / total / error + bonus > threshold) & (counts / total >= least - 1e-9)
-            found.append(NeededDocuments(int(counts[np.argmax(significant)]) if significant.any() else None, total))
-        return largest_needed(found)
+            needed.append(NeededDocuments(int(counts[np.argmax(significant)]) if significant.any() else None, total))
+        return largest_needed(needed)
 
 
 def smallest_share(needed: NeededDocuments, power: float = normal.POWER) -> float:

@@ -30,9 +30,9 @@ class ImpactRatio(ShareGap):
 
     def value(self, means: Floats) -> Floats:
         """Return the impact ratio for each row of `means`; NaN if fewer than two groups have a ratio."""
-        found = self.groups(means)
-        defined = ~np.isnan(found)
-        lowest = np.min(np.where(defined, found, np.inf), axis=-1)
+        group_ratios = self.groups(means)
+        defined = ~np.isnan(group_ratios)
+        lowest = np.min(np.where(defined, group_ratios, np.inf), axis=-1)
         return np.where(np.count_nonzero(defined, axis=-1) >= 2, lowest, np.nan)
 
     def groups(self, means: Floats) -> Floats:
@@ -40,17 +40,14 @@ class ImpactRatio(ShareGap):
         rates = self._rates_of(means)
         highest = np.max(np.nan_to_num(rates), axis=-1, keepdims=True)
         with np.errstate(invalid="ignore"):
-            found: Floats = np.where(highest > 0, rates / np.where(highest > 0, highest, 1), np.nan)
-        return found
+            return np.where(highest > 0, rates / np.where(highest > 0, highest, 1), np.nan)
 
     def group_gradients(self, means: Floats) -> Floats:
         """Return the gradient of each group's ratio; 0 for the group with the highest rate."""
         rates, gradients = self._rates_of(means), super().group_gradients(means)
         highest = int(np.nanargmax(rates))
-        found: Floats = gradients / rates[highest] - np.outer(np.nan_to_num(rates), gradients[highest]) / (
-            rates[highest] ** 2
-        )
-        return found
+        own, other = gradients / rates[highest], np.outer(np.nan_to_num(rates), gradients[highest])
+        return np.asarray(own - other / rates[highest] ** 2)
 
     def reference(self, numbers: Floats) -> int:
         """Return the index of the most selected group; see `UnitStatistic.reference`."""
@@ -89,8 +86,7 @@ class ImpactRatio(ShareGap):
 
 def compared_groups(sizes: Floats) -> Bools:
     """Return which groups are large enough to be compared; `sizes` has shape (..., groups)."""
-    found: Bools = sizes >= SMALL_SHARE * sizes.sum(axis=-1, keepdims=True)
-    return found
+    return np.asarray(sizes >= SMALL_SHARE * sizes.sum(axis=-1, keepdims=True))
 
 
 def log_ratio(rows: Floats, group: int, other: int) -> tuple[float, float]:

@@ -41,8 +41,7 @@ def _harrell_davis_weights(n: int, quantile: float) -> Floats:
     from scipy.special import betainc
 
     bounds = betainc((n + 1) * quantile, (n + 1) * (1 - quantile), np.arange(n + 1) / n)
-    weights: Floats = np.diff(bounds)
-    return weights
+    return np.asarray(np.diff(bounds))
 
 
 def rank_scores(rows: Floats) -> Floats:
@@ -68,7 +67,5 @@ def rank_scores(rows: Floats) -> Floats:
 def _shares_below(sample: Floats, numbers: Floats) -> Floats:
     """Return, for each of `numbers`, the share of `sample` that is smaller, plus half of the share that is equal."""
     ordered = np.sort(sample)
-    found: Floats = (np.searchsorted(ordered, numbers, "left") + np.searchsorted(ordered, numbers, "right")) / (
-        2 * len(sample)
-    )
-    return found
+    below, not_above = (np.searchsorted(ordered, numbers, side) for side in ("left", "right"))
+    return np.asarray((below + not_above) / (2 * len(sample)))

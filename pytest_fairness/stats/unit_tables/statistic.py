@@ -72,8 +72,7 @@ class UnitStatistic(ABC):
         """Return the (columns,) gradient of the difference between the compared groups that differ most."""
         high, low = most_different(self.groups(means), self.pairs)
         gradients = self.group_gradients(means)
-        found: Floats = gradients[high] - gradients[low]
-        return found
+        return np.asarray(gradients[high] - gradients[low])
 
     def groups(self, means: Floats) -> Floats:
         """Return the numbers to compare, one for each group, shape (..., groups); `means` has shape (..., columns)."""

@@ -268,16 +268,16 @@ def _cased_name(written: str, name: str) -> str:
 
 def _check_text(text: str, tokens: Tokens) -> None:
     """Raise `CannotSwapError` if a word of the text allows no version with the same meaning, such as "pregnant"."""
-    if found := names().famous.search(text):
-        raise CannotSwapError(f"names a famous person or a product: '{found[0]}'")
+    if match := names().famous.search(text):
+        raise CannotSwapError(f"names a famous person or a product: '{match[0]}'")
     for key, reason in (
         ("phrases", "is a fixed phrase"),
         ("biological_phrases", "is bound to one sex"),
         ("facts", "asks about a known person"),
         ("marks", "is a mark of gender that the list does not replace"),
     ):
-        if found := pattern("left_out", key).search(text):
-            raise CannotSwapError(f"'{found[0]}' {reason}")
+        if match := pattern("left_out", key).search(text):
+            raise CannotSwapError(f"'{match[0]}' {reason}")
     harmless = [match.span() for match in pattern("left_out", "harmless").finditer(text)]
     listed = names().listed
     for index, token in enumerate(tokens.all):

@@ -33,12 +33,12 @@ def forms(tokens: Tokens, index: int, *, neutral: bool) -> tuple[str | None, ...
         ending = word.removeprefix("s").removeprefix("he")
         return f"he{ending}", f"she{ending}", agreement.plural_contraction(tokens, index) if neutral else None
     if word == "her":
-        found = OBJECT if _is_object(tokens, index) else DETERMINER
+        row = OBJECT if _is_object(tokens, index) else DETERMINER
     elif word == "his":
-        found = POSSESSIVE if _is_possessive(tokens, index) else DETERMINER
+        row = POSSESSIVE if _is_possessive(tokens, index) else DETERMINER
     else:
-        found = next(forms for forms in (SUBJECT, OBJECT, POSSESSIVE, REFLEXIVE) if word in forms)
-    return found[0], found[1], found[2] if neutral else None
+        row = next(row for row in (SUBJECT, OBJECT, POSSESSIVE, REFLEXIVE) if word in row)
+    return row[0], row[1], row[2] if neutral else None
 
 
 def _ambiguity_error(tokens: Tokens, index: int) -> CannotSwapError:

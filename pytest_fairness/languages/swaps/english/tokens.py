@@ -43,10 +43,11 @@ class Token:
         return self.start + len(self.text)
 
 
-def _is_wrapped(text: str, found: re.Match[str]) -> bool:
+def _is_wrapped(text: str, line_break: re.Match[str]) -> bool:
     """Return whether a line break is inside a sentence: after a long line, and before a word in lower case."""
-    line = found.start() - (text.rfind("\n", 0, found.start()) + 1)
-    return found[0].count("\n") == 1 and line >= WRAPPED and text[found.end() : found.end() + 1].islower()
+    length = line_break.start() - (text.rfind("\n", 0, line_break.start()) + 1)
+    next_character = text[line_break.end() : line_break.end() + 1]
+    return line_break[0].count("\n") == 1 and length >= WRAPPED and next_character.islower()
 
 
 class Tokens:
@@ -61,9 +62,9 @@ class Tokens:
     def __init__(self, text: str) -> None:
         self.text = text
         self.all = [
-            Token(found.start(), found[0], straightened(found[0].lower()), found.lastgroup or "mark")
-            for found in _TOKEN.finditer(text)
-            if not (found.lastgroup == "line" and _is_wrapped(text, found))
+            Token(match.start(), match[0], straightened(match[0].lower()), match.lastgroup or "mark")
+            for match in _TOKEN.finditer(text)
+            if not (match.lastgroup == "line" and _is_wrapped(text, match))
         ]
         letters = [word for word in self.all if word.kind == "word" and len(word.text) > 1]
         self.in_capitals = sum(word.text.isupper() for word in letters) > len(letters) / 2

@@ -84,7 +84,7 @@ def terms() -> Mapping[str, Term]:
     """Return the terms for which prompts are searched, by their form in lower case."""
     rows = [tuple(row) for row in gender()["rows"]]
     counts = Counter(form for row in rows for form in set(row))
-    found = {
+    by_form = {
         form: Term(column, row)
         for row in rows
         for column, form in enumerate(row)
@@ -93,9 +93,9 @@ def terms() -> Mapping[str, Term]:
     for column, group in enumerate(("male", "female")):
         for form, (other, neutral) in gender()["one_way"][group].items():
             forms = (form, other, neutral) if column == 0 else (other, form, neutral)
-            found[form] = Term(column, forms, one_way=True)
+            by_form[form] = Term(column, forms, one_way=True)
     return {
-        **found,
+        **by_form,
         "ms": Term(1, ("Mr", "Ms", "Mx")),
         "mr": Term(0, ("Mr", "Ms", "Mx")),
         "mx": Term(2, ("Mr", "Ms", "Mx")),
