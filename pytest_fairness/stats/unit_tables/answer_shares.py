@@ -70,10 +70,6 @@ class ShareDifferenceOfAnswers(UnitStatistic):
         """Return the names of the columns of hits."""
         return columns[:2]
 
-    def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the absolute difference."""
-        return self.difference_gradient(means)
-
     def change(self, current: Floats, baseline: Floats, moves: Floats) -> float:
         """Return the change of the difference, above 0 if it grew in the direction that it has in both runs together.
 

@@ -36,10 +36,6 @@ class LargestGap(UnitStatistic):
         """Return the largest minus the smallest mean, for each row of `means`."""
         return value_range(means)
 
-    def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the difference between the two columns whose means differ most."""
-        return self.difference_gradient(means)
-
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
         """Return one-sided bounds of the gap, from the bounds of all pairs of groups; see `gaps.largest_bounds`."""
         first, second = (np.array(side) for side in zip(*self.pairs, strict=True))
@@ -156,10 +152,6 @@ class StandardDeviation(UnitStatistic):
         """Return the standard deviation for each row of `means`."""
         return value_sd(means)
 
-    def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the standard deviation."""
-        return STANDARD_DEVIATION.gradient(means)
-
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
         """Return one-sided bounds of the standard deviation; see `gaps.standard_deviation_bounds`."""
         covariance = np.cov(sample.rows.T) / len(sample.rows)
@@ -174,10 +166,6 @@ class Evenness(StandardDeviation):
     def value(self, means: Floats) -> Floats:
         """Return the evenness for each row of `means`."""
         return evenness(means)
-
-    def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the loss, which is the gradient of the mean absolute deviation."""
-        return MEAN_DEVIATION.gradient(means)
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
         """Return one-sided bounds of the loss, which is minus the evenness.

@@ -52,10 +52,6 @@ class DistanceFromMiddle(UnitStatistic):
         """Return the mean of the column, for each row of `means`."""
         return means[..., 0]
 
-    def loss_gradient(self, means: Floats) -> Floats:
-        """Return the derivative of the distance from the middle: 1 above the middle and −1 below it."""
-        return self.difference_gradient(means)
-
     def groups(self, means: Floats) -> Floats:
         """Return half of the score, and half of its complement (`whole` − score), as two groups; shape (..., 2).
 
@@ -97,8 +93,8 @@ class TwoSidedShareDifference(ShareDifference):
     distance = largest_difference(((0, 1),))
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the absolute difference; see `UnitStatistic.difference_gradient`."""
-        return self.difference_gradient(means)
+        """Return the gradient of the absolute difference."""
+        return UnitStatistic.loss_gradient(self, means)
 
 
 class Ratio(UnitStatistic):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_fairness.stats.arrays import Floats
-from pytest_fairness.stats.groups.distance_measures import DistanceMeasure, Pairs, most_different
+from pytest_fairness.stats.groups.distance_measures import DistanceMeasure, Pairs
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.mean_errors import mean_error
 
@@ -59,20 +59,19 @@ class UnitStatistic(ABC):
             means: (..., columns) column means; leading axes, if any, stand for random draws.
         """
 
-    @abstractmethod
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the loss at these (columns,) means; a larger loss means a worse value."""
+        """Return the gradient of the loss at these (columns,) means; a larger loss means a worse value.
+
+        This method returns the gradient of the distance; a statistic without `distance` overrides it.
+        """
+        if self.distance is None:
+            raise NotImplementedError
+        return np.asarray(self.distance.gradient(self.groups(means)) @ self.group_gradients(means))
 
     @property
     def compares_several_pairs(self) -> bool:
         """Return whether the value is a distance that is computed from more than one pair of numbers."""
         return self.distance is not None and len(self.pairs) != 1
-
-    def difference_gradient(self, means: Floats) -> Floats:
-        """Return the (columns,) gradient of the difference between the compared groups that differ most."""
-        high, low = most_different(self.groups(means), self.pairs)
-        gradients = self.group_gradients(means)
-        return np.asarray(gradients[high] - gradients[low])
 
     def groups(self, means: Floats) -> Floats:
         """Return the numbers to compare, one for each group, shape (..., groups); `means` has shape (..., columns)."""
