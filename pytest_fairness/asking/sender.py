@@ -108,7 +108,8 @@ class Sender:
             self._tracker.close(self._caller.without_secrets(error))
         except BaseException as error:
             # This is a bug. The threads that wait for answers must not wait forever.
-            message = f"{self._target.name}: the request engine failed with {type(error).__name__}: {error}"
+            reason = f"{type(error).__name__}: {error}"
+            message = f"{self._target.name}: the request engine failed ({reason}). Run again; report it if it persists."
             self._tracker.close(FairnessError(message))
             raise
         finally:

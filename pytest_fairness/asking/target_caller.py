@@ -52,7 +52,7 @@ class TargetCaller:
         return failure
 
     def without_secrets(self, error: FairnessError) -> FairnessError:
-        """Return the error without secrets in its message, its cause or its traceback."""
+        """Remove secrets from an error's message, remove its cause and traceback, and return the error."""
         error.args = (self._secrets.redact(str(error)),)
         error.__cause__, error.__suppress_context__ = None, True
         return error.with_traceback(None)

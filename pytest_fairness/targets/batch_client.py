@@ -64,8 +64,8 @@ class BatchResult(NamedTuple):
 class BatchClient(Protocol):
     """Client that sends requests in batches.
 
-    All methods with `async` raise `RequestFailed`, whose attribute `retry` says whether another attempt may succeed,
-    and `TargetError` if no attempt can succeed.
+    All methods that send a request raise `RequestFailed`, whose attribute `retry` says whether another attempt may
+    succeed, and `TargetError` if no attempt can succeed. `results` raises these errors during the iteration.
 
     Attributes:
         max_requests: maximum number of requests in one batch.

@@ -57,7 +57,7 @@ def _require_inside(written: str, folder: Path) -> None:
     if leads_out or not (folder / path).resolve().is_relative_to(folder.resolve()):
         raise TargetError(
             f"transformers:{written}: the model must be inside of the probe's folder. Move it there, and write its "
-            "path relative to this folder (--fairness-target)."
+            "path relative to this folder (`embeddings` in the probe file)."
         )
 
 

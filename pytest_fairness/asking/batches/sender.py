@@ -109,8 +109,8 @@ class BatchSender:
             await self._client.close()
         if unsubmitted:
             raise AnswersMissing(
-                f"not sent: {counted(unsubmitted, 'request')} to {self._target.name} without a recorded answer, in no "
-                "batch. Submit them with --fairness-batch-submit, or send them now: run without "
+                f"not sent: {counted(unsubmitted, 'request')} to {self._target.name}, without a recorded answer and in "
+                "no batch. Submit them with --fairness-batch-submit, or send them now: run without "
                 "--fairness-batch-collect"
             )
 
@@ -190,7 +190,7 @@ class BatchSender:
             pause = min(2 * pause, self._timing.longest_poll)
 
     async def _advance(self, batch: Batch) -> bool:
-        """Create the batch if necessary, and record its results if it has ended; return whether there was progress.
+        """Create the batch if necessary, and record its results if it has ended; return whether either was done.
 
         With `batch_submit`, no results are recorded.
         """
@@ -251,7 +251,7 @@ class BatchSender:
             self._record(batch, results)
             self._table.reserve(batch.token, self._timing.lease)
         left = self._table.requests(batch.token)
-        reason = status.error or "the results of the batch have no readable line for this request"
+        reason = status.error or "the batch's results contain no readable line for this request"
         error = RequestFailed(f"{self._target.name}: batch {batch.remote} ({status.name}): {reason}")
         for keys in chunks_of(left, RECORDED_AT_ONCE):
             self._record(batch, [BatchResult(key, error) for key in keys])

@@ -17,7 +17,7 @@ class RateLimitTable:
         self.database = database
 
     def get(self, target: str) -> RateLimit:
-        """Return the rate limit of a target; an infinite rate limit if none was stored recently."""
+        """Return the rate limit of a target; an infinite rate limit if none is stored, or if it is forgotten."""
         query = "SELECT allowed, overloads, resume_at, reduced_at, touched FROM rate_limits WHERE target = ?"
         rows = self.database.execute(query, (target,))
         now = self.database.now()

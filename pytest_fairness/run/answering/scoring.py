@@ -19,7 +19,8 @@ BATCH = 512
 def scored(item: ProbeItem, answers: Sequence[Answer], store: Store | None) -> Sequence[Answer]:
     """Return the answers with their scores as `content`; unchanged if the item's audit has no scorer.
 
-    An answer whose text cannot be scored becomes unreadable, with the reason as its `error`.
+    An answer whose text cannot be scored becomes unreadable, with the reason as its `error`. The content of an answer
+    without a text to score is `None`.
 
     Args:
         item: the item.

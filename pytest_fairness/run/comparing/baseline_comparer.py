@@ -173,7 +173,10 @@ class BaselineComparer:
         return stored_values.check_stored_value(item, baseline, entry, own)
 
     def _change(self, measured: ItemMeasurement, entry: Entry, answers: Sequence[Answer]) -> Comparison:
-        """Return the change since the baseline; if the answers cannot be compared, only the values are compared."""
+        """Return the change since the baseline: zero if the answers are the same as in the baseline.
+
+        If the answers are missing or cannot be compared, only the values are compared.
+        """
         item = measured.item
         # The value is rounded as in the baseline; otherwise a run would differ from its own baseline.
         measurement = replace(measured.measurement, value=rounded(measured.value))

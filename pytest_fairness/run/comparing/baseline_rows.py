@@ -32,7 +32,10 @@ def require_same_judge(current: Iterable[Answer], baseline: Iterable[Answer]) ->
 
 
 def row_from(answer: Answer, probe: Probe) -> Row:
-    """Return the row of a baseline from which `answer_from` makes an answer with the same status."""
+    """Return the row of a baseline from which `answer_from` makes the same answer.
+
+    If the text of a missing answer would give another status, the row says that the target refused, or has no text.
+    """
     judged = answer.judged.to_json() if answer.judged else None
     row = Row(dict(answer.labels), answer.trial, answer.text, judged)
     # The row does not hold the finish reason. A usable text is parsed in the same way without it.

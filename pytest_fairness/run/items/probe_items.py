@@ -140,7 +140,7 @@ class ProbeItem(AuditItem[Probe, Any]):
                 yield each
 
     def requests(self) -> Iterator[Request]:
-        """Yield the requests of the item; no request if its prompts have errors, which the item's set-up reports."""
+        """Yield the requests of the item; end at an error in its prompts, which the item's set-up reports."""
         with suppress(FairnessError):
             for prompt in self.prompts():
                 yield prompt.request

@@ -24,7 +24,7 @@ class AnthropicTarget(ApiTarget["Messages"]):
         settings: settings of the run; see `ApiTarget`.
 
     Raises:
-        TargetError: `ANTHROPIC_BASE_URL` is not a valid address.
+        TargetError: the address or a header is not valid.
     """
 
     def __init__(self, model: str, settings: RunSettings) -> None:

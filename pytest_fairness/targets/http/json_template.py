@@ -16,8 +16,8 @@ class JsonTemplate:
     """JSON document whose strings may contain placeholders `{name}`; `{{` and `}}` stand for literal braces.
 
     A string that consists of one placeholder is replaced by the value itself, such as a number. If the value is `None`,
-    the member of an object whose value is the string is left out. Inside a list, the whole element is left out that is
-    or contains the string.
+    the member of an object whose value is the string is left out. If an element of a list is or contains the string,
+    the whole element is left out.
 
     Args:
         text: the document.

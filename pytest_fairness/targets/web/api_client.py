@@ -145,7 +145,7 @@ class ApiClient(ABC):
             raise self._errors.disconnected(error) from error
 
     def _tool_calls(self, written: Json) -> str | None:
-        """Return a message's tool calls in the form of `Response.tool_calls`; `None` if the message has none.
+        """Convert a message's tool calls to the form of `Response.tool_calls`; return `None` if there are none.
 
         Raises:
             ValueError: the tool calls are malformed.

@@ -31,8 +31,8 @@ def key_of(target: str, variable: str) -> str:
     key = os.environ.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
         raise TargetError(
-            f"{target}: the key in the environment variable {variable} has characters that cannot be sent. "
-            "Copy the key again."
+            f"{target}: the key in the environment variable {variable} has characters that cannot be sent, as they are "
+            "not printable ASCII. Copy the key again."
         )
     return key
 

@@ -78,7 +78,8 @@ class Headers:
         for name, value in headers.items():
             if not (value.isascii() and value.isprintable()):
                 raise TargetError(
-                    f"{self._target}: the header {name} has characters that cannot be sent. Copy its value again."
+                    f"{self._target}: the header {name} has characters that cannot be sent, as they are not printable "
+                    "ASCII. Copy its value again."
                 )
         return headers
 

@@ -235,7 +235,7 @@ def test_collect_names_requests_that_were_not_submitted(project: Project, server
     result = run(project, server, "--fairness-batch-collect")
     result.assert_outcomes(errors=2)
     assert says(result, "30 requests to")
-    assert says(result, "without a recorded answer, in no batch. Submit them with --fairness-batch-submit")
+    assert says(result, "without a recorded answer and in no batch. Submit them with --fairness-batch-submit")
     assert not server.batches
     assert not server.single
 
