@@ -58,7 +58,7 @@ def settings_from(config: pytest.Config) -> RunSettings:
     if config.getoption("fairness_batch_submit") and any(map(config.getoption, (*others, "fairness_batch_collect"))):
         raise pytest.UsageError(
             "--fairness-batch-submit only submits the requests. Remove --fairness-batch-collect, --fairness-replay, "
-            "--fairness-rebaseline and --fairness-measure, and use them in the run that collects."
+            "--fairness-rebaseline and --fairness-measure; they belong to a later run, which has the answers."
         )
     if config.getoption("fairness_batch_collect") and config.getoption("fairness_replay"):
         raise pytest.UsageError(
@@ -118,12 +118,12 @@ def without_interim_analyses(config: pytest.Config) -> bool:
 def folder_in_repository(config: pytest.Config) -> str:
     """Return the path from the root of the repository to pytest's rootdir; empty if both are the same folder.
 
-    CI services name the root of the repository in an environment variable. Outside CI, the root is the nearest parent
-    folder with `.git`.
+    CI services name the root of the repository in an environment variable. Otherwise, the root is the nearest folder
+    with `.git` that contains pytest's rootdir; without such a folder, the result is empty, too.
     """
     rootdir = config.rootpath
-    named = [Path(os.environ[name]) for name in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR") if os.environ.get(name)]
-    roots = [root for root in named if rootdir.is_relative_to(root)]
+    of_ci = [Path(os.environ[name]) for name in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR") if os.environ.get(name)]
+    roots = [root for root in of_ci if rootdir.is_relative_to(root)]
     roots += [folder for folder in (rootdir, *rootdir.parents) if (folder / ".git").exists()]
     folder = rootdir.relative_to(roots[0]).as_posix() if roots else "."
     return "" if folder == "." else folder
@@ -132,12 +132,13 @@ def folder_in_repository(config: pytest.Config) -> str:
 def _root(config: pytest.Config) -> Path:
     """Return the folder to which paths of the ini file are relative: pytest's rootdir.
 
-    Without a configuration file, the root is the folder in which pytest was started. pytest's rootdir would then depend
-    on the arguments, so that `pytest probes/one.yaml` and `pytest` would use different baseline folders.
+    If neither a configuration file nor `--rootdir` determines pytest's rootdir, it depends on the arguments, so that
+    `pytest probes/one.yaml` and `pytest` would use different baseline folders. If it is then a folder below the one in
+    which pytest was started, return the folder in which pytest was started.
     """
     here = config.invocation_params.dir
-    by_arguments = config.inipath is None and not config.getoption("rootdir")
-    return here if by_arguments and config.rootpath.is_relative_to(here) else config.rootpath
+    is_from_arguments = config.inipath is None and not config.getoption("rootdir")
+    return here if is_from_arguments and config.rootpath.is_relative_to(here) else config.rootpath
 
 
 def _value(config: pytest.Config, option: Option) -> Any:
@@ -153,7 +154,7 @@ def _value(config: pytest.Config, option: Option) -> Any:
 
 
 def _set_values(config: pytest.Config, option: Option) -> Iterator[tuple[str, Any]]:
-    """Yield the place (`--fairness-trials`) and the unparsed value of each setting of an option, by priority."""
+    """Yield each place that sets an option (such as `--fairness-trials`), with the unparsed value, by priority."""
     if option.on_command_line and (value := config.getoption(option.name)) is not None:
         yield option.flag, value
     if option.environment and (value := os.environ.get(option.environment)):

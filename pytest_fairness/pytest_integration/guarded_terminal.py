@@ -34,21 +34,21 @@ class GuardedFile:
     def __init__(self, file: Any) -> None:
         self._file = file
         self._line = ""
-        self._replaced = {} if _has_symbols(file) else WITHOUT_SYMBOLS
+        self._replaced = {} if _can_write_symbols(file) else WITHOUT_SYMBOLS
 
     def write(self, text: str) -> int:
         """Write a text; insert a space into each command, and replace the symbols that the terminal lacks.
 
-        Return the length of the text.
+        Return the length of the given text, as files do.
         """
-        whole = without_commands(self._line + text)
-        found = whole[len(self._line) :]
-        last = max(whole.rfind("\n"), whole.rfind("\r")) + 1
+        guarded = without_commands(self._line + text)
+        written = guarded[len(self._line) :]
+        line_start = max(guarded.rfind("\n"), guarded.rfind("\r")) + 1
         # The beginning of a long line has been checked: it is no command.
-        self._line = whole[last:] if len(whole) - last <= KEPT else "…" + whole[-KEPT:]
-        for symbol, shown in self._replaced.items():
-            found = found.replace(symbol, shown)
-        self._file.write(found)
+        self._line = guarded[line_start:] if len(guarded) - line_start <= KEPT else "…" + guarded[-KEPT:]
+        for symbol, replacement in self._replaced.items():
+            written = written.replace(symbol, replacement)
+        self._file.write(written)
         return len(text)
 
     def write_commands(self, commands: Iterable[str]) -> None:
@@ -64,7 +64,7 @@ class GuardedFile:
         return getattr(self._file, name)
 
 
-def _has_symbols(file: Any) -> bool:
+def _can_write_symbols(file: Any) -> bool:
     try:
         "".join(WITHOUT_SYMBOLS).encode(getattr(file, "encoding", None) or "utf-8")
     except UnicodeEncodeError:

@@ -39,11 +39,14 @@ def registered_marks(config: pytest.Config) -> list[str]:
     raw = config._inicfg if hasattr(config, "_inicfg") else config.inicfg
     written: Any = getattr(raw.get("markers"), "value", raw.get("markers")) or ()
     lines = written.splitlines() if isinstance(written, str) else written
-    return [found[0].strip() for line in lines if (found := re.match(r"\s*\w+", str(line)))]
+    return [match[0].strip() for line in lines if (match := re.match(r"\s*\w+", str(line)))]
 
 
 def place(config: pytest.Config, name: str) -> str:
-    """Return where an ini value is set, such as `pytest.ini:4: fairness_timeout`; else only its name."""
+    """Return where an ini value is set, for messages: `pytest.ini:4: fairness_timeout` or `-o fairness_timeout`.
+
+    The result is only the name if the value is set in neither of these places.
+    """
     for setting in config.getoption("override_ini", None) or ():
         if setting.partition("=")[0].strip() == name:
             return f"-o {name}"
@@ -84,7 +87,7 @@ def require_known_names(config: pytest.Config) -> None:
 def _suggestion(name: str, prefix: str, known: Sequence[str]) -> str:
     """Return a hint for the message: the most similar known name, or all known names."""
     # Names are compared without their common prefix.
-    near = nearest(name[len(prefix) :], [each.removeprefix(prefix) for each in known])
+    near = nearest(name[len(prefix) :], [known_name.removeprefix(prefix) for known_name in known])
     return f": did you mean {prefix + near!r}?" if near else f"; the valid names are {', '.join(known)}"
 
 

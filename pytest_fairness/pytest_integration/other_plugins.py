@@ -30,7 +30,7 @@ class OtherPlugins:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Add the changed probe files to the files that pytest-picked collects; it picks Python files only.
+        """Add the changed probe files to the files that pytest-picked picks, which are Python files only.
 
         Raises:
             pytest.UsageError: pytest-testmon selects tests.
@@ -45,8 +45,8 @@ class OtherPlugins:
             from pytest_picked.modes import Branch, Unstaged
 
             mode = Branch if config.getoption("picked_mode") == "branch" else Unstaged
-            files, _ = mode([f"*{suffix}" for suffix in PROBE_SUFFIXES], **vars(config.option)).affected_tests()
-            config.args += [file for file in files if any(map(Path(file).resolve().is_relative_to, self._folders))]
+            changed, _ = mode([f"*{suffix}" for suffix in PROBE_SUFFIXES], **vars(config.option)).affected_tests()
+            config.args += [file for file in changed if any(map(Path(file).resolve().is_relative_to, self._folders))]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None]:

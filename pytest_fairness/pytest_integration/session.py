@@ -31,7 +31,7 @@ from pytest_fairness.pytest_integration.items.item_results import (
     record_expected_failures,
     record_of,
     records_on,
-    skip_undecided,
+    skip_inconclusive,
     take_records,
     undecided,
     undo_xfail,
@@ -179,14 +179,14 @@ class FairnessSession:
             items.clear()
         settings = self._run.settings
         if settings.shard is not None or settings.batch_submit:
-            what = (
+            work = (
                 "submits the requests of probes in batches"
                 if settings.batch_submit
                 else f"sends the requests of probes that belong to shard {settings.shard}"
             )
             for item in items:
                 if item.get_closest_marker("fairness") and not isinstance(item, FairnessItem):
-                    item.add_marker(pytest.mark.skip(reason=f"not run: this run only {what}"))
+                    item.add_marker(pytest.mark.skip(reason=f"not run: this run only {work}"))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -198,10 +198,10 @@ class FairnessSession:
             if self._controller is not None:
                 self._controller.announce(self._header)
         elif self._config.workerinput["fairness_header"]:  # type: ignore[attr-defined] # set by pytest-xdist
-            found = header(self._config, self._run, session.items)
+            own = header(self._config, self._run, session.items)
             with suppress(StoreError):  # the items that need the store report the error
-                if found.lines or found.audits:
-                    found.send(self._run)
+                if own.lines or own.audits:
+                    own.send(self._run)
 
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
         """Return the lines of the header.
@@ -212,7 +212,7 @@ class FairnessSession:
             return []  # programs read the output of `--co -q`, which lists node ids only
         if self._header.lines:
             return self._header.wrapped(self._config.get_terminal_writer().fullwidth)
-        if not all(Path(word.partition("::")[0]).exists() for word in self._config.args):
+        if not all(Path(argument.partition("::")[0]).exists() for argument in self._config.args):
             return []  # pytest reports the missing path
         if items or self._found_probes or picks(self._config):
             return ["fairness: no audit is selected"]
@@ -283,7 +283,7 @@ class FairnessSession:
                 undo_xfail(report)
                 report.fairness_undecided = verdict.value  # type: ignore[attr-defined] # sent by pytest-xdist
                 if verdict is VerdictName.INCONCLUSIVE:
-                    skip_undecided(report, item)
+                    skip_inconclusive(report, item)
             record_expected_failures(report, records_on(report))
             add_junit_properties(item, report)
         return report
@@ -291,7 +291,10 @@ class FairnessSession:
     def pytest_report_teststatus(
         self, report: pytest.TestReport
     ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
-        """Return the category of a report if its result is inconclusive, has no verdict, or only lacks a baseline."""
+        """Return the outcome that pytest shows for an inconclusive result, a missing verdict or a missing baseline.
+
+        The outcome is a category of the last line, a letter, and a word with its colour; `None` for other reports.
+        """
         if is_without_baseline(report):
             return "no-baseline", "n", ("NO-BASELINE", {"yellow": True})
         name = getattr(report, "fairness_undecided", None)
@@ -302,7 +305,7 @@ class FairnessSession:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
-        """Report an error for a probe item that crashed its xdist worker; called in the controller."""
+        """Add an error result to the report of a probe item that crashed its xdist worker; called in the controller."""
         file, _, name = crashitem.partition("::")
         path = self._config.rootpath / file
         if path.suffix.lower() in PROBE_SUFFIXES:

@@ -27,7 +27,7 @@ def accept_command(
 
     Args:
         config, settings, uses_default_target, replay: see `accept_options`.
-        nodeid: the item or the file.
+        nodeid: node id of the item, or path of the file.
         replaces: whether there is a baseline to replace; the command then contains `--fairness-reason`.
     """
     options = accept_options(config, settings, uses_default_target=uses_default_target, replay=replay)
@@ -48,12 +48,12 @@ def export_command(config: pytest.Config, settings: RunSettings, path: Path) -> 
 def accept_options(
     config: pytest.Config, settings: RunSettings, *, uses_default_target: bool, replay: bool = False
 ) -> list[str]:
-    """Return the options of the current command line that select the target and the requests, without secrets.
+    """Return the options with which a suggested command has the same settings as this run, without secrets.
 
     Args:
         config: pytest's configuration.
         settings: the run's settings.
-        uses_default_target: whether this run uses the default target; the command must then name it.
+        uses_default_target: whether this run uses the default target, which the command must then name.
         replay: whether the command must contain `--fairness-replay`, so that it reuses the answers of this run.
     """
     options = []
@@ -89,7 +89,7 @@ def _public_setting(setting: str) -> str:
 
 
 def _other_inipath(config: pytest.Config, probes: tuple[Path, ...]) -> PurePath | None:
-    """Return the ini file if the command must name it, because pytest would not find it; else `None`."""
+    """Return the ini file if the command must name it, because pytest would not find it; otherwise `None`."""
     if config.inipath is None:
         return None
     if config.getoption("inifilename"):

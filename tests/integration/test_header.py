@@ -109,10 +109,8 @@ def test_a_fixture_that_says_who_is_asked_is_named(project: Project) -> None:
     )
     project.write("test_own.py", "def test_own(llm_client):\n    assert llm_client.complete('Hello')\n")
     result = project.run("--fairness-rebaseline", target=None)
-    who = "1 probe, 2 items, 1 Python test"
-    assert lines(result) == [
-        f"fairness: conftest.py::fairness_target · {who} · at most 30 requests to send, plus those of the Python tests"
-    ]
+    requests = "at most 30 requests to send, plus requests of the Python tests"
+    assert lines(result) == [f"fairness: conftest.py::fairness_target · 1 probe, 2 items, 1 Python test · {requests}"]
     assert result.ret == pytest.ExitCode.OK
     assert "demonstration" not in result.stdout.str()
 

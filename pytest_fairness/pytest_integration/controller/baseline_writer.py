@@ -33,10 +33,10 @@ CI_USERS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN", "BUILD_REQUESTEDFOR", "CIRCLE_U
 
 def by_baseline(records: Iterable[Record]) -> dict[str, list[Record]]:
     """Return the records by the name of their baseline, sorted by name."""
-    found: dict[str, list[Record]] = defaultdict(list)
+    by_name: dict[str, list[Record]] = defaultdict(list)
     for record in records:
-        found[record["baseline"]].append(record)
-    return dict(sorted(found.items()))
+        by_name[record["baseline"]].append(record)
+    return dict(sorted(by_name.items()))
 
 
 def write_baseline(
@@ -57,7 +57,7 @@ def write_baseline(
         rebaseline: whether the run makes new baselines (`--fairness-rebaseline`).
 
     Raises:
-        BaselineError: the old files are damaged, or the new files cannot be written.
+        BaselineError: there are new entries, but the old files are damaged or the new files cannot be written.
     """
     folder = run.settings.baselines
     siblings: Mapping[str, bool] = next((record["siblings"] for record in records if record.get("siblings")), {})
@@ -71,7 +71,7 @@ def write_baseline(
     file = records[0]["result"]["nodeid"].partition("::")[0]
     own = {item for item, entry in old.items.items() if _belongs_to(file, entry, run)} if old else set()
     without_item = sorted(own - set(siblings)) if siblings else []
-    whole = bool(siblings) and all(skipped or item in new for item, skipped in siblings.items())
+    is_complete = bool(siblings) and all(skipped or item in new for item, skipped in siblings.items())
     lines = []
     if new:
         given = run.settings.reason
@@ -82,7 +82,7 @@ def write_baseline(
             name,
             {item: accepted(Entry.from_json(record["entry"])) for item, record in new.items()},
             _rows(run, new.values()),
-            remove=without_item if whole else (),
+            remove=without_item if is_complete else (),
             keep_answers=run.settings.baseline_responses,
         )
         written = read_baseline(folder, name)
@@ -92,15 +92,14 @@ def write_baseline(
         lines += _entry_lines(name, new, old, written)
     if rebaseline:
         lines += _unjudgeable_item_lines(name, [record for record in records if not record.get("entry")])
-    file = records[0]["result"]["nodeid"].partition("::")[0]
-    return [*lines, *_orphaned_entry_lines(name, without_item, None if whole else rebaseline_command(file))]
+    return [*lines, *_orphaned_entry_lines(name, without_item, None if is_complete else rebaseline_command(file))]
 
 
 def accepted_by(settings: RunSettings, environment: Mapping[str, str] = os.environ) -> str | None:
     """Return the name of the person who accepts new baselines: from the settings, the CI job or git.
 
-    Git's user is the last choice, because git's user in a CI job is often a bot. With the setting `none`, the result is
-    `None`.
+    Git's user is the last choice, because git's user in a CI job is often a bot. The result is `None` with the setting
+    `none`, or if no name is known.
     """
     if settings.accepted_by is not None:
         return None if settings.accepted_by == NOBODY else settings.accepted_by
@@ -123,9 +122,14 @@ def _rows(run: Run, records: Iterable[Record]) -> list[Row]:
 
 
 def _entry_lines(name: str, records: Mapping[str, Record], old: Baseline | None, new: Baseline | None) -> list[Line]:
-    """Return a line with the old and the new value for each changed entry of `records`, and a line with the reason.
+    """Return lines about the new entries of a baseline: old and new value of each changed entry, and the reason.
 
     Unchanged entries are only counted.
+
+    Args:
+        name: name of the baseline.
+        records: records of the items with new entries, by item id.
+        old, new: the baseline before and after the entries were written; `None` if it has no file.
     """
     before = old.items if old else {}
     after = {item: entry for item, entry in (new.items if new else {}).items() if item in records}

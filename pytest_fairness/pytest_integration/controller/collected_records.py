@@ -39,15 +39,15 @@ class CollectedRecords:
         return [ItemResult.from_plain(record["result"]) for record in self]
 
     def target_names(self, described: str) -> str:
-        """Return the names of all targets, from the settings and from fixtures, as one text.
+        """Return the names of all targets of the run as one text.
 
         Args:
-            described: names of the targets in the settings.
+            described: description of the targets in the settings. If these have names, the text begins with it;
+                otherwise, the text has it only if no item has a target.
         """
         names = self._named_targets
-        of_fixtures = {record["target"] for record in self if target_name(record["result"]["id"]) not in names}
-        found = sorted(of_fixtures - {None})
-        return ", ".join([described, *found]) if names else ", ".join(found) or described
+        others = {record["target"] for record in self if target_name(record["result"]["id"]) not in names} - {None}
+        return ", ".join([described, *sorted(others)]) if names else ", ".join(sorted(others)) or described
 
     @property
     def targets(self) -> dict[tuple[str, str], str]:
@@ -81,23 +81,23 @@ class CollectedRecords:
     def _records_to_accept(self) -> list[Record]:
         """Return the records of the items that the suggested rebaseline command would measure."""
         failed = [nodeid for (nodeid, _, _), record in self._records.items() if _is_acceptable(record)]
-        named = rebaseline_command(failed, all_items=self.all_items()) or ()
+        command = rebaseline_command(failed, all_items=self.all_items()) or ()
         return [
             record
             for (nodeid, _, _), record in self._records.items()
-            if nodeid in named or nodeid.partition("::")[0] in named
+            if nodeid in command or nodeid.partition("::")[0] in command
         ]
 
     def all_items(self) -> dict[str, list[str]]:
-        """Return the node ids of all items that are not skipped, by probe file; an empty dict for several targets."""
-        found: dict[str, list[str]] = {}
+        """Return the node ids of all items that are not skipped, by probe file; an empty dict if targets have names."""
+        by_file: dict[str, list[str]] = {}
         if self._named_targets:
-            return found
+            return by_file
         for (nodeid, _, _), record in self._records.items():
             file = nodeid.partition("::")[0]
-            if file not in found and record.get("siblings"):
-                found[file] = [f"{file}::{item}" for item, skipped in record["siblings"].items() if not skipped]
-        return found
+            if file not in by_file and record.get("siblings"):
+                by_file[file] = [f"{file}::{item}" for item, skipped in record["siblings"].items() if not skipped]
+        return by_file
 
 
 def _are_complete(records: Sequence[Record]) -> bool:

@@ -220,18 +220,21 @@ class Controller:
                 file.write_commands(github_commands(self._document, folder_in_repository(self._config)))
 
     def _notes_on(self, session: pytest.Session, results: Sequence[ItemResult]) -> list[RunNote]:
-        """Return the notes on the run; if a note makes the run fail and no test failed, set the exit code."""
+        """Return the notes on the run; if no test failed, set the exit code for a note that makes the run fail.
+
+        The exit code says that no test was collected if no audit and no other test ran.
+        """
         if self._settings.shard is not None:
             return [run_notes.on_shard(str(self._settings.shard))]
         if self._settings.batch_submit:
             return [run_notes.ON_BATCHES]
         asked_default = self._header.uses_default_target and bool(results or self._tests_ran)
-        found = [RunNote("default-target", f"{DEFAULT.format('audited')}.")] if asked_default else []
+        notes = [RunNote("default-target", f"{DEFAULT.format('audited')}.")] if asked_default else []
         judged = [result for result in results if result.verdict.name.outcome != "error"]
         tests_without_result = self._tests_ran - {result.nodeid for result in results}
         ran = len(judged) + len(tests_without_result)
         here = self._config.invocation_params.dir
-        number = run_notes.on_number_of_audits(
+        on_number = run_notes.on_number_of_audits(
             ran,
             selected=self._header.audits,
             errors=len(results) - len(judged),
@@ -239,27 +242,27 @@ class Controller:
             folders=", ".join(str(relative_path(path, here)) for path in self._settings.probes),
             ended_early=session.exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED),
         )
-        found += [number] if number else []
-        found += run_notes.on_rows_without_group(results)
-        found += self._on_inconclusive_runs(
+        notes += [on_number] if on_number else []
+        notes += run_notes.on_rows_without_group(results)
+        notes += self._on_inconclusive_runs(
             [result for result in judged if result.verdict.name is VerdictName.INCONCLUSIVE]
         )
         if session.exitstatus == pytest.ExitCode.OK:
             if not ran and session.testscollected <= self._header.audits:
                 session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
-            elif any(note.fails for note in found):
+            elif any(note.fails for note in notes):
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        return found
+        return notes
 
     def _on_inconclusive_runs(self, results: Sequence[ItemResult]) -> list[RunNote]:
         """Return notes on the items that were inconclusive in each of the last runs."""
         if not results:
             return []
         settings, targets = self._settings, self._records.targets
-        asked = {(result.probe, result.id): targets[result.probe, result.id] for result in results}
+        target_of = {(result.probe, result.id): targets[result.probe, result.id] for result in results}
         with suppress(FairnessError):  # the items that need the store have reported the error
             # The current run counts, too, but is not in the history yet.
-            open_items = History(self._run.store).always_inconclusive(asked, settings.inconclusive_history - 1)
+            open_items = History(self._run.store).always_inconclusive(target_of, settings.inconclusive_history - 1)
             return run_notes.on_inconclusive_runs(
                 [result for result in results if (result.probe, result.id) in open_items],
                 settings.inconclusive_history,
@@ -282,7 +285,7 @@ class Controller:
 
 
 def _report_paths(config: pytest.Config) -> list[Path]:
-    """Return the paths of the reports to write, relative to the folder in which pytest was started.
+    """Return the paths of the reports to write; relative paths start at the folder in which pytest was started.
 
     Raises:
         pytest.UsageError: a suffix is unknown, or the format needs a package that is not installed.

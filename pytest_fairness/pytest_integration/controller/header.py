@@ -43,7 +43,8 @@ class Header:
     """Description of a run after collection.
 
     Attributes:
-        lines: lines for the terminal, one for each target, judge model and embedding model.
+        lines: lines for the terminal: one for each target, judge model and embedding model, and a warning if the
+            default target is used.
         audits: number of selected audits, including skipped audits.
         uses_default_target: whether any audit uses the default target because no target is named.
     """
@@ -71,7 +72,7 @@ class Header:
         Raises:
             StoreError: the store cannot be read.
         """
-        return run.store.cache.get(_key(run), lambda found: cls(**found)) if run.settings.store.exists() else None
+        return run.store.cache.get(_key(run), lambda plain: cls(**plain)) if run.settings.store.exists() else None
 
 
 def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Header:
@@ -101,7 +102,15 @@ def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Hea
 def _target_line(
     config: pytest.Config, run: Run, source: TargetSource | None, items: Sequence[pytest.Item], *, sends: bool
 ) -> str:
-    """Return a target's line: `openai:gpt-5 (https://api.openai.com/v1) · 2 probes, 5 items · 40 requests to send`."""
+    """Return a target's line: `openai:gpt-5 (https://api.openai.com/v1) · 2 probes, 5 items · 40 requests to send`.
+
+    Args:
+        config: pytest's configuration.
+        run: the run.
+        source: source of the target; `None` for items whose answers are in files.
+        items: the items of this target.
+        sends: whether the run sends requests, so that the line must have their number.
+    """
     own = [item for item in items if probe_item_of(item) is not None]
     tests = len(items) - len(own)
     selected = [counted(len({item.path for item in own}), "probe"), counted(len(own), "item")] if own else []
@@ -120,7 +129,7 @@ def _target_line(
     parts = [printable(name), ", ".join(selected)]
     if sends and own:
         analyses = list(analyses_of(own, last_only=without_interim_analyses(config) or run.settings.in_batches))
-        parts.append(_requests(run, target, analyses) + (", plus those of the Python tests" if tests else ""))
+        parts.append(_requests(run, target, analyses) + (", plus requests of the Python tests" if tests else ""))
     return " · ".join(parts)
 
 

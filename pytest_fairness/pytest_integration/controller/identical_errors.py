@@ -26,22 +26,22 @@ class IdenticalErrors:
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> Generator[None]:
         """Show each error message only once while pytest writes its summary."""
         stats = terminalreporter.stats
-        every = stats.get("error", [])
-        if every:
-            stats["error"] = merged(every)
+        errors = stats.get("error", [])
+        if errors:
+            stats["error"] = merged(errors)
         try:
             return (yield)
         finally:
-            if every:
-                stats["error"] = every
+            if errors:
+                stats["error"] = errors
 
 
 def merged(reports: Iterable[pytest.TestReport]) -> list[pytest.TestReport]:
     """Return the reports; reports with the same error of this plugin are merged into one."""
-    found: dict[object, list[pytest.TestReport]] = {}
+    by_error: dict[object, list[pytest.TestReport]] = {}
     for report in reports:
-        found.setdefault(getattr(report, "fairness_error", None) or id(report), []).append(report)
-    return [own[0] if len(own) == 1 else _counted(own[0], len(own)) for own in found.values()]
+        by_error.setdefault(getattr(report, "fairness_error", None) or id(report), []).append(report)
+    return [same[0] if len(same) == 1 else _counted(same[0], len(same)) for same in by_error.values()]
 
 
 def _counted(report: pytest.TestReport, number: int) -> pytest.TestReport:

@@ -57,7 +57,10 @@ class RequestTotals:
         return {**total, "planned": planned, "reused": reused, "cost": cost}
 
     def oldest_reused(self) -> float | None:
-        """Return the date of the oldest reused response, in seconds since the epoch; `None` without reuse."""
+        """Return the date of the oldest reused response, in seconds since the epoch; `None` without reuse.
+
+        The result is also `None` if the store cannot be read.
+        """
         if not self.at_the_end()["reused"]:
             return None
         with suppress(FairnessError):

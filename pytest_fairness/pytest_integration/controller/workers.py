@@ -29,7 +29,7 @@ class Workers:
     def __init__(self, config: pytest.Config, run: Run, announce: Callable[[Header], None]) -> None:
         self._config, self._run, self._announce = config, run, announce
         self._models: dict[str, TargetServer | None] = {}
-        self._header_from: str | None = None
+        self._header_sender: str | None = None
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -39,8 +39,8 @@ class Workers:
             if target not in self._models:
                 self._models[target] = serve(target, settings)
         # All workers collect the same items, so that one header is enough.
-        node.workerinput["fairness_header"] = self._header_from is None
-        self._header_from = self._header_from or node.gateway.id
+        node.workerinput["fairness_header"] = self._header_sender is None
+        self._header_sender = self._header_sender or node.gateway.id
         node.workerinput["fairness"] = {
             "started": self._run.started,
             "addresses": {target: model.address for target, model in self._models.items() if model is not None},
@@ -49,8 +49,8 @@ class Workers:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any) -> None:
-        """Show the header that a worker has sent through the store."""
-        if node.gateway.id != self._header_from:
+        """Show and announce the header that a worker has sent through the store."""
+        if node.gateway.id != self._header_sender:
             return
         header = None
         with suppress(FairnessError):

@@ -119,7 +119,7 @@ class AuditService:
             siblings: see `FairnessItem`; `None` for a Python test.
         """
         item.ihook.pytest_fairness_measured(item=item, measurement=measured.measurement)
-        # A new baseline needs all trials. If an interim analysis gave the verdict, not all of them were requested.
+        # A new baseline needs all trials. If an interim analysis gave the verdict, further trials were not requested.
         nodeid = unrepeated_id(item)
         complete, needs_replay = measured.item.final_analysis, self.run.engines.reuse_needs_replay
         if self._measure_only:
@@ -141,13 +141,19 @@ class AuditService:
         """Attach the result of an earlier run to an item of a probe, and return the result."""
         result = ItemResult.from_plain(earlier.plain)
         item.ihook.pytest_fairness_measured(item=item, measurement=result.measurement)
-        # An earlier result needs no interim analysis, so that the run has all answers.
+        # The result of an earlier run is reused only if all responses of the item are recorded.
         more = {"siblings": siblings, "complete": True, "needs_replay": self.run.engines.reuse_needs_replay}
         attach_earlier(item, earlier.plain, earlier.item, earlier.target.name, **more)
         return result
 
     def attach_error(self, item: pytest.Item, error: BaseException, siblings: dict[str, bool]) -> None:
-        """Attach the result of a probe item that could not be measured."""
+        """Attach the error of a probe item that could not be measured; do nothing for a Python test.
+
+        Args:
+            item: the pytest item.
+            error: the error.
+            siblings: see `FairnessItem`.
+        """
         probe_item = probe_item_of(item)
         if probe_item is not None:
             recorded = probe_item.probe.responses
@@ -157,7 +163,8 @@ class AuditService:
     def raise_on_failure(self, result: ItemResult) -> None:
         """Raise `Unfair` if the verdict fails the test.
 
-        The error is raised here, and not where the item is measured, so that its traceback keeps no answers in memory.
+        The error is raised here, and not where the item is measured, so that the error's traceback keeps no answers in
+        memory.
         """
         if (failure := self._failure(result)) is not None:
             raise failure

@@ -24,21 +24,23 @@ from pytest_fairness.run import ProbeItem
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr
 
-RECORDS = pytest.StashKey[list[dict[str, Json]]]()
-"""Key of the records for an item's next report, in the stash of the item."""
-
 _STRICT = "[XPASS(strict)] "
 """Start of pytest's text for a test that passes although its mark `xfail` is strict."""
 
 Record = dict[str, Json]
 """Result of an item, with further data for the controller, as plain JSON that can be sent between processes.
 
-- `result`, `baseline` (name of the baseline), `target` (name of the target): in all records.
-- `complete` (whether the run has all answers that a new baseline needs), `needs_replay` (whether a later run reuses the
-  answers only with `--fairness-replay`): measured items.
-- `siblings` (see `FairnessItem`): items of a probe.
-- `entry`, `answers` (key of the answers in the store): new baselines.
+- In all records: `result`, `baseline` (name of the baseline), `target` (name of the target or of the file with the
+  answers; `None` if an error left the target unknown).
+- In records of measured items: `complete` (whether the run has all answers that a new baseline needs), `needs_replay`
+  (whether a later run reuses the answers only with `--fairness-replay`).
+- In records of probe items: `siblings` (see `FairnessItem`).
+- In records with a new baseline: `entry`, `answers` (key of the answers in the store).
 """
+
+
+RECORDS = pytest.StashKey[list[Record]]()
+"""Key of the records for an item's next report, in the stash of the item."""
 
 
 class Unfair(Failed):
@@ -72,7 +74,7 @@ def attach_result(
 
 
 def attach_earlier(item: pytest.Item, result: Record, probe_item: ProbeItem, target: str, **more: Json) -> None:
-    """Attach a result that an earlier run attached to the item (the `result` of a record), at its present line."""
+    """Attach the result of an earlier run (the `result` of a record) to a pytest item, with the item's present line."""
     record = _record({**result, "line": _line_of(item)}, probe_item, target, more)
     item.stash.setdefault(RECORDS, []).append(record)
 
@@ -83,22 +85,22 @@ def _line_of(item: pytest.Item) -> int:
 
 def add_junit_properties(item: pytest.Item, report: pytest.TestReport) -> None:
     """Copy the results on a report to JUnit properties of this report and of the item's later reports."""
-    found: list[tuple[str, object]] = []
+    properties: list[tuple[str, object]] = []
     for record in records_on(report):
         result = ItemResult.from_plain(record["result"])
         # A Python test may have several checks, whose properties need different names.
         prefix = "" if probe_item_of(item) is not None else f"{result.probe} {result.id} "
-        found += [(prefix + name, value) for name, value in junit.properties(result, record["target"])]
-    report.user_properties += found
-    item.user_properties += found
+        properties += [(prefix + name, value) for name, value in junit.properties(result, record["target"])]
+    report.user_properties += properties
+    item.user_properties += properties
 
 
-def record_of(result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json) -> dict[str, Json]:
+def record_of(result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json) -> Record:
     """Return the record of a result, as plain JSON that an xdist worker can send; see `Record`."""
     record = _record(result.to_plain(), probe_item, target, more)
     # Text that JSON or UTF-8 cannot hold is replaced, because it would crash an xdist worker.
     text = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")
-    sendable: dict[str, Json] = json.loads(text)
+    sendable: Record = json.loads(text)
     return sendable
 
 
@@ -106,7 +108,7 @@ def _record(result: Record, probe_item: ProbeItem, target: str | None, more: Rec
     return {"result": result, "baseline": probe_item.baseline_name, "target": target, **more}
 
 
-def take_records(item: pytest.Item) -> list[dict[str, Json]]:
+def take_records(item: pytest.Item) -> list[Record]:
     """Return the records of an item, and remove them from the item."""
     records, item.stash[RECORDS] = item.stash.get(RECORDS, []), []
     return records
@@ -123,7 +125,10 @@ def drop_records(report: pytest.TestReport) -> None:
 
 
 def undecided(report: pytest.TestReport) -> VerdictName | None:
-    """Return `INCONCLUSIVE` or, failing that, `MEASURED`, if a result on the report has this verdict; else `None`."""
+    """Return `INCONCLUSIVE` if a result on the report has this verdict, otherwise `MEASURED` if a result has it.
+
+    The result is `None` if the results on the report have neither verdict.
+    """
     verdicts = {record["result"]["verdict"]["name"] for record in records_on(report)}
     return next((name for name in (VerdictName.INCONCLUSIVE, VerdictName.MEASURED) if name in verdicts), None)
 
@@ -134,16 +139,17 @@ def is_without_baseline(report: pytest.TestReport) -> bool:
 
 
 def undo_xfail(report: pytest.TestReport) -> None:
-    """Report an inconclusive item that is marked `xfail` as passed, not as unexpectedly passed (XPASS).
+    """Change the report of an inconclusive or only measured item to passed, even if the item is marked `xfail`.
 
-    An XPASS would say that the expected bias is gone, which an inconclusive run does not show.
+    pytest would report a marked item as unexpectedly passed (XPASS), although the run does not show that the expected
+    bias is gone.
     """
     report.outcome, report.longrepr = "passed", None
     if hasattr(report, "wasxfail"):
         del report.wasxfail
 
 
-def skip_undecided(report: pytest.TestReport, item: pytest.Item) -> None:
+def skip_inconclusive(report: pytest.TestReport, item: pytest.Item) -> None:
     """Change the report of an inconclusive item to skipped, with the findings as the reason.
 
     Other plugins know pytest's outcomes only, and would show a passed report as a pass.
@@ -163,25 +169,25 @@ def inconclusive_findings(report: pytest.TestReport) -> str:
     )
 
 
-def record_expected_failures(report: pytest.TestReport, records: Iterable[dict[str, Json]]) -> None:
-    """Set `ItemResult.expected_failure` of the results of a test marked `xfail`: the reason and pytest's outcome.
+def record_expected_failures(report: pytest.TestReport, records: Iterable[Record]) -> None:
+    """Set `expected_failure` in the results of a test marked `xfail`; see `ItemResult.expected_failure`.
 
     A Python test may have several results. If the test failed as expected, only the results that did not pass are
     changed; if the test passed, only the results that passed are changed.
     """
-    shown = report.longrepr if isinstance(report.longrepr, str) else ""
+    longrepr = report.longrepr if isinstance(report.longrepr, str) else ""
     if hasattr(report, "wasxfail"):
         text = report.wasxfail.removeprefix("reason: ")
-    elif shown.startswith(_STRICT):
-        text = shown.removeprefix(_STRICT)
+    elif longrepr.startswith(_STRICT):
+        text = longrepr.removeprefix(_STRICT)
     else:
         return
     outcome = "xfailed" if report.skipped else "xpassed" if report.passed else "failed"
-    found = {"reason": " ".join(text.split()) or "no reason given", "outcome": outcome}
+    expected_failure = {"reason": " ".join(text.split()) or "no reason given", "outcome": outcome}
     for record in records:
         passed = record["result"]["verdict"]["name"] == VerdictName.PASS
         if passed != report.skipped:
-            record["result"]["expected_failure"] = found
+            record["result"]["expected_failure"] = expected_failure
 
 
 def without_traceback(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> TerminalRepr:

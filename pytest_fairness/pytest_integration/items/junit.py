@@ -33,12 +33,12 @@ def properties(result: ItemResult, target: str | None) -> list[tuple[str, str | 
 
     Args:
         result: the result.
-        target: name of the target, or `None` if no requests were sent.
+        target: name of the target or of the file with the answers; `None` leaves out this property.
     """
     item = result.to_json()
     low, high = item["interval"] or (None, None)
     effect = item["effect"] or {}
-    found = {
+    values = {
         "value": item["value"],
         "interval_low": low,
         "interval_high": high,
@@ -51,4 +51,4 @@ def properties(result: ItemResult, target: str | None) -> list[tuple[str, str | 
         "reason": item["reason"],
         "target": target,
     }
-    return [(name, value) for name, value in found.items() if value is not None]
+    return [(name, value) for name, value in values.items() if value is not None]

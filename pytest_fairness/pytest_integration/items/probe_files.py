@@ -75,7 +75,7 @@ class ProbeFiles:
                 continue  # the collection reports the error
             ids = [item.id for item in items]
             # pytest takes the name of an audit for all of its items.
-            if name not in {each for item in ids for each in (item, item.partition("[")[0])}:
+            if name not in {known for item in ids for known in (item, item.partition("[")[0])}:
                 raise pytest.UsageError(f"{file} has no item {name!r}{_unknown_item_hint(name, ids)}")
 
     def items_of_id(self, path: Path, name: str) -> list[ProbeItem]:
@@ -88,7 +88,7 @@ class ProbeFiles:
         return None if path is None else shown_path(path, self._root)
 
     def _require_groups(self, probe: Probe, items: Sequence[ProbeItem]) -> None:
-        """Raise `ProbeError` if a mark `xfail` names a group for which its audit has no item."""
+        """Raise `ProbeError` if the key `xfail` of an audit names a group for which the audit has no item."""
         errors = []
         for audit, settings in probe.audits.items():
             if isinstance(settings.xfail, ExpectedFailure):
@@ -110,6 +110,7 @@ class ProbeFiles:
         ]
 
     def _items(self, probe: Probe, *, named: bool) -> list[ProbeItem]:
+        """Return the items of a probe; if `named` is set, an item for each target that has a name."""
         items = items_of(probe, self._run.settings.trials)
         self._require_groups(probe, items)
         targets = self._run.settings.targets
@@ -123,7 +124,7 @@ def _unknown_item_hint(name: str, ids: Sequence[str]) -> str:
     """Return the end of the message about an unknown item: the most similar item, and the items of the same audit."""
     near = nearest(name, ids)
     audit = name.partition("[")[0]
-    listed = [each for each in ids if each.partition("[")[0] == audit] or ids
+    listed = [item for item in ids if item.partition("[")[0] == audit] or ids
     more = f" and {len(listed) - SHOWN_IDS:,} more" if len(listed) > SHOWN_IDS else ""
     whose = f"The items of {audit}" if len(listed) < len(ids) else "Its items"
     meant = "" if near is None else f": did you mean {near!r}?"

@@ -86,7 +86,7 @@ class RequestPlanner:
             name: name of the target, if there are several.
 
         Raises:
-            TargetError: there are several targets, but no name is given.
+            TargetError: there are several targets, but `name` is none of their names.
         """
         if self._config.getoption("setuponly", False):
             return None
