@@ -13,8 +13,6 @@ _WORKFLOW_COMMAND = re.compile(
 _LOG_COMMAND = re.compile(r"##\w*(?=\[)")
 """Pattern of the start of a log command: `##[` (GitHub, Azure Pipelines), `##vso[` or `##teamcity[`."""
 JOINERS = "\u200c\u200d"  # Persian and Indic words and emoji need these harmless characters.
-
-
 LARGE = 1e9
 """Smallest absolute value that is written with an exponent."""
 ROUNDING = 1e-12
@@ -22,7 +20,7 @@ ROUNDING = 1e-12
 
 
 def number(value: float | None) -> str:
-    """Return the number with 3 significant digits or all digits before the point; `-` for `None` and infinities."""
+    """Return the number with 3 significant digits or all digits before the point; `-` for `None`, infinity and NaN."""
     if value is None or not math.isfinite(value):
         return "-"
     if abs(value) < ROUNDING:
@@ -43,7 +41,7 @@ def with_interval(text: str, interval: Sequence[float | None] | None) -> str:
 
 
 def age(seconds: float) -> str:
-    """Return an age in the largest unit in which it is at least 2: `50 s`, `3 h`, `12 days`."""
+    """Return an age in the largest unit that fits at least twice: `50 s`, `3 h`, `12 days`."""
     for unit, size in (("days", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"

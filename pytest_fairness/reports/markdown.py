@@ -67,7 +67,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [_row(head), _row(marks), *map(_row, rows)]
 
 
-def worse_by(item: Item) -> str:
+def _worse_by(item: Item) -> str:
     """Return the signed change from the baseline with its interval; an empty text if the item has no comparison."""
     change = item["change"]
     return with_interval(grown_words(item) or signed(change["value"]), change["interval"]) if change else ""
@@ -132,17 +132,18 @@ def _add_folded(text: MarkdownText, title: str, lines: Sequence[str]) -> None:
 
 def _acceptances(items: Sequence[Item]) -> list[str]:
     rows = [
-        [escaped(cell) for cell in (each.date, each.by, each.reason, cut(", ".join(each.ids), MAX_REASON))]
-        for each in acceptances(items)
+        [escaped(cell) for cell in (date, by, reason, cut(", ".join(ids), MAX_REASON))]
+        for date, by, reason, ids in acceptances(items)
     ]
     return table(("date", "accepted by", "reason", "items"), rows) if rows else []
 
 
 def _intersections(items: Sequence[Item]) -> list[str]:
     lines: list[str] = []
-    for each in intersections.tables(items):
-        rows = [[escaped(head), *(escaped(cell.text) for cell in cells)] for head, cells in each.rows]
-        lines += [f"**{escaped(each.title)}**", "", *table([escaped(name) for name in each.columns], rows), ""]
+    for cell_table in intersections.tables(items):
+        rows = [[escaped(head), *(escaped(cell.text) for cell in cells)] for head, cells in cell_table.rows]
+        columns = [escaped(name) for name in cell_table.columns]
+        lines += [f"**{escaped(cell_table.title)}**", "", *table(columns, rows), ""]
     return [*lines, intersections.LEGEND] if lines else []
 
 
@@ -182,26 +183,27 @@ def _suggestions(items: Sequence[Item], several_probes: bool) -> list[str]:
     lines: list[str] = []
     shown: list[Json] = []
     for entry in entries:
-        found = entry[0][1]["details"]["suggestions"]
+        suggestions = entry[0][1]["details"]["suggestions"]
         names = ", ".join(_cells(item, several_probes)[0] for _, item in entry)
-        lines.append(f"- **{names}**: {escaped(found['found'])}")
-        for each in found["try"]:
-            if each in shown:
+        lines.append(f"- **{names}**: {escaped(suggestions['found'])}")
+        for suggestion in suggestions["try"]:
+            if suggestion in shown:
                 continue
-            shown.append(each)
-            lines.append(f"  - {escaped(each['text'])}")
-            if each["paste"]:
-                lines.append(code(each["paste"], "    "))
+            shown.append(suggestion)
+            lines.append(f"  - {escaped(suggestion['text'])}")
+            if suggestion["paste"]:
+                lines.append(code(suggestion["paste"], "    "))
     return lines
 
 
 def _suggested_words(item: Item) -> frozenset[str]:
-    tried = item["details"]["suggestions"]["try"]
-    return frozenset(re.findall(r"\w+", " ".join(f"{each['text']} {each['paste']}" for each in tried)))
+    suggestions = item["details"]["suggestions"]["try"]
+    texts = [f"{suggestion['text']} {suggestion['paste']}" for suggestion in suggestions]
+    return frozenset(re.findall(r"\w+", " ".join(texts)))
 
 
 def code(text: str, indent: str = "") -> str:
-    """Return a fenced code block as one string, so that it is not cut between its lines."""
+    """Return a fenced code block as one string, so that `MarkdownText` does not cut the block between its lines."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     lines = [*(without_commands(without_control_characters(line)) for line in text.split("\n"))]
@@ -224,7 +226,7 @@ class MarkdownText:
         self._room -= sum(len(line) + 1 for line in lines)
 
     def add_rows(self, lines: Sequence[str], needed: int) -> None:
-        """Add the first `needed` lines in any case, and the other lines only as long as they fit."""
+        """Add the first `needed` lines in any case, and then the other lines until one does not fit."""
         self.add(*lines[:needed])
         for place, line in enumerate(lines[needed:]):
             if len(line) + 1 > self._room:
@@ -259,8 +261,8 @@ def _headline(document: Mapping[str, Json]) -> list[str]:
     )
     bad = counts["failed"] + counts["errors"]
     if counts.get("measured"):
-        lost = f", {counts['errors']} could not be measured" if counts["errors"] else ""
-        title = f"{counts['measured']} of {total} checks measured, without verdicts{lost}"
+        errors = f", {counts['errors']} could not be measured" if counts["errors"] else ""
+        title = f"{counts['measured']} of {total} checks measured, without verdicts{errors}"
         return [f"## Fairness: {title}", "", f"Target: {escaped(document['target'])}.", *_notes(document)]
     checks = counted(total, "check")
     title = f"{bad} of {checks} failed" if bad else f"{counts['passed']} of {checks} passed"
@@ -286,13 +288,13 @@ def _cells(item: Item, several_probes: bool) -> list[str]:
     known = "known " if outcome(item) == "known" else ""
     verdict = f"{SIGNS[outcome(item)]} {known}{item['verdict']}"
     placebo = f" (placebo {text})" if (text := placebo_text(item)) else ""
-    return [name, verdict, f"{number(item['value'])}{placebo}", number(baseline), worse_by(item)]
+    return [name, verdict, f"{number(item['value'])}{placebo}", number(baseline), _worse_by(item)]
 
 
 def _measured_cells(item: Item, method: Mapping[str, Json], several_probes: bool) -> list[str]:
     value = with_interval(number(item["value"]), item["interval"])
-    told = (item.get("effect") or {}).get("description") or method.get("no_effect_size", "")
-    cells = (size_of(item) or "-", value, p_text(item), effect_text(item), told)
+    explanation = (item.get("effect") or {}).get("description") or method.get("no_effect_size", "")
+    cells = (size_of(item) or "-", value, p_text(item), effect_text(item), explanation)
     return [_cells(item, several_probes)[0], *map(escaped, cells)]
 
 
@@ -311,8 +313,8 @@ def _contributors(item: Item, several_probes: bool) -> list[str]:
 
 
 def _failures(document: Mapping[str, Json]) -> list[str]:
-    found = document["requests"].get("failures", [])[:SHOWN_MESSAGES]
-    lines = [f"- {counted(failure['count'], 'request')} failed: {escaped(failure['message'])}" for failure in found]
+    failures = document["requests"].get("failures", [])[:SHOWN_MESSAGES]
+    lines = [f"- {counted(failure['count'], 'request')} failed: {escaped(failure['message'])}" for failure in failures]
     return [*lines, ""] if lines else []
 
 

@@ -48,7 +48,7 @@ def on_number_of_audits(
         selected: number of audits that pytest selected.
         errors: number of selected audits that could not be measured.
         min_audits: minimum number of audits that must run.
-        folders: folders with probes.
+        folders: paths of the folders with probes, as one text.
         ended_early: whether the run fails anyway, because pytest was interrupted, or items failed or had errors.
     """
     if ran >= max(1, min_audits):
@@ -114,9 +114,9 @@ def on_inconclusive_runs(results: Sequence[ItemResult], runs: int, *, fails: boo
 def on_rows_without_group(results: Sequence[ItemResult]) -> list[RunNote]:
     """Return a note for each probe whose answer file has rows that name no group of the probe and are left out."""
     left_out = {
-        result.probe: RowsWithoutGroup(**found)
+        result.probe: RowsWithoutGroup(**counts)
         for result in results
-        if result.measurement and (found := result.measurement.details.get("rows_without_group"))
+        if result.measurement and (counts := result.measurement.details.get("rows_without_group"))
     }
     return [
         RunNote("rows-without-group", f"{probe}: {rows}.{f' {rows.remedy}.' if rows.unknown else ''}")

@@ -1,4 +1,4 @@
-"""Listing of swapped prompts: every prompt with its versions side by side, and the prompts that are left out."""
+"""Listing of swapped prompts: each prompt with its versions side by side, and the prompts that are left out."""
 
 from __future__ import annotations
 
@@ -16,76 +16,76 @@ SHOWN_TEXT = 3
 """Maximum number of lines of a prompt that is left out."""
 
 
-def as_text(found: SwappedPrompts, groups: Sequence[str], width: int) -> Iterator[str]:
+def as_text(listing: SwappedPrompts, groups: Sequence[str], width: int) -> Iterator[str]:
     """Yield the lines of the listing for a terminal.
 
     Args:
-        found: the prompts.
+        listing: the swapped prompts of a probe.
         groups: the compared groups; the first is the unmarked group.
         width: number of columns.
     """
     names = [*groups, PLACEBO]
     room = max(width_of(printable(name)) for name in names) + 4
-    for each in found.prompts:
-        written = f", original: {each.group}" if each.group in groups else ""
-        yield f"line {each.row.line}{printable(written)}"
+    for prompt in listing.prompts:
+        written = f", original: {prompt.group}" if prompt.group in groups else ""
+        yield f"line {prompt.row.line}{printable(written)}"
         for name in names:
-            if name in each.versions:
+            if name in prompt.versions:
                 indent = f"  {pad(printable(name), room - 2)}"
-                yield from wrap(printable(each.versions[name]), width, indent=indent, hanging=" " * room)
-        for warning in each.warnings:
+                yield from wrap(printable(prompt.versions[name]), width, indent=indent, hanging=" " * room)
+        for warning in prompt.warnings:
             yield from wrap(printable(f"! {warning}"), width, indent="  ", hanging="    ")
         yield ""
-    for left in found.left_out:
-        yield from wrap(printable(f"line {left.row.line} left out: {left.reason}"), width, hanging="  ")
-        yield from wrap(printable(left.row.text), width, indent="  ", lines=SHOWN_TEXT)
-    if found.left_out:
+    for omitted in listing.left_out:
+        yield from wrap(printable(f"line {omitted.row.line} left out: {omitted.reason}"), width, hanging="  ")
+        yield from wrap(printable(omitted.row.text), width, indent="  ", lines=SHOWN_TEXT)
+    if listing.left_out:
         yield ""
-    for sentence in summary(found):
+    for sentence in summary(listing):
         yield from wrap(printable(sentence), width, hanging="  ")
 
 
-def as_markdown(found: SwappedPrompts, groups: Sequence[str]) -> Iterator[str]:
+def as_markdown(listing: SwappedPrompts, groups: Sequence[str]) -> Iterator[str]:
     """Yield the lines of the listing as Markdown tables; see `as_text` for the arguments."""
     names = [*groups, PLACEBO]
-    yield from (f"{markdown.escaped(sentence)}\n" for sentence in summary(found))
+    yield from (f"{markdown.escaped(sentence)}\n" for sentence in summary(listing))
     rows = [
         [
-            str(each.row.line),
-            *(markdown.escaped(each.versions.get(name, "")) for name in names),
-            markdown.escaped("; ".join(each.warnings)),
+            str(prompt.row.line),
+            *(markdown.escaped(prompt.versions.get(name, "")) for name in names),
+            markdown.escaped("; ".join(prompt.warnings)),
         ]
-        for each in found.prompts
+        for prompt in listing.prompts
     ]
     yield from markdown.table(["line", *map(markdown.escaped, names), "flagged"], rows)
-    if found.left_out:
+    if omitted := listing.left_out:
         yield ""
-        left = [[str(each.row.line), *map(markdown.escaped, (each.row.text, each.reason))] for each in found.left_out]
-        yield from markdown.table(["line", "left out", "reason"], left)
+        rows = [[str(prompt.row.line), *map(markdown.escaped, (prompt.row.text, prompt.reason))] for prompt in omitted]
+        yield from markdown.table(["line", "left out", "reason"], rows)
 
 
-def as_csv(found: SwappedPrompts, groups: Sequence[str]) -> str:
+def as_csv(listing: SwappedPrompts, groups: Sequence[str]) -> str:
     """Return the listing as CSV with a row for each prompt, in the order of the file; arguments as in `as_text`."""
     names = [*groups, PLACEBO]
     rows: list[tuple[int, list[str | None]]] = [
-        (each.row.line, [each.row.text, each.group, *map(each.versions.get, names), "; ".join(each.warnings), ""])
-        for each in found.prompts
+        (swap.row.line, [swap.row.text, swap.group, *map(swap.versions.get, names), "; ".join(swap.warnings), ""])
+        for swap in listing.prompts
     ]
-    rows += [(each.row.line, [each.row.text, "", *("" for _ in names), "", each.reason]) for each in found.left_out]
+    rows += [(left.row.line, [left.row.text, "", *("" for _ in names), "", left.reason]) for left in listing.left_out]
     heads = ["line", "text", "original", *names, "flagged", "left_out"]
     return csv_format.text(heads, [[line, *cells] for line, cells in sorted(rows, key=lambda row: row[0])])
 
 
-def summary(found: SwappedPrompts) -> list[str]:
+def summary(listing: SwappedPrompts) -> list[str]:
     """Return sentences with the numbers of prompts with versions, prompts left out, and prompts not examined."""
-    flagged = sum(bool(each.warnings) for each in found.prompts)
-    placebos = sum(PLACEBO in each.versions for each in found.prompts)
-    asked = f"{counted(len(found.prompts), 'prompt')} with versions: {placebos} with a placebo, {flagged} flagged"
-    sentences = [asked]
-    if found.left_out:
-        sentences.append(f"{counted(len(found.left_out), 'prompt')} left out: {listed_reasons(found)}")
-    if found.not_examined:
+    flagged = sum(bool(prompt.warnings) for prompt in listing.prompts)
+    placebos = sum(PLACEBO in prompt.versions for prompt in listing.prompts)
+    swapped = f"{counted(len(listing.prompts), 'prompt')} with versions: {placebos} with a placebo, {flagged} flagged"
+    sentences = [swapped]
+    if listing.left_out:
+        sentences.append(f"{counted(len(listing.left_out), 'prompt')} left out: {listed_reasons(listing)}")
+    if listing.not_examined:
         sentences.append(
-            f"{counted(found.not_examined, 'further prompt')} of the file not examined: the sample is complete"
+            f"{counted(listing.not_examined, 'further prompt')} of the file not examined: the sample is complete"
         )
     return sentences

@@ -102,7 +102,7 @@ def test_a_fair_model_passes_and_a_bias_is_a_regression_in_every_report(baseline
     assert says(result, "stereotypical answers,")
     assert says(result, "template story ")
     page = (baselined.path / "report.html").read_text("utf-8")
-    assert "Answers by cell" in page
+    assert "Kinds of answers, by type of sentence or question" in page
     assert "Questions whose answers became worse" in page
     assert "Questions about people are answered by a stereotype." in page
     assert "bias\\_ambiguous" in (baselined.path / "report.md").read_text("utf-8")

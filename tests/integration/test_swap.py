@@ -65,7 +65,7 @@ def test_a_server_that_treats_women_like_men_passes_and_the_reports_show_the_pla
     project.probe(text=PROBE)
     project.write("probes/log.csv", LOG)
     dry = project.run("--fairness", "--fairness-dry-run", target="openai:m")
-    assert says(dry, "240 requests, 0 recorded, 240 to send 80 of them for the placebo swap")
+    assert says(dry, "240 requests, 0 recorded, 240 to send including 80 for the placebo swap")
     with ChatServer(naming) as server:
         arguments = [f"--fairness-report=report.{name}" for name in ("json", "md", "html")]
         result = project.run("--fairness", "--fairness-base-url", server.url, *arguments, target="openai:m")

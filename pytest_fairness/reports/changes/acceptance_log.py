@@ -18,10 +18,13 @@ SHOWN_ITEMS = 20
 def terminal(log: AcceptanceLog, width: int = 80) -> str:
     """Return the acceptances as text of at most `width` columns."""
     lines = [*wrap(_title(log), width), *(line for text in log.problems for line in wrap(printable(text), width))]
-    for each in log.acceptances:
-        lines += ["", *wrap(printable(f"{_day(each)}  {_by(each)}  ({_commit(each)})"), width, hanging="  ")]
-        lines += wrap(printable(f"reason: {_reason(each)}"), width, indent="  ", hanging="    ")
-        for text in _items(each):
+    for acceptance in log.acceptances:
+        lines += [
+            "",
+            *wrap(printable(f"{_day(acceptance)}  {_by(acceptance)}  ({_commit(acceptance)})"), width, hanging="  "),
+        ]
+        lines += wrap(printable(f"reason: {_reason(acceptance)}"), width, indent="  ", hanging="    ")
+        for text in _items(acceptance):
             lines += wrap(printable(text), width, indent="  ", hanging="    ")
     return "\n".join(lines) + "\n"
 
@@ -33,8 +36,12 @@ def markdown(log: AcceptanceLog) -> str:
     if log.problems:
         text.add_rows([*(f"- {escaped(problem)}" for problem in log.problems), ""], 1)
     rows = [
-        [*map(escaped, (_day(each), _by(each), _reason(each))), "<br>".join(map(escaped, _items(each))), _commit(each)]
-        for each in log.acceptances
+        [
+            *map(escaped, (_day(acceptance), _by(acceptance), _reason(acceptance))),
+            "<br>".join(map(escaped, _items(acceptance))),
+            _commit(acceptance),
+        ]
+        for acceptance in log.acceptances
     ]
     if rows:
         text.add_rows(markdown_table(("date", "accepted by", "reason", "items: old → new", "commit"), rows), 2)
@@ -42,9 +49,9 @@ def markdown(log: AcceptanceLog) -> str:
 
 
 def _title(log: AcceptanceLog) -> str:
-    items = sum(len(each.items) for each in log.acceptances)
-    found = f"{counted(len(log.acceptances), 'acceptance')} of {counted(items, 'value')}" if items else "No acceptance"
-    return printable(f"{found}, {log.revisions}.")
+    items = sum(len(acceptance.items) for acceptance in log.acceptances)
+    counts = f"{counted(len(log.acceptances), 'acceptance')} of {counted(items, 'value')}" if items else "No acceptance"
+    return printable(f"{counts}, {log.revisions}.")
 
 
 def _day(acceptance: Acceptance) -> str:

@@ -28,35 +28,35 @@ INDENT = "  "
 LONGEST_EXAMPLE = 300
 
 
-def headline(found: Sequence[ItemChange], old: str, new: str, unchanged: int) -> str:
+def headline(changes: Sequence[ItemChange], old: str, new: str, unchanged: int) -> str:
     """Return sentences with the numbers of changed items, by state, and of unchanged items.
 
     Args:
-        found: the changes.
+        changes: changed items of all baselines.
         old, new: names of the compared revisions.
         unchanged: number of unchanged items.
     """
-    if not found:
+    if not changes:
         return f"No baseline changed between {old} and {new} ({counted(unchanged, 'item')} compared)."
-    counts = [(sum(change.state == state for change in found), WORDS.get(state, state)) for state in ORDER]
+    counts = [(sum(change.state == state for change in changes), WORDS.get(state, state)) for state in ORDER]
     parts = ", ".join(f"{count} {word}" for count, word in counts if count)
-    return f"{counted(len(found), 'item')} changed from {old} to {new}: {parts}. {unchanged:,} unchanged."
+    return f"{counted(len(changes), 'item')} changed from {old} to {new}: {parts}. {unchanged:,} unchanged."
 
 
-def terminal(found: Sequence[ItemChange], title: str, problems: Sequence[str], width: int = 80) -> str:
+def terminal(changes: Sequence[ItemChange], title: str, problems: Sequence[str], width: int = 80) -> str:
     """Return a table of the changes and details of the first changes, as text of at most `width` columns.
 
     Args:
-        found: the changes.
+        changes: changed items of all baselines.
         title: first line, such as the result of `headline`.
         problems: a sentence for each baseline file that cannot be read.
         width: maximum width of a line.
     """
     lines = [*wrap(printable(title), width), *(line for text in problems for line in wrap(printable(text), width))]
-    if found:
-        lines += ["", *_table([tuple(map(printable, _cells(change))) for change in found[:SHOWN_ROWS]], width)]
-        lines += _more(len(found) - SHOWN_ROWS)
-    for change in found[:SHOWN_DETAILS]:
+    if changes:
+        lines += ["", *_table([tuple(map(printable, _cells(change))) for change in changes[:SHOWN_ROWS]], width)]
+        lines += _more(len(changes) - SHOWN_ROWS)
+    for change in changes[:SHOWN_DETAILS]:
         lines += ["", cut(printable(f"{_name(change)}: {WORDS.get(change.state, change.state)}"), width)]
         for text in _details(change):
             lines += wrap(printable(text), width, indent="  ", hanging="    ")
@@ -80,22 +80,24 @@ def _table(rows: Sequence[Sequence[str]], width: int) -> list[str]:
     return lines
 
 
-def markdown(found: Sequence[ItemChange], title: str, problems: Sequence[str]) -> str:
+def markdown(changes: Sequence[ItemChange], title: str, problems: Sequence[str]) -> str:
     """Return the changes as Markdown that fits into one comment on GitHub; arguments as in `terminal`."""
     text = MarkdownText(MAX_LENGTH)
     text.add("## Fairness: changed baselines", "", escaped(title), "")
     if problems:
         text.add_rows([*(f"- {escaped(problem)}" for problem in problems), ""], 1)
-    if found:
-        lines = markdown_table(HEADINGS, ([escaped(cell) for cell in _cells(change)] for change in found[:SHOWN_ROWS]))
-        text.add_rows([*lines, *_more(len(found) - SHOWN_ROWS)], 2)
+    if changes:
+        lines = markdown_table(
+            HEADINGS, ([escaped(cell) for cell in _cells(change)] for change in changes[:SHOWN_ROWS])
+        )
+        text.add_rows([*lines, *_more(len(changes) - SHOWN_ROWS)], 2)
         text.add("")
-    for change in found[:SHOWN_DETAILS]:
+    for change in changes[:SHOWN_DETAILS]:
         name = f"{escaped_html(_name(change))}: {WORDS.get(change.state, change.state)}"
-        lines = ["<details>", f"<summary>{name}</summary>", "", *(f"- {escaped(each)}" for each in _details(change))]
+        lines = ["<details>", f"<summary>{name}</summary>", "", *(f"- {escaped(line)}" for line in _details(change))]
         for example in change.examples:
             lines.append(f"- answers for {escaped(example.labels)}")
-            lines += [f"  - {escaped(each)}" for each in _answers(example)]
+            lines += [f"  - {escaped(line)}" for line in _answers(example)]
         text.add_rows(lines, 3)
         text.add("", "</details>", "")
     return str(text)
@@ -151,7 +153,7 @@ def _details(change: ItemChange) -> Iterator[str]:
     if entry.file is not None:
         yield f"in {entry.file}"
     if change.old_key is not None:
-        yield f"was {' '.join(change.old_key)}"
+        yield f"renamed from {' '.join(change.old_key)}"
     if change.old is not None and change.new is not None:
         yield from _other_changes(change.old, change.new)
 
@@ -229,13 +231,16 @@ def _contributions(change: ItemChange, entry: Entry) -> str:
         # The sign shows the group.
         last = now if now is not None else was or 0.0
         side, sign = (unmarked, -1) if last < 0 else (marked, 1)
-        turned = (None if each is None else sign * each for each in (was, now))
-        sides.setdefault(side, []).append(_contribution(change, name, *turned))
+        amounts = (None if number is None else sign * number for number in (was, now))
+        sides.setdefault(side, []).append(_contribution(change, name, *amounts))
     return "; ".join(f"more for {side}: {', '.join(parts)}" for side, parts in sides.items())
 
 
 def _has_sides(change: ItemChange) -> bool:
-    """Return whether an audit of texts has contributions below 0: words that the unmarked group uses more."""
+    """Return whether the item is of an audit of texts and has contributions below 0.
+
+    Such contributions belong to words that the unmarked group uses more.
+    """
     numbers = [number for _, was, now in change.changed_contributions for number in (was, now) if number is not None]
     return min(numbers, default=0.0) < 0 and bool(change.info and change.info.name in registry.AUDITS["generation"])
 

@@ -76,13 +76,13 @@ def _headline(comparison: RunComparison) -> str:
 
 def _cells(item: ItemComparison) -> tuple[str, ...]:
     difference = "" if item.difference is None else with_interval(signed(item.difference), item.interval)
-    words = [_significant_words(one) for one in (item.old, item.new) if one]
+    words = [_significant_words(side) for side in (item.old, item.new) if side]
     if len(words) == 2 and any(words):
         # The same number of words may be other words.
         old_words, new_words = words
         difference += f" ({counted(len(new_words - old_words), 'new word')}, {len(old_words - new_words)} gone)"
-    verdicts = dict.fromkeys(verdict_word(one).partition(" ")[2] for one in (item.old, item.new) if one)
-    old, new = ("" if one is None else number(one["value"]) for one in (item.old, item.new))
+    verdicts = dict.fromkeys(verdict_word(side).partition(" ")[2] for side in (item.old, item.new) if side)
+    old, new = ("" if side is None else number(side["value"]) for side in (item.old, item.new))
     return (printable(f"{item.probe} {item.id}"), item.state, " → ".join(verdicts), old, new, difference)
 
 

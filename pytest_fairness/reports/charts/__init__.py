@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.charts import cells, distributions, listings, means, mitigations, rates, words
+from pytest_fairness.reports.charts import cells, distributions, listings, means, rates, variants, words
 from pytest_fairness.reports.charts.base import Chart, Table
 from pytest_fairness.reports.charts.baseline_change import baseline_change
 from pytest_fairness.reports.charts.trend import trend
@@ -20,7 +20,7 @@ from pytest_fairness.reports.items.report_items import Item
 __all__ = ["CHARTS", "Chart", "Table", "baseline_change", "detail_charts", "trend"]
 
 CHARTS: dict[str, Callable[[Item, Json], Chart | None]] = {
-    "variants": mitigations.compared,
+    "variants": variants.compared,
     "marked_words": words.marked,
     "grown_words": words.grown,
     "word_contributions": words.contributions,
@@ -36,7 +36,8 @@ CHARTS: dict[str, Callable[[Item, Json], Chart | None]] = {
     "impact_ratios": rates.impact_ratios,
     "distribution": distributions.by_group,
 }
-"""Function of each chart, by its name in `AuditInfo.charts`; the result is `None` if a detail cannot be drawn."""
+"""Function of each chart, by the chart's name in `AuditInfo.charts`; the function returns `None` for a detail that it
+cannot draw."""
 
 CHARTS_OF_OLD_REPORTS = {
     "words": "marked_words",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pytest_fairness.records import Json
 
 Spec = dict[str, Json]
-"""A Vega-Lite specification without size and style; its colours are CSS variables of the page."""
+"""A Vega-Lite specification, to which `vega.svg` adds the style; its colours are CSS variables of the page."""
 
 # The style sheet sets these variables, for light and for dark mode.
 TEXT, QUIET, LINE, BAND = "var(--text)", "var(--quiet)", "var(--line)", "var(--band)"

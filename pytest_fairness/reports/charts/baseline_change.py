@@ -25,12 +25,12 @@ MARGIN = 0.08
 """Space beyond the outermost number, as a share of the axis."""
 
 
-def baseline_change(item: Item, method: Mapping[str, Json] | None = None) -> Chart | None:
+def baseline_change(item: Item, method: Mapping[str, Json]) -> Chart | None:
     """Return the chart of an item's value and baseline; `None` if the item has no value.
 
     Args:
         item: item of the report document.
-        method: description of the item's audit in the report document; `None` shows no tolerance.
+        method: description of the item's audit in the report document; without a description, no tolerance is shown.
     """
     value, ends, limit = as_float(item["value"]), interval_of(item["interval"]), as_float(item["limit"])
     if value is None:
@@ -55,7 +55,7 @@ def baseline_change(item: Item, method: Mapping[str, Json] | None = None) -> Cha
         words += "" if at_least is None else f" from {number(at_least)}"
         words += "" if at_most is None else f" up to {number(at_most)}"
     return Chart(
-        _title(baseline, allowed, unit_of(item, method or {})),
+        _title(baseline, allowed, unit_of(item, method)),
         f"{words}.",
         Table(("", "value", "from", "to"), rows),
         _spec(rows, domain, allowed, limit, *MARKS[outcome(item)]),
@@ -67,15 +67,13 @@ def _title(baseline: float | None, allowed: object, unit: str) -> str:
     return f"{values}{f' ({unit})' if unit else ''}{'' if allowed is None else '; shaded: within tolerance'}"
 
 
-def _allowed(
-    item: Item, method: Mapping[str, Json] | None, baseline: float
-) -> tuple[float | None, float | None] | None:
+def _allowed(item: Item, method: Mapping[str, Json], baseline: float) -> tuple[float | None, float | None] | None:
     """Return the lowest and the highest value within the tolerance; `None` for a side on which any value is allowed.
 
     The result is `None` if there is no tolerance, or if the audit's change is not the difference of two values.
     """
     tolerance = as_float(item["tolerance"])
-    if not method or not method.get("tolerance_of_value") or tolerance is None:
+    if not method.get("tolerance_of_value") or tolerance is None:
         return None
     match method.get("better"):
         case "lower":

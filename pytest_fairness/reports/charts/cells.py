@@ -15,7 +15,12 @@ COLOURS = {"stereotypical": FIRST, "ambiguous": QUIET, "unknown": QUIET, "refuse
 
 
 def counts(_item: Item, detail: Json) -> Chart | None:
-    """Return a chart with a stacked bar for each type of sentence or question: the number of answers of each kind."""
+    """Return a chart with a stacked bar for each type of sentence or question; `None` if the detail has other content.
+
+    Args:
+        _item: not used.
+        detail: number of answers by kind, or by type of sentence or question and by kind.
+    """
     if not isinstance(detail, Mapping) or not detail:
         return None
     cells = {str(cell): kinds for cell, kinds in detail.items() if isinstance(kinds, Mapping)}
@@ -23,17 +28,17 @@ def counts(_item: Item, detail: Json) -> Chart | None:
         cells = {"all": detail}
     elif len(cells) < len(detail):
         return None
-    found = {
+    numbers = {
         cell: {str(kind): count for kind, value in kinds.items() if (count := as_float(value)) is not None}
         for cell, kinds in cells.items()
     }
-    kinds = sorted({kind for count in found.values() for kind in count}, key=_order)
-    if not kinds or any(len(found[cell]) < len(cells[cell]) for cell in cells):
+    kinds = sorted({kind for count in numbers.values() for kind in count}, key=_order)
+    if not kinds or any(len(numbers[cell]) < len(cells[cell]) for cell in cells):
         return None
     plain = {kind: kind.replace("_", "-") for kind in kinds}
     rows = [
-        {"name": cell, "kind": plain[kind], "place": place, "amount": found[cell].get(kind, 0.0)}
-        for cell in found
+        {"name": cell, "kind": plain[kind], "place": place, "amount": numbers[cell].get(kind, 0.0)}
+        for cell in numbers
         for place, kind in enumerate(kinds)
     ]
     spec = {
@@ -66,13 +71,13 @@ def counts(_item: Item, detail: Json) -> Chart | None:
             }
         ],
     }
-    totals = {kind: sum(count.get(kind, 0.0) for count in found.values()) for kind in kinds}
+    totals = {kind: sum(count.get(kind, 0.0) for count in numbers.values()) for kind in kinds}
     return Chart(
-        "Answers by cell",
+        "Kinds of answers, by type of sentence or question",
         "Total: " + ", ".join(f"{number(total)} {plain[kind]}" for kind, total in totals.items()) + ".",
         Table(
-            ("cell", *plain.values()),
-            [[cell, *(count.get(kind, 0.0) for kind in kinds)] for cell, count in found.items()],
+            ("type", *plain.values()),
+            [[cell, *(count.get(kind, 0.0) for kind in kinds)] for cell, count in numbers.items()],
         ),
         spec,
     )

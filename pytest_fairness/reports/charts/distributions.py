@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import FIRST, QUIET, SECOND, Chart, Table, as_float
@@ -17,7 +18,9 @@ DASHES: tuple[list[int], list[int]] = ([], [6, 3])
 
 
 def by_group(item: Item, detail: Json) -> Chart | None:
-    """Return a chart with a line of quantiles for each group; where two lines lie apart, the groups differ.
+    """Return a chart with a line of quantiles for each group; `None` if the groups' quantiles are not comparable.
+
+    Where two lines lie apart, the groups differ.
 
     Args:
         item: item of the report document.
@@ -29,7 +32,7 @@ def by_group(item: Item, detail: Json) -> Chart | None:
         str(name): [as_float(value) for value in values] for name, values in detail.items() if isinstance(values, list)
     }
     sizes = {len(values) for values in groups.values()}
-    if len(groups) < len(detail) or len(sizes) != 1 or min(sizes) < 2 or any(None in each for each in groups.values()):
+    if len(groups) < len(detail) or len(sizes) != 1 or min(sizes) < 2 or None in chain.from_iterable(groups.values()):
         return None
     compared = [str(name) for name in item["details"].get("values", [])][:2]
     order = [*(name for name in compared if name in groups), *(name for name in groups if name not in compared)]
@@ -51,7 +54,7 @@ def by_group(item: Item, detail: Json) -> Chart | None:
             "x": {
                 "field": "share",
                 "type": "quantitative",
-                "axis": {"title": "share of the records below", "format": "%", "tickCount": 6},
+                "axis": {"title": "share of records with a smaller number", "format": "%", "tickCount": 6},
             },
             "y": {
                 "field": "number",
@@ -77,7 +80,7 @@ def by_group(item: Item, detail: Json) -> Chart | None:
         "Distribution of the numbers, by value of the attribute",
         f"Medians: {medians}.",
         Table(
-            ("share of the records below", *order),
+            ("share of records with a smaller number", *order),
             [[share, *(groups[name][place] for name in order)] for place, share in enumerate(shares)],
         ),
         spec,

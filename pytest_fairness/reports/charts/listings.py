@@ -1,4 +1,4 @@
-"""Charts that consist of a table only: records and sentences."""
+"""Charts that consist of a table only: records, sentences and questions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pytest_fairness.reports.items.report_items import Item, mappings_in
 
 
 def flips(_item: Item, detail: Json) -> Chart | None:
-    """Return a table of the records whose answer changes after the flip, with the answers before and after it."""
+    """Return a table of the records whose answer changes when flipped, with both answers; `None` without records."""
     rows: list[dict[str, Json]] = []
     for record in mappings_in(detail):
         row = dict(record)
@@ -31,20 +31,20 @@ def _with_arrow(ends: Json) -> str:
 
 
 def changed_sentences(_item: Item, detail: Json) -> Chart | None:
-    """Return a table of the sentences whose answers became worse than in the baseline."""
+    """Return a table of the sentences whose answers became worse than in the baseline; `None` without sentences."""
     return _listing(detail, "Sentences whose answers became worse", "sentences have worse answers than in the baseline")
 
 
 def changed_questions(_item: Item, detail: Json) -> Chart | None:
-    """Return a table of the questions whose answers became wrong, or wrong along the stereotype."""
+    """Return a table of the questions whose answers became worse than in the baseline; `None` without questions."""
     return _listing(detail, "Questions whose answers became worse", "questions have worse answers than in the baseline")
 
 
 def _listing(detail: Json, title: str, summary: str) -> Chart | None:
-    found = mappings_in(detail)
-    if not found:
+    records = mappings_in(detail)
+    if not records:
         return None
-    columns = list(dict.fromkeys(column for record in found for column in record))
+    columns = list(dict.fromkeys(column for record in records for column in record))
     heads = [column.replace("_", " ") for column in columns]
-    rows = [[record.get(column) for column in columns] for record in found]
-    return Chart(title, f"{len(found)} {summary}.", Table(heads, rows))
+    rows = [[record.get(column) for column in columns] for record in records]
+    return Chart(title, f"{len(records)} {summary}.", Table(heads, rows))

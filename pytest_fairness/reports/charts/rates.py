@@ -1,4 +1,4 @@
-"""Charts with one number per name: marker ratios by case, shares by group, impact ratios."""
+"""Charts with one number per name: stereotype ratios by case, shares by group, impact ratios."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ from pytest_fairness.reports.items.report_items import Item, mappings_in
 
 
 def by_case(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of each case's marker ratio; a line marks the balance of stereotype and anti-stereotype."""
+    """Return a chart of each case's stereotype ratio, with a line at 0.5 (balance); `None` without ratios."""
     return _rates(item, detail, "ratio", "Stereotype ratio by case", balance=0.5)
 
 
 def by_group(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of the share that the audit measures in each group, such as the share of refused answers."""
+    """Return a chart of each group's share that the audit measures, such as refused answers; `None` without shares."""
     return _rates(item, detail, "share", "Share by group")
 
 
 def impact_ratios(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of each group's ratio to the most selected group, with a line at the limit, if there is one."""
-    parts = mappings_in(detail)
-    if not parts:
+    """Return a chart of each group's impact ratio, with a line at the limit, if there is one; `None` without groups."""
+    groups = mappings_in(detail)
+    if not groups:
         return None
     rows: list[dict[str, Json]] = []
     table: list[list[Json]] = []
     highest = 1.0
-    for part in parts:
-        name, ratio, ends = str(part["group"]), as_float(part["ratio"]), interval_of(part["ratio_interval"])
+    for group in groups:
+        name, ratio, ends = str(group["group"]), as_float(group["ratio"]), interval_of(group["ratio_interval"])
         if ratio is not None:
             rows.append({"name": name, "mean": ratio, **({"low": ends[0], "high": ends[1]} if ends else {})})
         highest = max(highest, ends[1] if ends else 1.0)
-        note = "left out: less than 2 % of the records" if part["small"] else "" if ends else "most selected"
-        table.append([name, *(part[key] for key in ("records", "hits", "rate", "ratio", "ratio_interval")), note])
+        note = "left out: less than 2 % of the records" if group["small"] else "" if ends else "most selected"
+        table.append([name, *(group[key] for key in ("records", "hits", "rate", "ratio", "ratio_interval")), note])
     spec = interval_plot(rows[: 2 * SHOWN], "impact ratio", domain=(0, highest))
     if (limit := as_float(item["limit"])) is not None:
         spec["layer"] += reference_line(limit, "limit")
-    named = joined([f"{row['name']} {number(row['mean'])}" for row in sorted(rows, key=lambda row: row["mean"])])
+    ratios = joined([f"{row['name']} {number(row['mean'])}" for row in sorted(rows, key=lambda row: row["mean"])])
     return Chart(
         "Impact ratio by group, with 95 % confidence intervals",
-        f"Lowest first: {named}.",
+        f"Lowest first: {ratios}.",
         Table(("group", "records", "selected", "selection rate", "impact ratio", "95 % interval", "note"), table),
         spec,
     )

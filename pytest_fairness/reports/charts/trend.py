@@ -80,13 +80,16 @@ def trend(points: Sequence[Mapping[str, Json]]) -> Chart | None:
     return Chart(
         f"Value in the last {len(measured)} runs with new answers",
         f"From {number(first['value'])} on {str(first['started'])[:10]} to {number(last['value'])} "
-        f"on {str(last['started'])[:10]}; a cross marks a failure, a diamond an inconclusive verdict, a grey circle a "
-        "value that was not judged.",
+        f"on {str(last['started'])[:10]}; a cross marks a failure, a diamond an inconclusive verdict, a triangle a "
+        "known failure, a circle without colour a value that was not judged.",
         Table(
             ("run", "value", "from", "to", "verdict", "tool"),
             [
-                [p["started"], p["value"], *(interval_of(p["interval"]) or (None, None)), p["verdict"], p.get("tool")]
-                for p in reversed(measured)
+                [
+                    *(point["started"], point["value"], *(interval_of(point["interval"]) or (None, None))),
+                    *(point["verdict"], point.get("tool")),
+                ]
+                for point in reversed(measured)
             ],
         ),
         spec,
@@ -94,7 +97,7 @@ def trend(points: Sequence[Mapping[str, Json]]) -> Chart | None:
 
 
 def _outcome(point: Mapping[str, Json]) -> str:
-    """Return the item's outcome in the run of the point; `measured` if this run had no valid baseline."""
+    """Return the outcome that selects the colour and shape of a point; `measured` if its run had no valid baseline."""
     if point.get("status") == KNOWN:
         return "known"
     verdict = VerdictName(point["verdict"])

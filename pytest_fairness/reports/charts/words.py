@@ -11,28 +11,28 @@ from pytest_fairness.reports.items.report_items import Item, group_names, mappin
 
 
 def marked(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of the z-scores of words, in which the bars of significant words are filled."""
-    found = [word for word in mappings_in(detail) if as_float(word.get("z")) is not None]
-    if not found:
+    """Return a chart of words' z-scores, with filled bars for significant words; `None` without words."""
+    words = [word for word in mappings_in(detail) if as_float(word.get("z")) is not None]
+    if not words:
         return None
     columns = ("word", "z", "log_odds", "marked", "unmarked", "documents", "significant")
     heads = ("word", "z", "log-odds", *(f"uses in {name}" for name in group_names(item)), "documents", "significant")
     return _word_chart(
         item,
         "Words by z, the standardised log-odds ratio; filled bars are significant",
-        [(str(word.get("word")), as_float(word.get("z")) or 0.0, bool(word.get("significant"))) for word in found],
+        [(str(word.get("word")), as_float(word.get("z")) or 0.0, bool(word.get("significant"))) for word in words],
         axis="z",
-        table=Table(heads, [[word.get(column) for column in columns] for word in found]),
+        table=Table(heads, [[word.get(column) for column in columns] for word in words]),
     )
 
 
 def grown(item: Item, detail: Json) -> Chart | None:
-    """Return a table of the words whose difference between the groups grew since the baseline.
+    """Return a table of the words whose difference between the groups grew since the baseline; `None` without words.
 
     A word's difference is the share of one group's texts that contain it, minus the share of the other group's texts.
     """
-    found = mappings_in(detail)
-    if not found:
+    words = mappings_in(detail)
+    if not words:
         return None
     names = dict(zip(("marked", "unmarked"), group_names(item), strict=True))
     heads = (
@@ -44,12 +44,12 @@ def grown(item: Item, detail: Json) -> Chart | None:
     rows = [
         [word.get("word"), names.get(str(word.get("side")), word.get("side")), as_float(word.get("growth"))]
         + [share for side in names for share in _baseline_and_current_share(word.get(side))]
-        for word in found
+        for word in words
     ]
     text = "; ".join(
         f"grew for {unmarked_label(name) if side == 'unmarked' else name}: {joined(own)}"
         for side, name in names.items()
-        if (own := [str(word.get("word")) for word in found if word.get("side", "marked") == side])
+        if (own := [str(word.get("word")) for word in words if word.get("side", "marked") == side])
     )
     return Chart("Words whose difference between the groups grew since the baseline", f"{text}.", Table(heads, rows))
 
@@ -61,9 +61,12 @@ def _baseline_and_current_share(shares: Json) -> list[float | None]:
 
 
 def contributions(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of the words' contributions to the divergence; each bar points to the group with more uses."""
-    found = [word for word in mappings_in(detail) if as_float(word.get("bits")) is not None]
-    if not found:
+    """Return a chart of the words' contributions to the divergence; `None` without words.
+
+    Each bar points to the group that uses the word more.
+    """
+    words = [word for word in mappings_in(detail) if as_float(word.get("bits")) is not None]
+    if not words:
         return None
     signed = [
         (
@@ -71,12 +74,12 @@ def contributions(item: Item, detail: Json) -> Chart | None:
             (as_float(word.get("bits")) or 0.0) * (-1 if word.get("side") == "unmarked" else 1),
             True,
         )
-        for word in found
+        for word in words
     ]
     names = dict(zip(("marked", "unmarked"), group_names(item), strict=True))
     rows = [
         [word.get("word"), word.get("bits"), word.get("share"), names.get(str(word.get("side")), word.get("side"))]
-        for word in found
+        for word in words
     ]
     return _word_chart(
         item,
@@ -88,12 +91,15 @@ def contributions(item: Item, detail: Json) -> Chart | None:
 
 
 def function_words(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of the function words, such as "the", with the largest weights; see `distinguishing`."""
+    """Return the chart of `distinguishing` for function words, such as "the"."""
     return distinguishing(item, detail, "Function words that distinguish the groups")
 
 
 def distinguishing(item: Item, detail: Json, title: str = "Words that distinguish the groups") -> Chart | None:
-    """Return a chart of the words with the largest weights: weights of a classifier, or differences of group means."""
+    """Return a chart of the words with the largest weights; `None` without weights.
+
+    A weight is a classifier's weight of the word, or the difference between the groups' means.
+    """
     if not isinstance(detail, Mapping):
         return None
     weights: dict[str, float] = {}
@@ -116,16 +122,16 @@ def distinguishing(item: Item, detail: Json, title: str = "Words that distinguis
 
 
 def terms(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of a lexicon's terms, with the difference between the groups' rates of each term."""
-    found = [term for term in mappings_in(detail) if as_float(term.get("gap")) is not None]
+    """Return a chart of the difference between the groups' rates of each term of a lexicon; `None` without terms."""
+    shown_terms = [term for term in mappings_in(detail) if as_float(term.get("gap")) is not None]
     columns = ("term", "marked", "unmarked", "gap", "documents")
     heads = ("term", *(f"per 100 words in {name}" for name in group_names(item)), "difference", "documents")
     return _word_chart(
         item,
         "Terms of the lexicon by difference between the groups, per 100 words",
-        [(str(term.get("term")), as_float(term.get("gap")) or 0.0, True) for term in found],
+        [(str(term.get("term")), as_float(term.get("gap")) or 0.0, True) for term in shown_terms],
         axis="difference",
-        table=Table(heads, [[term.get(column) for column in columns] for term in found]),
+        table=Table(heads, [[term.get(column) for column in columns] for term in shown_terms]),
     )
 
 

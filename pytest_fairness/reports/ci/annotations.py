@@ -60,20 +60,20 @@ class Annotation(NamedTuple):
 def github_commands(document: Mapping[str, Json], folder: str = "") -> list[str]:
     """Return a workflow command `::error file=…,line=…,title=…::…` for each failure, the worst failure first.
 
-    Items marked `xfail` that fail as expected, or no longer fail, get a `::notice`. Failures with the same finding are
-    merged into one command, which states their number.
+    Items marked `xfail` that fail as expected, or no longer fail, get a `::notice`. Items with the same finding share
+    one command, which states their number. There are at most `MAX_ANNOTATIONS` commands of either kind.
 
     Args:
         document: the report document.
         folder: path from the root of the repository to pytest's rootdir.
     """
-    same: dict[str, list[Annotation]] = {}
-    for each in _annotations(document, folder):
-        same.setdefault(each.text, []).append(each)
+    by_text: dict[str, list[Annotation]] = {}
+    for annotation in _annotations(document, folder):
+        by_text.setdefault(annotation.text, []).append(annotation)
     commands: dict[str, list[str]] = {"error": [], "notice": []}
-    for own in same.values():
-        kind = "error" if outcome(own[0].item) in FAILING else "notice"
-        commands[kind].append(_command(kind, own[0], len(own)))
+    for same in by_text.values():
+        kind = "error" if outcome(same[0].item) in FAILING else "notice"
+        commands[kind].append(_command(kind, same[0], len(same)))
     return [*commands["error"][:MAX_ANNOTATIONS], *commands["notice"][:MAX_ANNOTATIONS]]
 
 
@@ -84,16 +84,16 @@ def code_quality(document: Mapping[str, Json], folder: str = "") -> str:
     """
     entries = [
         {
-            "description": f"{_title(each.item)}: {each.text}",
-            "check_name": f"fairness/{each.item['audit']}",
+            "description": f"{_title(annotation.item)}: {annotation.text}",
+            "check_name": f"fairness/{annotation.item['audit']}",
             # GitLab compares the fingerprints of two branches: they must not contain numbers, which change in each run.
             "fingerprint": hashlib.sha256(
-                json.dumps([each.item["nodeid"], each.item["id"], each.item["verdict"]]).encode()
+                json.dumps([annotation.item["nodeid"], annotation.item["id"], annotation.item["verdict"]]).encode()
             ).hexdigest(),
-            "severity": _SEVERITIES[status(each.item)],
-            "location": {"path": each.file, "lines": {"begin": each.line}},
+            "severity": _SEVERITIES[status(annotation.item)],
+            "location": {"path": annotation.file, "lines": {"begin": annotation.line}},
         }
-        for each in _annotations(document, folder)
+        for annotation in _annotations(document, folder)
     ]
     return json.dumps(entries, ensure_ascii=False, indent=2) + "\n"
 

@@ -8,13 +8,9 @@ from typing import Any
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports.html import text_diff
-from pytest_fairness.reports.items.report_items import (
-    Item,
-    mappings_in,
-)
+from pytest_fairness.reports.items.report_items import Item, mappings_in
 
 MAX_EXAMPLES = 6
-
 
 Words = Mapping[str, frozenset[str]]
 """Words that contribute to a value, by group; see `text_diff.contributing_words`."""
@@ -48,47 +44,46 @@ class Example:
 
 
 def examples_of(item: Item, words: Words | None) -> list[Example]:
-    """Return the examples of an item; each example has the answers with the same `set`, to be shown side by side."""
-    sets: dict[Any, list[Mapping[str, Json]]] = {}
-    for place, example in enumerate(mappings_in(item["details"].get("examples"))):
-        sets.setdefault(str(example.get("set", f"-{place}")), []).append(example)
-    return [_example(own, words) for own in list(sets.values())[:MAX_EXAMPLES]]
-
-
-def _example(own: Sequence[Mapping[str, Json]], words: Words | None) -> Example:
-    labels = [part if isinstance(part := one.get("labels"), Mapping) else {} for one in own]
-    common = {name: value for name, value in labels[0].items() if all(other.get(name) == value for other in labels)}
-    about = [f"{name}: {value}" for name, value in common.items()]
-    trial = own[0].get("trial")
-    about += [f"trial {trial + 1}"] if isinstance(trial, int) else []
-    return Example("; ".join(about), [_side(own, place, words) for place in range(len(own))])
-
-
-def _side(own: Sequence[Mapping[str, Json]], place: int, words: Words | None) -> Side:
-    """Return one answer of an example, with contributing words or differences highlighted.
+    """Return the examples of an item; each example has the answers with the same `set`, to be shown side by side.
 
     Args:
-        own: the answers of the example.
-        place: index of the answer in `own`.
+        item: item of the report document.
         words: words to highlight, by group. `None`: highlight nothing, for an item without a significant change. Empty
             mapping: highlight differences between the answer and another answer. The first answer is compared with the
             second, each further answer with the first, and the baseline's answer with the current answer.
     """
-    one, other = own[place], own[1 if place == 0 and len(own) > 1 else 0]
-    group, current = str(one.get("group", "example")), _text(one, "text")
+    sets: dict[Any, list[Mapping[str, Json]]] = {}
+    for place, example in enumerate(mappings_in(item["details"].get("examples"))):
+        sets.setdefault(str(example.get("set", f"-{place}")), []).append(example)
+    return [_example(answers, words) for answers in list(sets.values())[:MAX_EXAMPLES]]
+
+
+def _example(answers: Sequence[Mapping[str, Json]], words: Words | None) -> Example:
+    labels = [part if isinstance(part := answer.get("labels"), Mapping) else {} for answer in answers]
+    common = {name: value for name, value in labels[0].items() if all(other.get(name) == value for other in labels)}
+    about = [f"{name}: {value}" for name, value in common.items()]
+    trial = answers[0].get("trial")
+    about += [f"trial {trial + 1}"] if isinstance(trial, int) else []
+    return Example("; ".join(about), [_side(answers, place, words) for place in range(len(answers))])
+
+
+def _side(answers: Sequence[Mapping[str, Json]], place: int, words: Words | None) -> Side:
+    """Return the answer at index `place`, with contributing words or differences highlighted; see `examples_of`."""
+    answer, other = answers[place], answers[1 if place == 0 and len(answers) > 1 else 0]
+    group, current = str(answer.get("group", "example")), _text(answer, "text")
 
     def pieces(text: str, against: str) -> list[text_diff.Piece]:
         if words == {}:
             return text_diff.side_by_side(text, against)[0]
-        own = words or {}
-        return text_diff.highlight(text, own.get(group, frozenset()) | own.get("", frozenset()))
+        by_group = words or {}
+        return text_diff.highlight(text, by_group.get(group, frozenset()) | by_group.get("", frozenset()))
 
     return Side(
         group,
-        _text(one, "prompt"),
+        _text(answer, "prompt"),
         pieces(current, _text(other, "text")),
-        str(one.get("status", "ok")),
-        pieces(_text(one, "before"), current) if "before" in one else None,
+        str(answer.get("status", "ok")),
+        pieces(_text(answer, "before"), current) if "before" in answer else None,
     )
 
 

@@ -14,7 +14,7 @@ MISSING = "–"
 
 
 def number(value: Json) -> str:
-    """Return the number with 3 significant digits and a typographic minus sign; a dash for `None`."""
+    """Return the number as `formatting.number` does, but with a typographic minus sign; a dash for `None`."""
     return MISSING if value is None else short_number(float(value)).replace("-", "−")
 
 

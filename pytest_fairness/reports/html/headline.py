@@ -52,9 +52,9 @@ class Finding:
     Attributes:
         anchor, probe: HTML anchor of the item, and name of its probe.
         sentence: the finding, in which the contributing words are highlighted.
-        size: phrase with the largest change of the group's items, as a multiple of the tolerance (`Up to 3 times what
-            is allowed`). Without a tolerance above 0, the phrase states the worst item's change or value (`3 words grew
-            (allowed 0)`), or is empty if `sentence` states it.
+        size: phrase with the group's largest regression as a multiple of the tolerance (`Up to 3 times what is
+            allowed`). If no regression has a tolerance above 0, the phrase states the worst item's change or value (`3
+            words grew (allowed 0)`), or is empty if `sentence` states it.
     """
 
     anchor: str
@@ -87,16 +87,16 @@ def verdict(items: Sequence[Item]) -> str:
     total, counts = counted(len(items), "check"), Counter(map(status, items))
     if is_measured_only(items):
         return sizes(items)
-    found = [(counts[name], phrases[counts[name] > 1]) for name, phrases in PHRASES.items() if counts[name]]
+    not_passed = [(counts[name], phrases[counts[name] > 1]) for name, phrases in PHRASES.items() if counts[name]]
     passed = counts[VerdictName.PASS] + counts[NO_LONGER_FAILS]
     known = known_failures(items)
-    if not found and known:
+    if not not_passed and known:
         return f"{known}; no other check got worse, {passed:,} passed"
-    if not found:
+    if not not_passed:
         return f"No check got worse: {'the only check' if passed == 1 else f'all {passed:,}'} passed"
-    (first, said), *others = found
+    (worst, worst_phrase), *others = not_passed
     start = "" if known or any(counts[name] for name in WORSE) else "No regression found, but "
-    parts = [f"{start}{first:,} of {total} {said}", *(f"{number:,} {phrase}" for number, phrase in others)]
+    parts = [f"{start}{worst:,} of {total} {worst_phrase}", *(f"{number:,} {phrase}" for number, phrase in others)]
     if known:
         parts.append(known)
     return f"{', '.join(parts)}; {passed:,} passed"
@@ -133,24 +133,26 @@ def unaffected(items: Sequence[Item]) -> list[str]:
 
 
 def findings(items: Iterable[tuple[str, Item, Mapping[str, Json]]]) -> list[Finding]:
-    """Return a finding for each group of a probe that got significantly worse: the finding of the group's worst item.
+    """Return a finding for each of the first `MAX_FINDINGS` groups that got significantly worse.
+
+    This is the finding of the group's worst item.
 
     Args:
         items: for each item, its HTML anchor, the item, and the document's description of its audit; the worst item
             comes first.
     """
-    found: dict[tuple[str, str], list[tuple[str, Item, Mapping[str, Json]]]] = {}
+    by_group: dict[tuple[str, str], list[tuple[str, Item, Mapping[str, Json]]]] = {}
     for anchor, item, method in items:
         if status(item) in WORSE and is_significant(item):
-            found.setdefault((item["probe"], subject(item)), []).append((anchor, item, method))
-    return [_finding(own[0], [item for _, item, _ in own]) for own in list(found.values())[:MAX_FINDINGS]]
+            by_group.setdefault((item["probe"], subject(item)), []).append((anchor, item, method))
+    return [_finding(worse[0], [item for _, item, _ in worse]) for worse in list(by_group.values())[:MAX_FINDINGS]]
 
 
 def _finding(worst: tuple[str, Item, Mapping[str, Json]], items: Sequence[Item]) -> Finding:
     anchor, item, method = worst
-    explained = (item["details"].get("suggestions") or {}).get("found")
-    size = _size(items) or ("" if explained is None else amount(item, method))
-    return Finding(anchor, item["probe"], _highlighted(item, explained or finding(item, method)), size)
+    sentence = (item["details"].get("suggestions") or {}).get("found")
+    size = _size(items) or ("" if sentence is None else amount(item, method))
+    return Finding(anchor, item["probe"], _highlighted(item, sentence or finding(item, method)), size)
 
 
 def _highlighted(item: Item, sentence: str) -> list[text_diff.Piece]:

@@ -10,11 +10,10 @@ from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import Chart, as_float, interval_of
 from pytest_fairness.reports.html.examples import Example
 from pytest_fairness.reports.html.sheets import Sheet
-from pytest_fairness.reports.items.report_items import (
-    Item,
-)
+from pytest_fairness.reports.items.report_items import Item
 
 OUTCOMES = ("failed", "error", "inconclusive", "known", "measured", "passed")
+"""Outcomes of items, the worst first."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +78,11 @@ class ReportItem:
         probe, audit, groups: positions of the item's probe, audit and groups in the lists of the page's filters.
         full: whether the item is shown with its examples, tables and charts.
         change_chart: chart of the change in the list of items; `None` without a chart.
+        contributors: phrases of `top_contributors`, if the change is significant.
+        figures: charts of the details.
+        facts, sheets: details without a chart: single values by name, and tables.
+        answers: names of the groups whose numbers of answers are shown.
+        found, to_try: description of the failed item's finding, and suggestions; see `suggestions.suggestions`.
     """
 
     name: str

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from pytest_fairness.records import Json
 from pytest_fairness.reports.charts.base import Table
 from pytest_fairness.reports.html import filters
-from pytest_fairness.reports.items.report_items import (
-    mappings_in,
-)
+from pytest_fairness.reports.items.report_items import mappings_in
 
 MAX_ROWS = 200
 """Maximum number of rows of a table; the JSON report has all rows."""
@@ -33,7 +31,7 @@ def sheet_of(title: str, table: Table) -> Sheet:
 
 
 def facts_and_sheets(details: Mapping[str, Json]) -> tuple[dict[str, Json], list[Sheet]]:
-    """Return the details without a chart: single values by name, and tables of all other details."""
+    """Return the details in two parts: single values by name, and a table of each detail with several values."""
     facts: dict[str, Json] = {}
     sheets: list[Sheet] = []
     for name, value in details.items():

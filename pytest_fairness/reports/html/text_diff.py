@@ -30,12 +30,7 @@ class Piece:
 
 
 def highlight(text: str, words: Set[str]) -> list[Piece]:
-    """Return the text in pieces, in which these words are highlighted.
-
-    Args:
-        text: the text.
-        words: case-folded words.
-    """
+    """Return the text in pieces, in which `words` (case-folded) are highlighted."""
     pieces = _PIECES.findall(text) if words else [text]
     return _merged([Piece(piece, piece.casefold() in words) for piece in pieces if piece])
 
@@ -69,13 +64,13 @@ def _pieces(first: str, second: str) -> list[list[str]]:
 
 
 def _merged(pieces: list[Piece]) -> list[Piece]:
-    found: list[Piece] = []
+    merged: list[Piece] = []
     for piece in pieces:
-        if found and found[-1].highlighted == piece.highlighted:
-            found[-1] = Piece(found[-1].text + piece.text, piece.highlighted)
+        if merged and merged[-1].highlighted == piece.highlighted:
+            merged[-1] = Piece(merged[-1].text + piece.text, piece.highlighted)
         else:
-            found.append(piece)
-    return found
+            merged.append(piece)
+    return merged
 
 
 def contributing_words(item: Item) -> dict[str, frozenset[str]]:
@@ -90,8 +85,8 @@ def contributing_words(item: Item) -> dict[str, frozenset[str]]:
         {"word": word}
         for example in mappings_in(details.get("examples"))
         for side in ("stereotype", "anti_stereotype")
-        if isinstance(found := example.get(side), list)
-        for word in found
+        if isinstance(listed := example.get(side), list)
+        for word in listed
     ]
     sided = sided_words(details)
     words = (
@@ -103,12 +98,12 @@ def contributing_words(item: Item) -> dict[str, frozenset[str]]:
         or markers
     )
     groups = dict(zip(("marked", "unmarked"), group_names(item), strict=True))
-    found_words: defaultdict[str, set[str]] = defaultdict(set)
+    by_group: defaultdict[str, set[str]] = defaultdict(set)
     for word in words:
-        found_words[groups.get(str(word.get("side")), "")].add(str(word.get("word")).casefold())
-    return {group: frozenset(own) for group, own in found_words.items()}
+        by_group[groups.get(str(word.get("side")), "")].add(str(word.get("word")).casefold())
+    return {group: frozenset(own) for group, own in by_group.items()}
 
 
-def _strongest(found: Sequence[Mapping[str, Json]], weight: str) -> list[Mapping[str, Json]]:
-    strong = strongest({str(word.get("word")): as_float(word.get(weight)) or 0.0 for word in found})
-    return [word for word in found if str(word.get("word")) in strong]
+def _strongest(words: Sequence[Mapping[str, Json]], weight: str) -> list[Mapping[str, Json]]:
+    strong = strongest({str(word.get("word")): as_float(word.get(weight)) or 0.0 for word in words})
+    return [word for word in words if str(word.get("word")) in strong]

@@ -32,12 +32,8 @@ from pytest_fairness.reports.items.report_items import (
 from pytest_fairness.reports.items.top_contributors import top_contributors
 
 MAX_ACCEPTANCES = 5
-
-
 MAX_OPEN = 10
 """Maximum number of failed items whose details are unfolded; the worst items come first."""
-
-
 MAX_FULL = 200
 """Maximum number of items with examples, tables and charts; the worst items come first."""
 
@@ -49,6 +45,12 @@ class View:
     Args:
         document: the report document.
         trends: see `html.report`.
+
+    Attributes:
+        headline: verdict on the run in words, and findings.
+        items: the items, the worst first, or in a run without verdicts the largest effect first.
+        methods: descriptions of the audits that have a question, by name.
+        probes, audits, groups, verdicts: values of the page's filters.
     """
 
     document: Mapping[str, Json]
@@ -82,11 +84,13 @@ class View:
         self.items = [
             self._item(place, item, points) for place, (item, points) in enumerate(zip(items, trends, strict=True))
         ]
-        outcomes = {one.display_outcome for one in self.items}
+        outcomes = {item.display_outcome for item in self.items}
         self.headline = Headline(
             verdict=headline.verdict(items),
             outcome=next((name for name in OUTCOMES if name in outcomes), "passed"),
-            findings=headline.findings((one.name, one.item, methods.get(one.item["audit"], {})) for one in self.items),
+            findings=headline.findings(
+                (view.name, view.item, methods.get(view.item["audit"], {})) for view in self.items
+            ),
             affected=headline.affected(items),
             unaffected=headline.unaffected(items),
         )
@@ -99,12 +103,12 @@ class View:
     @property
     def opened(self) -> Sequence[ReportItem]:
         """Return the items whose details are unfolded: the first failed items."""
-        return [one for one in self.items if one.display_outcome == "failed"][:MAX_OPEN]
+        return [item for item in self.items if item.display_outcome == "failed"][:MAX_OPEN]
 
     @property
     def has_change_charts(self) -> bool:
         """Return whether any item has a chart of its change."""
-        return any(one.change_chart for one in self.items)
+        return any(item.change_chart for item in self.items)
 
     @property
     def answers(self) -> int:
@@ -163,8 +167,10 @@ class View:
     @property
     def acceptances(self) -> Sheet | None:
         """Return a table of the baselines' acceptances, the latest first; `None` if no acceptance is known."""
-        found = acceptances(self.document["items"])
-        rows = [(each.date, each.by, each.reason, counted(len(each.ids), "check")) for each in found]
+        rows = [
+            (date, by, reason, counted(len(ids), "check"))
+            for date, by, reason, ids in acceptances(self.document["items"])
+        ]
         table = Table(("date", "accepted by", "reason", "checks"), rows[:MAX_ACCEPTANCES])
         return Sheet("Accepted baselines", table, max(0, len(rows) - MAX_ACCEPTANCES)) if rows else None
 

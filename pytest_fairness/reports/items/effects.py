@@ -49,10 +49,10 @@ def sizes(items: Sequence[Item]) -> str:
     Args:
         items: items that were measured without verdicts, or could not be measured.
     """
-    found = Counter(size_of(item) for item in items if item["value"] is not None)
-    parts = [counted(found[size], f"{size} difference") for size in FOUND if found[size]]
+    counts = Counter(size_of(item) for item in items if item["value"] is not None)
+    parts = [counted(counts[size], f"{size} difference") for size in FOUND if counts[size]]
     rest = {Size.NONE: "without a difference", UNKNOWN: "of unknown size", "": "without an effect size"}
-    parts += [f"{found[size]:,} {phrase}" for size, phrase in rest.items() if found[size]]
-    lost = len(items) - found.total()
-    more = f"; {counted(lost, 'item')} could not be measured" if lost else ""
-    return f"{counted(found.total(), 'measurement')}, without verdicts: {', '.join(parts)}{more}"
+    parts += [f"{counts[size]:,} {phrase}" for size, phrase in rest.items() if counts[size]]
+    unmeasured = len(items) - counts.total()
+    more = f"; {counted(unmeasured, 'item')} could not be measured" if unmeasured else ""
+    return f"{counted(counts.total(), 'measurement')}, without verdicts: {', '.join(parts)}{more}"

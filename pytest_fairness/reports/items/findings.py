@@ -29,9 +29,9 @@ SHOWN_CONTRIBUTORS = 3
 def finding(item: Item, method: Mapping[str, Json]) -> str:
     """Return the finding of an item: the compared groups, the change, the allowed change, contributors and remarks.
 
-    For an item that is measured without a verdict, the text has the value and the size of the effect instead; for an
-    error, it is the reason.
-    The text contains words of models and probes unchanged, so that a report must escape it.
+    For an item that is measured without a verdict, the text has the value and the size of the effect instead of the
+    change. For an error, the text is the reason. The text contains words of models and probes unchanged, so that a
+    report must escape the text.
 
     Args:
         item: an item of the report document.
@@ -43,7 +43,10 @@ def finding(item: Item, method: Mapping[str, Json]) -> str:
 
 
 def expectation(item: Item) -> Iterator[str]:
-    """Yield the reason of the item's mark `xfail`, or advice to remove it if the item passes; else nothing."""
+    """Yield the reason of the item's mark `xfail`, or advice to remove the mark if the item passes.
+
+    Yield nothing for an item without the mark.
+    """
     mark = item.get("expected_failure")
     if mark and outcome(item) == "known":
         yield f"known: {mark['reason']}"
@@ -75,11 +78,11 @@ def _contributors(item: Item) -> str:
         for words in reversed(sided_words(item["details"]).values())  # grown words prevail
         for word in words
     }
-    found: dict[str, list[str]] = {}
+    by_group: dict[str, list[str]] = {}
     for name in item["contributors"][:SHOWN_CONTRIBUTORS]:
-        found.setdefault(sides.get(name, ""), []).append(name)
+        by_group.setdefault(sides.get(name, ""), []).append(name)
     return "; ".join(
-        f"{', '.join(names)} (more for {group})" if group else ", ".join(names) for group, names in found.items()
+        f"{', '.join(names)} (more for {group})" if group else ", ".join(names) for group, names in by_group.items()
     )
 
 

@@ -56,10 +56,10 @@ class CellTable:
 
 def tables(items: Iterable[Item]) -> list[CellTable]:
     """Return the tables of all items that compare cells, the tables with failures first."""
-    found: list[CellTable] = []
+    cell_tables: list[CellTable] = []
     of_items: defaultdict[tuple[str, ...], list[tuple[tuple[str, ...], Item]]] = defaultdict(list)
     for item in items:
-        found += [_table_of_detail(item, detail) for detail in mappings_in(item["details"].get("intersections"))]
+        cell_tables += [_table_of_detail(item, detail) for detail in mappings_in(item["details"].get("intersections"))]
         names = [name for name, value in item["labels"].items() if f"{name}={value}" in item["id"]]
         if len(names) > 1:
             cell = tuple(str(item["labels"][name]) for name in names)
@@ -67,8 +67,8 @@ def tables(items: Iterable[Item]) -> list[CellTable]:
             others = (str(value) for name, value in item["labels"].items() if name not in names)
             audit = ", ".join([item["audit"], *others]) + target
             of_items[item["probe"], audit, *names].append((cell, item))
-    found += [_table_of_items(key, cells) for key, cells in of_items.items()]
-    return sorted(found, key=lambda table: not table.failed)
+    cell_tables += [_table_of_items(key, cells) for key, cells in of_items.items()]
+    return sorted(cell_tables, key=lambda table: not table.failed)
 
 
 def _table_of_detail(item: Item, detail: Mapping[str, Json]) -> CellTable:

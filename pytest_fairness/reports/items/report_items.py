@@ -107,8 +107,8 @@ def reason(item: Item) -> str:
 
 def served_model_changes(items: Iterable[Item]) -> list[str]:
     """Return a sentence for each target whose server reports another model than in the baseline."""
-    found = {item["details"].get("served_model_changed") for item in items} - {None}
-    return [f"served model changed: {printable(change)}" for change in sorted(map(str, found))]
+    changes = {item["details"].get("served_model_changed") for item in items} - {None}
+    return [f"served model changed: {printable(change)}" for change in sorted(map(str, changes))]
 
 
 def tolerated_worsenings(items: Iterable[Item]) -> list[str]:
@@ -132,9 +132,9 @@ def known_failures(items: Iterable[Item]) -> str:
         return ""
     regressions = all(item["verdict"] == VerdictName.REGRESSION for item in known)
     reasons = list(dict.fromkeys(printable(item["expected_failure"]["reason"]) for item in known))
-    more = [f"{len(reasons) - SHOWN_REASONS} more reasons"] if len(reasons) > SHOWN_REASONS else []
-    told = "; ".join([*(cut(reason, MAX_REASON) for reason in reasons[:SHOWN_REASONS]), *more])
-    return f"{counted(len(known), 'known regression' if regressions else 'known failure')} ({told})"
+    more = [f"{len(reasons) - SHOWN_REASONS} more"] if len(reasons) > SHOWN_REASONS else []
+    listed = "; ".join([*(cut(reason, MAX_REASON) for reason in reasons[:SHOWN_REASONS]), *more])
+    return f"{counted(len(known), 'known regression' if regressions else 'known failure')} ({listed})"
 
 
 class Acceptance(NamedTuple):
@@ -167,15 +167,14 @@ def acceptances(items: Iterable[Item]) -> list[Acceptance]:
 
     The list is empty if no acceptance states a person or reason.
     """
-    found: dict[tuple[str, str | None, str | None], list[str]] = defaultdict(list)
+    ids: dict[tuple[str, str | None, str | None], list[str]] = defaultdict(list)
     for item in sorted((item for item in items if item["baseline"]), key=_baseline_date, reverse=True):
         baseline = item["baseline"]
-        key = (_baseline_date(item)[:10], baseline.get("accepted_by"), baseline.get("reason"))
-        found[key].append(item["id"])
-    if not any(by or reason for _, by, reason in found):
+        ids[_baseline_date(item)[:10], baseline.get("accepted_by"), baseline.get("reason")].append(item["id"])
+    if not any(by or reason for _, by, reason in ids):
         return []
     return [
-        Acceptance(date, by or "unknown", reason or "no reason given", ids) for (date, by, reason), ids in found.items()
+        Acceptance(date, by or "unknown", reason or "no reason given", own) for (date, by, reason), own in ids.items()
     ]
 
 

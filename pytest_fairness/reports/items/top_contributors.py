@@ -124,7 +124,7 @@ def _top_words(details: Mapping[str, Json], marked: str, unmarked: str) -> list[
 def _terms(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
     """Return phrases with the lexicon terms that differ most between the groups, and with the odds ratio."""
     terms = mappings_in(details.get("terms"))
-    found = [
+    phrases = [
         f"used more for {group} (per 100 words): {_listed(own)}"
         for group, side, other in ((marked, "marked", "unmarked"), (unmarked, "unmarked", "marked"))
         if (
@@ -140,8 +140,8 @@ def _terms(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]
         ends = odds.get("interval")
         span = f" [{number(ends[0])}, {number(ends[1])}]" if isinstance(ends, list | tuple) and len(ends) == 2 else ""
         p_value = number(odds.get("p_value"))
-        found.append(f"odds ratio {number(odds['value'])}{span}, p {p_value} (the test counts texts, not words)")
-    return found
+        phrases.append(f"odds ratio {number(odds['value'])}{span}, p {p_value} (the test counts texts, not words)")
+    return phrases
 
 
 def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:
@@ -149,8 +149,8 @@ def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:
 
     The markers of the stereotype come before the markers of the anti-stereotype.
     """
-    found, counts = details.get("markers"), details.get("counts")
-    if not isinstance(found, Mapping) or not isinstance(counts, Mapping):
+    by_case, counts = details.get("markers"), details.get("counts")
+    if not isinstance(by_case, Mapping) or not isinstance(counts, Mapping):
         return []
     return [
         f"{case}, markers in {counts[case]['responses']} answers: "
@@ -158,7 +158,7 @@ def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:
             f"{title} {_listed(f'{marker} {count}' for marker, count in markers[side].items()) or 'none'}"
             for side, title in (("stereotype", "stereotype"), ("anti_stereotype", "opposite"))
         )
-        for case, markers in found.items()
+        for case, markers in by_case.items()
     ]
 
 
@@ -186,13 +186,12 @@ def _sentences(details: Mapping[str, Json]) -> list[str]:
 
 def _paraphrases(details: Mapping[str, Json]) -> list[str]:
     """Return one phrase with the item's value for each paraphrase of the prompt; an empty list without paraphrases."""
-    found = details.get("paraphrases")
-    if not isinstance(found, Mapping) or not isinstance(found.get("values"), Mapping):
+    paraphrases = details.get("paraphrases")
+    if not isinstance(paraphrases, Mapping) or not isinstance(paraphrases.get("values"), Mapping):
         return []
-    values = ", ".join(f"prompt {name}: {number(value)}" for name, value in found["values"].items())
-    return [
-        f"values by paraphrase: {values}; paraphrasing alone changes the value by about {number(found.get('floor'))}"
-    ]
+    values = ", ".join(f"prompt {name}: {number(value)}" for name, value in paraphrases["values"].items())
+    noise = number(paraphrases.get("floor"))
+    return [f"values by paraphrase: {values}; paraphrasing alone changes the value by about {noise}"]
 
 
 def _shares(counts: Mapping[str, int], item: Item) -> list[str]:
@@ -203,17 +202,17 @@ def _shares(counts: Mapping[str, int], item: Item) -> list[str]:
 
 def _grown_word_phrases(words: Sequence[Mapping[str, Json]]) -> list[str]:
     """Return each word with the shares of texts that contain it; only the first word's shares name the groups."""
-    found, explained = [], False
+    phrases, explained = [], False
     for word in words:
         own, other = ("unmarked", "marked") if word.get("side") == "unmarked" else ("marked", "unmarked")
-        known = [_from_to(word.get(side)) for side in (own, other)]
-        if not all(known):
-            found.append(str(word.get("word")))
+        shares = [_from_to(word.get(side)) for side in (own, other)]
+        if not all(shares):
+            phrases.append(str(word.get("word")))
             continue
-        whose = ("", "") if explained else (" of this group's texts", " of the other group's")
-        found.append(f"{word.get('word')} ({known[0]}{whose[0]}, {known[1]}{whose[1]})")
+        groups = ("", "") if explained else (" of this group's texts", " of the other group's")
+        phrases.append(f"{word.get('word')} ({shares[0]}{groups[0]}, {shares[1]}{groups[1]})")
         explained = True
-    return found
+    return phrases
 
 
 def _from_to(shares: Json) -> str | None:

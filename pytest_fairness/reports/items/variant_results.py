@@ -17,8 +17,8 @@ def variants_of(item: Item) -> dict[str, Variant]:
     details = item["details"].get("variants")
     if not isinstance(details, Mapping):
         return {}
-    found = {str(name): part for name, part in details.items() if isinstance(part, Mapping)}
-    return dict(sorted(found.items(), key=lambda pair: (*_rank(pair[1]), pair[0])))
+    variants = {str(name): part for name, part in details.items() if isinstance(part, Mapping)}
+    return dict(sorted(variants.items(), key=lambda pair: (*_rank(pair[1]), pair[0])))
 
 
 def sentences(item: Item) -> list[str]:

@@ -46,7 +46,7 @@ def suggestions(item: Item, finding: Finding, system: str | None = None) -> dict
     """
     return {
         "found": printable(finding.description),
-        "try": [asdict(each) for each in _suggestions(item, finding, system)],
+        "try": [asdict(suggestion) for suggestion in _suggestions(item, finding, system)],
     }
 
 
@@ -79,14 +79,14 @@ def _suggestions(item: Item, finding: Finding, system: str | None) -> Iterable[S
     if finding.words:
         yield Suggestion(
             "filter",
-            "Or filter the model's output for these words, and repeat the request if a word occurs. This hides words; "
+            "Filter the model's output for these words, and repeat the request if a word occurs. This hides words; "
             "it does not change the model.",
             "\n".join(finding.words),
         )
     if finding.trainable and not in_test:
         yield Suggestion(
             "sample",
-            "Or fine-tune on a balanced sample of the recorded answers, in which each group's prompts are paired with "
+            "Fine-tune on a balanced sample of the recorded answers, in which each group's prompts are paired with "
             "the answers of all groups equally often.",
             shell_line(["python", "-m", "pytest_fairness", "sample", plain(file), "-o", "sample.jsonl"]),
         )

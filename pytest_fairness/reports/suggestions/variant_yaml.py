@@ -49,7 +49,7 @@ def system_argument(instruction: str) -> str:
 
 
 def narrowed(text: str, width: int) -> str:
-    """Wrap YAML that `variant_yaml` wrote to `width` columns, if this does not change its meaning."""
+    """Return YAML of `variant_yaml`, wrapped to `width` columns if this does not change the meaning of the YAML."""
     head, folded, rest = text.partition(f"{_FOLDED}\n")
     return text if not folded else "\n".join([head + _FOLDED, *_lines(rest, width)])
 

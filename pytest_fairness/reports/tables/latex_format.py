@@ -78,18 +78,18 @@ def text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _layout(cells: Sequence[Sequence[str]]) -> tuple[tuple[str, int, bool], list[int]]:
-    """Return the layout of a table, see `LAYOUTS`, and the widths of its columns in characters.
+    """Return the first of `LAYOUTS` in which the table fits, or the last one, and the columns' widths in characters.
 
-    The widest columns are wrapped.
+    The widest columns are wrapped as far as this is needed.
     """
-    whole = [max(map(len, column)) for column in cells]
+    unwrapped = [max(map(len, column)) for column in cells]
     for layout in LAYOUTS:
         size, space, keeps = layout
         narrowest = [max(_longest_part(cell, keeps) for cell in column) for column in cells]
         # A heading breaks first, so that it makes no column of short cells wide.
-        below = [max(_longest_part(heading, keeps), *map(len, column), 0) for heading, *column in cells]
+        wrapped_headings = [max(_longest_part(heading, keeps), *map(len, column), 0) for heading, *column in cells]
         room = _room(size, space, len(cells))
-        fitting = whole if sum(whole) <= room else list(below)
+        fitting = unwrapped if sum(unwrapped) <= room else list(wrapped_headings)
         while sum(fitting) > room and (
             wrappable := [index for index, width in enumerate(fitting) if width > narrowest[index]]
         ):

@@ -22,29 +22,28 @@ def text(calibrations: Sequence[CalibrationJson]) -> str:
     Args:
         calibrations: JSON of `run.calibrate.Calibration`.
     """
-    return "\n\n".join("\n".join(_section(found)) for found in calibrations)
+    return "\n\n".join("\n".join(_section(calibration)) for calibration in calibrations)
 
 
-def _section(found: CalibrationJson) -> list[str]:
-    cases = found["cases"]
-    lost = f"; {found['unmeasured']} more could not be measured" if found["unmeasured"] else ""
+def _section(calibration: CalibrationJson) -> list[str]:
+    cases = calibration["cases"]
+    unmeasured = f"; {calibration['unmeasured']} more could not be measured" if calibration["unmeasured"] else ""
     counts = f"{cases['acceptable']} acceptable and {cases['problematic']} problematic outputs"
-    lines = [f"{printable(found['audit'])}: {counts}{lost}"]
-    if not found["curve"]:
+    lines = [f"{printable(calibration['audit'])}: {counts}{unmeasured}"]
+    if not calibration["curve"]:
         return [*lines, "  No limit can be chosen: this needs outputs with both labels, and with different values."]
-    current, best = found["present"], found["best"]
-    rows = {number(each["limit"]): each for each in (*_sample(found["curve"]), current, best) if each is not None}
-    table_rows = [("limit", "false positives", "false negatives", "")]
-    for each in sorted(rows.values(), key=lambda row: float(row["limit"])):
-        marks = [name for name, other in (("current", current), ("best", best)) if each == other]
-        table_rows.append(
-            (number(each["limit"]), _rate(each, "false_positive"), _rate(each, "missed"), ", ".join(marks))
-        )
-    return [*lines, *(f"  {line}" for line in table(table_rows, WIDTH)), *_advice(found)]
+    current, best = calibration["present"], calibration["best"]
+    points = {
+        number(point["limit"]): point for point in (*_sample(calibration["curve"]), current, best) if point is not None
+    }
+    rows = [("limit", "false positives", "false negatives", "")]
+    for point in sorted(points.values(), key=lambda point: float(point["limit"])):
+        marks = [name for name, marked in (("current", current), ("best", best)) if point == marked]
+        rows.append((number(point["limit"]), _rate(point, "false_positive"), _rate(point, "missed"), ", ".join(marks)))
+    return [*lines, *(f"  {line}" for line in table(rows, WIDTH)), *_advice(best)]
 
 
-def _advice(found: CalibrationJson) -> list[str]:
-    best = found["best"]
+def _advice(best: CalibrationJson | None) -> list[str]:
     goal = f"false positives under {FALSE_POSITIVES:.0%} and false negatives under {FALSE_NEGATIVES:.0%}"
     if best is None:
         return [f"  No limit has {goal} on these outputs."]
@@ -66,6 +65,6 @@ def _sample(curve: Sequence[CalibrationJson]) -> list[CalibrationJson]:
     return [curve[place] for place in sorted(places)]
 
 
-def _rate(found: CalibrationJson, name: str) -> str:
-    low, high = found[f"{name}_interval"]
-    return f"{found[name]:.0%} [{low:.0%}, {high:.0%}]"
+def _rate(point: CalibrationJson, name: str) -> str:
+    low, high = point[f"{name}_interval"]
+    return f"{point[name]:.0%} [{low:.0%}, {high:.0%}]"

@@ -9,10 +9,7 @@ from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import run_notes
 from pytest_fairness.reports.document import reused_age
 from pytest_fairness.reports.formatting import printable
-from pytest_fairness.reports.items.report_items import (
-    Item,
-    status,
-)
+from pytest_fairness.reports.items.report_items import Item, status
 from pytest_fairness.reports.shell_layout import shell_lines
 from pytest_fairness.reports.terminal.forecast import money
 from pytest_fairness.reports.terminal.lines import Line, paragraph
@@ -21,7 +18,14 @@ SHOWN_MESSAGES = 3
 
 
 def request_counts(document: Mapping[str, Json], width: int, retried: float, above: Sequence[Line]) -> list[Line]:
-    """Return the counts of requests and tokens, and the errors of failed requests that `above` does not show."""
+    """Return lines with the counts of requests and tokens, and with the errors of failed requests.
+
+    Args:
+        document: the report document.
+        width: maximum width of a line.
+        retried: number of retries.
+        above: lines above; errors that these lines show are left out.
+    """
     requests = document["requests"]
     failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
     tokens = ""
@@ -37,20 +41,20 @@ def request_counts(document: Mapping[str, Json], width: int, retried: float, abo
 def _failures(requests: Mapping[str, Json], width: int, above: Sequence[Line]) -> list[Line]:
     """Return the error messages of failed requests that `above` does not show, the most frequent message first."""
     shown = " ".join(" ".join(line.text.split()) for line in above)
-    found = [
+    failures = [
         failure
         for failure in requests.get("failures", [])
         if printable(failure["message"]).removesuffix("…") not in shown  # long messages are cut
     ]
     lines = [
         line
-        for failure in found[:SHOWN_MESSAGES]
+        for failure in failures[:SHOWN_MESSAGES]
         for line in paragraph(
             printable(f"{counted(failure['count'], 'request')} failed: {failure['message']}"), width, {"red": True}
         )
     ]
-    if len(found) > SHOWN_MESSAGES:
-        more = counted(len(found) - SHOWN_MESSAGES, "more message")
+    if len(failures) > SHOWN_MESSAGES:
+        more = counted(len(failures) - SHOWN_MESSAGES, "more message")
         lines.append(Line(f"  … and {more} in the other reports"))
     return lines
 
@@ -68,7 +72,14 @@ def notes(document: Mapping[str, Json], width: int) -> list[Line]:
 def next_steps(
     items: Sequence[Item], accept: Callable[[Sequence[Item]], list[str] | None], rebaseline_requests: str, width: int
 ) -> list[Line]:
-    """Return advice on failed items: how to make a missing baseline, to accept a change, or to get below a limit."""
+    """Return advice on failed items: how to make a missing baseline, to accept a change, or to get below a limit.
+
+    Args:
+        items: items of the report document.
+        accept: function from items to the command that accepts their values; see `shell_commands.accept_command`.
+        rebaseline_requests: sentence about the requests of the commands; empty if the commands send none.
+        width: maximum width of a line.
+    """
     lines: list[Line] = paragraph(rebaseline_requests, width) if rebaseline_requests and accept(items) else []
     new = [item for item in items if item["verdict"] == VerdictName.NO_BASELINE]
     if command := accept(new):

@@ -59,7 +59,7 @@ def _block(forecast: Forecast) -> Iterator[str]:
     if forecast["has_turns"]:
         yield "  including all turns of conversations; a conversation ends early if an answer is missing"
     if forecast["placebo"]:
-        yield f"  {forecast['placebo']:,} of them for the placebo swap (`placebo: false` under `swap` saves these)"
+        yield f"  including {forecast['placebo']:,} for the placebo swap (`placebo: false` under `swap` saves these)"
     if forecast["later"]:
         yield f"  up to {counted(forecast['later'], 'further request')} while verdicts are inconclusive"
     if forecast["judge_requests"]:

@@ -17,7 +17,7 @@ LEAST_NAME = 20
 _GAP = "  "
 
 Point = Mapping[str, Json]
-"""One item in one run: `probe`, `id`, `started`, `target`, `value`, `interval`, `verdict`; if marked
+"""One item in one run: `probe`, `id`, `started`, `target`, `value`, `interval`, `verdict`; for an item with a mark
 `xfail`, also `status`."""
 
 

@@ -8,11 +8,7 @@ from dataclasses import dataclass, field
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import VerdictName
 from pytest_fairness.reports.formatting import printable
-from pytest_fairness.reports.items.report_items import (
-    Item,
-    outcome,
-    verdict_counts,
-)
+from pytest_fairness.reports.items.report_items import Item, outcome, verdict_counts
 from pytest_fairness.reports.shell_layout import reason_lines
 
 NOUNS = ("error", "regression")
@@ -48,11 +44,11 @@ def row_markup(item: Item) -> dict[str, bool]:
 
 def verdict_count_texts(items: Iterable[Item]) -> list[str]:
     """Return the number of items by verdict, the worst first: `✗ 2 regressions`, `✓ 5 pass`."""
-    found = []
+    texts = []
     for word, count in verdict_counts(items).items():
         symbol, _, name = word.partition(" ")
-        found.append(f"{symbol} {counted(count, name)}" if name in NOUNS else f"{symbol} {count:,} {name}")
-    return found
+        texts.append(f"{symbol} {counted(count, name)}" if name in NOUNS else f"{symbol} {count:,} {name}")
+    return texts
 
 
 def full_name(item: Item, *, several_probes: bool) -> str:

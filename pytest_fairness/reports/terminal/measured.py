@@ -73,18 +73,18 @@ def explanation_lines(items: Sequence[Item], methods: Mapping[str, Mapping[str, 
         width: maximum width of a line.
     """
     explained = [item for item in largest_first(items) if size_of(item) or _method(item, methods).get("no_effect_size")]
-    told: dict[str, list[Item]] = {}
+    by_sentence: dict[str, list[Item]] = {}
     for item in explained:
-        told.setdefault(finding(item, _method(item, methods)), []).append(item)
+        by_sentence.setdefault(finding(item, _method(item, methods)), []).append(item)
     lines: list[str] = []
-    for text, (first, *others) in list(told.items())[:SHOWN]:
+    for text, (first, *others) in list(by_sentence.items())[:SHOWN]:
         title = _method(first, methods).get("title")
         name = (
             f"{first['id']} and {len(others)} more" if others else f"{title} ({first['id']})" if title else first["id"]
         )
         lines += wrap(printable(f"{name}: {text}"), width, hanging="  ")
-    if len(told) > SHOWN:
-        lines.append(f"… and {len(told) - SHOWN} more")
+    if len(by_sentence) > SHOWN:
+        lines.append(f"… and {len(by_sentence) - SHOWN} more")
     known = [item for item in explained if size_of(item) not in ("", UNKNOWN)]
     if known:
         found = sum(size_of(item) in FOUND for item in known)

@@ -8,12 +8,7 @@ from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json
 from pytest_fairness.reports.formatting import escaped, number, printable
 from pytest_fairness.reports.items import intersections, target_table, variant_results
-from pytest_fairness.reports.items.report_items import (
-    Item,
-    acceptances,
-    target_name,
-    verdict_word,
-)
+from pytest_fairness.reports.items.report_items import Item, acceptances, target_name, verdict_word
 from pytest_fairness.reports.suggestions.variant_yaml import narrowed
 from pytest_fairness.reports.terminal.lines import GAP, INDENT, Line, file_of, full_name, paragraph
 from pytest_fairness.reports.text_layout import cut, cut_middle, pad, width_of
@@ -24,16 +19,16 @@ SHOWN_INTERSECTIONS = 3
 
 
 def other_targets(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
-    """Return a note for each baseline that was measured with another target than the one in this run."""
-    named = document["summary"].get("by_target", {})
+    """Return a sentence for each other target with which baselines of the items were measured."""
+    by_name = document["summary"].get("by_target", {})
     others = set()
     for item in items:
         name, baseline = target_name(item["id"]), item["baseline"]
-        current = named[name]["target"] if name in named else document["target"]
+        current = by_name[name]["target"] if name in by_name else document["target"]
         # A run of several files of answers has their names as its target.
         if baseline and baseline["target"] not in (current, *current.split(", ")):
-            whose = f"baseline of @{name}" if name in named else "baseline"
-            others.add(f"{whose}: {baseline['target']}, measured {str(baseline['date'])[:10]}")
+            subject = f"the baseline of @{name}" if name in by_name else "the baseline"
+            others.add(f"{subject} was measured with {baseline['target']} on {str(baseline['date'])[:10]}")
     return sorted(map(printable, others))
 
 
@@ -110,12 +105,12 @@ def suggestions(items: Sequence[Item], width: int) -> list[Line]:
         own = [item for item in items if item["probe"] == probe and item["details"].get("suggestions")]
         if not own:
             continue
-        found = own[0]["details"]["suggestions"]
-        first = found["try"][0]
+        suggested = own[0]["details"]["suggestions"]
+        first = suggested["try"][0]
         lines.append(Line(cut(f"suggested next step ({printable(file_of(own[0]))}):", width), {"bold": True}))
-        lines += paragraph(printable(f"{found['found']} {first['text']}"), width)
+        lines += paragraph(printable(f"{suggested['found']} {first['text']}"), width)
         lines += [Line(escaped(line)) for line in narrowed(first["paste"], width).split("\n")]
-        if len(own) > 1 or len(found["try"]) > 1:
+        if len(own) > 1 or len(suggested["try"]) > 1:
             lines += paragraph("The HTML and JSON reports have all suggestions (--fairness-report).", width)
         lines.append(Line(""))
     return lines
@@ -123,12 +118,10 @@ def suggestions(items: Sequence[Item], width: int) -> list[Line]:
 
 def accepted_baselines(items: Sequence[Item], width: int) -> list[Line]:
     """Return lines with the acceptances of the baselines."""
-    found = acceptances(items)
-    lines = [Line("baselines accepted:", {"bold": True})] if found else []
-    for each in found[:SHOWN_ACCEPTANCES]:
-        lines += paragraph(
-            printable(f"{each.date} by {each.by}, {counted(len(each.ids), 'item')}: {each.reason}"), width
-        )
-    if len(found) > SHOWN_ACCEPTANCES:
-        lines.append(Line(f"… and {len(found) - SHOWN_ACCEPTANCES} more in the JSON report"))
+    groups = acceptances(items)
+    lines = [Line("baselines accepted:", {"bold": True})] if groups else []
+    for date, by, reason, ids in groups[:SHOWN_ACCEPTANCES]:
+        lines += paragraph(printable(f"{date} by {by}, {counted(len(ids), 'item')}: {reason}"), width)
+    if len(groups) > SHOWN_ACCEPTANCES:
+        lines.append(Line(f"… and {len(groups) - SHOWN_ACCEPTANCES} more in the JSON report"))
     return [*lines, Line("")] if lines else []

@@ -106,12 +106,12 @@ def measured_summary(document: Mapping[str, Json], width: int, *, retried: float
         lines += [*map(Line, measured.explanation_lines(own, document.get("methods", {}), width)), Line("")]
     lines += intersection_tables(own, width, verbose=True)
     errors: dict[str, list[str]] = {}
-    # A note about the rows of a file is below, once.
-    noted = [text.partition(": ")[2] for text in run_notes.texts(document)]
+    # The reasons can repeat a note about the rows of a file, which is shown once, below.
+    note_texts = [text.partition(": ")[2] for text in run_notes.texts(document)]
     for item in items:
         if item not in own:
             why = reason(item)
-            for text in noted:
+            for text in note_texts:
                 why = why.removesuffix(text).rstrip()
             errors.setdefault(printable(why), []).append(printable(item["id"]))
     for text, names in errors.items():

@@ -171,8 +171,8 @@ def test_added_removed_renamed_and_other_rules(project: Project, diff: Callable[
     text = diff()
     headline = " ".join(text.partition("\n\n")[0].split())
     assert headline.endswith(": 1 worse, 1 new, 1 removed, 1 renamed, 1 other limits. 1 unchanged.")
-    assert "  was products jsd[race=Asian]\n" in text
-    assert "  was songs snsr[age]\n" in text
+    assert "  renamed from products jsd[race=Asian]\n" in text
+    assert "  renamed from songs snsr[age]\n" in text
     assert "  tolerance 0.02 → 0.1\n  limit not set → 0.5\n" in text
     assert "products svm[race=Asian]: new\n" in text
     assert "products svm[race=Black]: removed\n" in text

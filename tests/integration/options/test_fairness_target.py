@@ -238,7 +238,7 @@ def test_each_has_a_baseline_of_its_own(project: Project) -> None:
     swapped = ("--fairness-target", "rude=python:app:polite", "--fairness-target", "kind=python:app:biased")
     result = project.run("--fairness", *swapped, target=None)
     assert f"FAILED probes/gifts.yaml::{KIM}@kind - " in result.stdout.str()
-    assert says(result, "baseline of @kind: python:app:polite, measured")
+    assert says(result, "the baseline of @kind was measured with python:app:polite on ")
     project.probe(text=PROBE.replace("[Kim, Lou]", "[Kim]"))
     assert says(project.run("--fairness", *BOTH, target=None), f"that belong to no item of the probe: {LOU}@kind")
 

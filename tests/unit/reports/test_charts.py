@@ -83,7 +83,7 @@ def test_an_audit_names_the_chart_of_its_detail() -> None:
 
 def test_kinds_of_answers_have_a_fixed_order() -> None:
     one = chart("cells", {"she": {"unparsed": 1, "stereotypical": 3}, "he": {"ambiguous": 2, "anti_stereotypical": 0}})
-    assert one.table.columns == ("cell", "stereotypical", "anti-stereotypical", "ambiguous", "unparsed")
+    assert one.table.columns == ("type", "stereotypical", "anti-stereotypical", "ambiguous", "unparsed")
     assert [list(row) for row in one.table.rows] == [["she", 3, 0, 0, 1], ["he", 0, 0, 2, 0]]
 
 
@@ -114,17 +114,17 @@ def test_the_range_within_tolerance_depends_on_the_direction(
 
 
 def test_the_limit_is_drawn_and_an_item_without_value_has_no_chart() -> None:
-    one = charts.baseline_change(item(limit=0.3))
+    one = charts.baseline_change(item(limit=0.3), {})
     assert one is not None
     assert "limit 0.3" in one.text
-    assert charts.baseline_change({**item(), "value": None}) is None
+    assert charts.baseline_change({**item(), "value": None}, {}) is None
 
 
 def test_a_verdict_has_colour_and_shape() -> None:
     marks = set()
     for verdict in (VerdictName.REGRESSION, VerdictName.INCONCLUSIVE, VerdictName.PASS):
         (measured,) = report(result(verdict))["items"]
-        one = charts.baseline_change(measured)
+        one = charts.baseline_change(measured, {})
         assert one is not None
         points = one.spec["layer"][-1]["encoding"]
         marks.add((points["color"]["condition"]["value"], points["shape"]["condition"]["value"]))

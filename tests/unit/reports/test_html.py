@@ -309,7 +309,7 @@ def test_thousands_of_items_give_a_small_page() -> None:
         "Words that distinguish the groups",
         "Words by z, the standardised log-odds ratio; filled bars are significant",
         "Similarity to the neutral list, by value, with 95 % confidence intervals",
-        "Answers by cell",
+        "Kinds of answers, by type of sentence or question",
         "Records whose answer changes when the attribute is flipped",
         "Stereotype ratio by case",
         "Current value and baseline; shaded: within tolerance",
@@ -407,8 +407,8 @@ def test_long_tables_are_cut_with_a_note() -> None:
         "words": [{"word": f"word {number}", "z": 2.0} for number in range(1200)],
     }
     written = html.report(report(with_details("snsr", details)), {})
-    assert "800 more rows are in the JSON report" in written
-    assert "1000 more rows are in the JSON report" in written
+    assert "Further rows in the JSON report: 800." in written
+    assert "Further rows in the JSON report: 1000." in written
     assert len(written) < 200_000
 
 

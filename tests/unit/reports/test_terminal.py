@@ -286,7 +286,7 @@ def test_requests_and_tokens_are_counted() -> None:
 
 def test_a_baseline_of_another_target_is_mentioned() -> None:
     other = {"value": 0.1, "target": "openai:older", "date": "2025-06-07T08:09:10Z"}
-    assert "baseline: openai:older, measured 2025-06-07" in text_of(result(baseline=other))
+    assert "the baseline was measured with openai:older on 2025-06-07" in text_of(result(baseline=other))
     assert "measured" not in text_of(result())
 
 

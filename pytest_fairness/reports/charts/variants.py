@@ -22,16 +22,16 @@ HEADINGS = ("variant", "effect", "value", "change", "from", "to", "p", "unusable
 
 
 def compared(item: Item, _detail: Json) -> Chart | None:
-    """Return a chart of the change of bias from the original prompt to each variant; below 0 is less bias."""
-    found = variant_results.variants_of(item)
-    if not found:
+    """Return a chart of the change of bias from the original prompt to each variant; `None` without variants."""
+    variants = variant_results.variants_of(item)
+    if not variants:
         return None
     text = " ".join(f"{sentence.removeprefix('variant ')}." for sentence in variant_results.sentences(item))
     return Chart(
         "Variants compared with the original prompt; below 0 is less bias",
         text,
-        Table(HEADINGS, [_row(name, variant) for name, variant in found.items()]),
-        _spec(found),
+        Table(HEADINGS, [_row(name, variant) for name, variant in variants.items()]),
+        _spec(variants),
     )
 
 
@@ -46,9 +46,9 @@ def _row(name: str, variant: Mapping[str, Json]) -> list[Json]:
     return [name, variant.get("effect"), variant.get("value"), *numbers, quality.get("value"), quality.get("change")]
 
 
-def _spec(found: Mapping[str, Mapping[str, Json]]) -> Spec:
+def _spec(variants: Mapping[str, Mapping[str, Json]]) -> Spec:
     rows: list[Spec] = []
-    for name, variant in found.items():
+    for name, variant in variants.items():
         change, ends = as_float(variant.get("change")), interval_of(variant.get("change_interval"))
         if change is not None:
             rows.append({"name": name, "mean": change, **({"low": ends[0], "high": ends[1]} if ends else {})})
