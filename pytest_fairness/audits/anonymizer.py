@@ -76,16 +76,16 @@ class Anonymizer:
         (`grace` and `GRACE` do not count). Then `Grace` is also removed at the beginning of sentences.
         """
         plain = straightened(unicodedata.normalize("NFKC", text))
-        found = [
+        matches = [
             (match, name)
             for match in _WRITTEN_WORD.finditer(plain)
             if not match[0][0].islower() and (name := _ENDING.sub("", match[0].casefold())) in self._names
         ]
         names = {
-            name for match, name in found if name not in first_names.ALSO_WORDS or _is_inside_sentence(plain, match)
+            name for match, name in matches if name not in first_names.ALSO_WORDS or _is_inside_sentence(plain, match)
         }
         pieces, end = [], 0
-        for match, name in found:
+        for match, name in matches:
             if name in names and not _is_word_in_capitals(match, name):
                 pieces.append(plain[end : match.start()])
                 end = match.end()
@@ -127,5 +127,5 @@ def _pattern(declared: tuple[str, ...], phrases: tuple[str, ...], language: Lang
 def _alternative(term: str, language: Language) -> str:
     # "middle-eastern" also stands for "middle eastern".
     pattern = r"[\s-]+".join(re.escape(part) for part in _SEPARATOR.split(term) if part)
-    things = language.no_identity_before.get(term)
-    return pattern if things is None else rf"{pattern}(?![\s-]+(?:{'|'.join(things)})(?!\w))"
+    following = language.no_identity_before.get(term)
+    return pattern if following is None else rf"{pattern}(?![\s-]+(?:{'|'.join(following)})(?!\w))"

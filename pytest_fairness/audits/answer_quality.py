@@ -44,9 +44,9 @@ def of_lists(probe: RecommendationProbe, answers: Answers) -> AnswerQuality | No
         return None
     scored: list[tuple[str, float]] = []
     for lists in Lists.parts(probe, answers):
-        known = relevant_items(probe, lists)
-        usable = [each for each in lists.all if each.usable and known[each.entity]]
-        quality = ranking.quality([each.items for each in usable], [known[each.entity] for each in usable], probe.k)
+        relevant = relevant_items(probe, lists)
+        usable = [each for each in lists.all if each.usable and relevant[each.entity]]
+        quality = ranking.quality([each.items for each in usable], [relevant[each.entity] for each in usable], probe.k)
         scored += [(each.entity, score) for each, score in zip(usable, quality.ndcg.tolist(), strict=True)]
     return _by_unit("NDCG", scored)
 

@@ -65,10 +65,10 @@ def _detectable(effect_size: EffectSize, loss: Callable[[float], float], measure
         return effect_size.detectable(measurement)
     if measurement.standard_error is None:
         return None
-    least = normal.minimum_detectable(
+    smallest_change = normal.minimum_detectable(
         measurement.standard_error, ALPHA / 2, degrees_of_freedom=measurement.degrees_of_freedom
     )
-    higher, lower = effect_size.no_effect + least, effect_size.no_effect - least
+    higher, lower = effect_size.no_effect + smallest_change, effect_size.no_effect - smallest_change
     worse = higher if loss(higher) > loss(effect_size.no_effect) else lower
     effect = abs(_nan_for_none(effect_size.of(worse, measurement)))
     return effect if math.isfinite(effect) else None

@@ -82,7 +82,7 @@ def audit_classes() -> dict[str, dict[str, str | type[AnyAudit]]]:
     Raises:
         FairnessError: an extension cannot be imported, is not an audit, or has a name that is already used.
     """
-    found: dict[str, dict[str, str | type[AnyAudit]]] = {kind: dict(names) for kind, names in AUDITS.items()}
+    classes: dict[str, dict[str, str | type[AnyAudit]]] = {kind: dict(names) for kind, names in AUDITS.items()}
     built_in = [name for names in AUDITS.values() for name in names]
     for name, entry in extensions.declared("audits", built_in).items():
         audit = extensions.load(entry)
@@ -90,15 +90,15 @@ def audit_classes() -> dict[str, dict[str, str | type[AnyAudit]]]:
             not (isinstance(audit, type) and issubclass(audit, Audit))
             or not all(hasattr(audit, attribute) for attribute in REQUIRED)
             or audit.info.name != name
-            or audit.kind not in found
+            or audit.kind not in classes
         ):
             raise FairnessError(
                 f"{entry.group}: {name} = {entry.value} is not an audit. An audit is a subclass of "
                 f"pytest_fairness.audits.base.Audit and has {', '.join(REQUIRED)}; its `info.name` must be {name!r}, "
-                f"and its `kind` one of {', '.join(found)}. Correct the class in its package."
+                f"and its `kind` one of {', '.join(classes)}. Correct the class in its package."
             )
-        found[audit.kind][name] = audit
-    return found
+        classes[audit.kind][name] = audit
+    return classes
 
 
 @cache
@@ -140,12 +140,12 @@ def settings_model(kind: str, name: str) -> type[AuditSettings]:
     """Return the settings model of an audit; its `limit` only accepts values in the audit's range of limits."""
     audit = get(kind, name)
     model = audit.settings_model
-    least, most = audit.info.limits
+    lowest, highest = audit.info.limits
     limit = Field(
         default=None,
         description=model.model_fields["limit"].description,
-        ge=least if math.isfinite(least) else None,
-        le=most if math.isfinite(most) else None,
+        ge=lowest if math.isfinite(lowest) else None,
+        le=highest if math.isfinite(highest) else None,
     )
     description = (
         model.__doc__

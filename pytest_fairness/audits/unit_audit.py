@@ -124,12 +124,13 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         complete = int(table.complete.sum())
         if complete >= MINIMUM_UNITS:
             return
-        lost = ", ".join(
+        missing = ", ".join(
             f"{count} of {count + table.n.get(name, 0)} for {name}" for name, count in table.missing.items() if count
         )
-        remedy = f"Check the missing answers: {lost}" if lost else f"Add {self.counted}"
+        remedy = f"Check the missing answers: {missing}" if missing else f"Add {self.counted}"
         raise NotMeasurable(
-            f"only {complete} {self.counted} {self.usable}; {MINIMUM_UNITS} are needed. {remedy}.", unusable=bool(lost)
+            f"only {complete} {self.counted} {self.usable}; {MINIMUM_UNITS} are needed. {remedy}.",
+            unusable=bool(missing),
         )
 
     def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
@@ -176,7 +177,9 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             missing=dict(table.missing),
             details={
                 self.counted: int(table.complete.sum()),
-                "incomplete": [unit for unit, there in zip(table.units, table.complete, strict=True) if not there],
+                "incomplete": [
+                    unit for unit, is_complete in zip(table.units, table.complete, strict=True) if not is_complete
+                ],
                 **({"step": table.step} if table.step else {}),
                 **({"bounds": {"lower": bounds[0], "upper": bounds[1]}} if bounds else {}),
                 **self.value_details(table, random),

@@ -68,11 +68,11 @@ def missing_in_every_group(measurement: Measurement) -> list[Concern]:
             shares[group] = (failed + refused.get(group, 0) + unreadable.get(group, 0)) / (n + failed)
     if not shares or min(shares.values()) <= MISSING_IN_EVERY_GROUP:
         return []
-    named = ", ".join(f"{share:.0%} for {group}" for group, share in shares.items())
+    by_group = ", ".join(f"{share:.0%} for {group}" for group, share in shares.items())
     return [
         Concern(
             "missing_answers",
-            f"more than {MISSING_IN_EVERY_GROUP:.0%} of the answers are missing in every group ({named}), so that a "
+            f"more than {MISSING_IN_EVERY_GROUP:.0%} of the answers are missing in every group ({by_group}), so that a "
             "small difference between groups does not show that groups are treated equally. Check that the target "
             "works",
         )
@@ -107,14 +107,14 @@ def _unclassified_answers(item: AnyItem, answers: Answers) -> Concern | None:
         return None
     errors = Counter(short_message(each.error or "") for own in groups.values() for each in own if each.error)
     many = any(count > WITHOUT_CLASS_SHARE * len(groups[group]) for group, count in counts.items())
-    named = ", ".join(
+    failures = ", ".join(
         f"{count} of {len(groups[group])} answers{f' for {name}' if name else ''}"
         for group, count in counts.items()
         for name in [", ".join(part for part in group if part)]
     )
     return Concern(
         "answers_without_class",
-        f"the model that recognises refusals failed on {named}; these answers count as missing: "
+        f"the model that recognises refusals failed on {failures}; these answers count as missing: "
         f"{errors.most_common(1)[0][0]}",
         withholds="pass" if many else "nothing",
     )

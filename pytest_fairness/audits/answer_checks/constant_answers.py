@@ -56,59 +56,61 @@ def constant_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concer
     nearly all answers to different prompts are the same. A pass is not possible if the only prompt, or one group, gets
     nearly always the same answer, or if different prompts get the same long text.
     """
-    decided = bool(item.probe.reading.choices or item.probe.reading.judging)
-    came = (answer for answer in answers if answer.usable or answer.status is Status.REFUSED)
-    kept = [(answer, _distinct_value(answer, decision=decided)) for answer in came]
-    if len(kept) < FEWEST_ANSWERS:
+    decision = bool(item.probe.reading.choices or item.probe.reading.judging)
+    counted = [
+        (answer, _distinct_value(answer, decision=decision))
+        for answer in answers
+        if answer.usable or answer.status is Status.REFUSED
+    ]
+    total = len(counted)
+    if total < FEWEST_ANSWERS:
         return None
-    values = Counter(value for _, value in kept)
-    common, count = values.most_common(1)[0]
+    frequencies = Counter(value for _, value in counted)
+    common, count = frequencies.most_common(1)[0]
     if common is Status.REFUSED:
         return None  # refusals are missing answers, which other checks report
-    text = next(_quoted(item.probe, answer) for answer, value in kept if value == common)
-    prompts = {tuple(sorted(answer.labels.items())) for answer, value in kept if value == common}
-    if decided:
-        others = len(kept) - count
-        constant = others < FEWEST_OTHER or others < OTHER_SHARE * len(kept)
+    text = next(_quoted(item.probe, answer) for answer, value in counted if value == common)
+    prompts = {tuple(sorted(answer.labels.items())) for answer, value in counted if value == common}
+    if decision:
+        others = total - count
+        constant = others < FEWEST_OTHER or others < OTHER_SHARE * total
     else:
-        constant = _is_constant(values, closed=audit.closed_answers)
+        constant = _is_constant(frequencies, closed=audit.closed_answers)
     if constant and len(prompts) == 1:
-        message = f"{count} of {len(kept)} answers are the same ({text}). Check that the target works"
+        message = f"{count} of {total} answers are the same ({text}). Check that the target works"
         return Concern(CONSTANT_ANSWERS, message)
     if constant:
         return Concern(
             CONSTANT_ANSWERS,
-            f"{count} of {len(kept)} answers are the same for all prompts ({text}), so that groups cannot be "
-            "compared. Check that the target works, or use prompts that it answers differently",
+            f"{count} of {total} answers are the same for all prompts ({text}), so that groups cannot be compared. "
+            "Check that the target works, or use prompts that it answers differently",
             withholds="verdict",
         )
     if audit.closed_answers:
         return None
-    groups: defaultdict[tuple[str, ...], Counter[Hashable]] = defaultdict(Counter)
-    for answer, value in kept:
-        groups[item.group_of(answer)][value] += 1
-    for group, own in groups.items():
-        if own.total() >= FEWEST_ANSWERS and _is_constant(own, closed=False) and len(groups) > 1:
-            own_value, most = own.most_common(1)[0]
-            own_text = next(
-                _quoted(item.probe, answer)
-                for answer, value in kept
-                if value == own_value and item.group_of(answer) == group
-            )
-            named = ", ".join(name for name in group if name)
-            message = f"{most} of {own.total()} answers for {named} are the same ({own_text}). Check these answers"
-            return Concern(CONSTANT_ANSWERS, message)
-    if count > REPEATED_SHARE * len(kept) and isinstance(common, str) and _is_long(common):
-        # Equal answers to the same question about both groups are no sign of a fault.
-        several = len({_labels_without_group(item, answer) for answer, _ in kept}) > 1
-        asked = (
-            {_labels_without_group(item, answer) for answer, value in kept if value == common} if several else prompts
-        )
-        if len(asked) > 1:
+    groups: defaultdict[tuple[str, ...], list[tuple[Answer, Hashable]]] = defaultdict(list)
+    for answer, value in counted:
+        groups[item.group_of(answer)].append((answer, value))
+    for group, of_group in groups.items() if len(groups) > 1 else ():
+        in_group = Counter(value for _, value in of_group)
+        if len(of_group) >= FEWEST_ANSWERS and _is_constant(in_group, closed=False):
+            group_value, group_count = in_group.most_common(1)[0]
+            group_text = next(_quoted(item.probe, answer) for answer, value in of_group if value == group_value)
+            name = ", ".join(filter(None, group))
             return Concern(
                 CONSTANT_ANSWERS,
-                f"{count} of {len(kept)} answers, to {len(asked)} different prompts, are the same text "
-                f"({text}). Check that the target works",
+                f"{group_count} of {len(of_group)} answers for {name} are the same ({group_text}). Check these answers",
+            )
+    if count > REPEATED_SHARE * total and isinstance(common, str) and _is_long(common):
+        # Equal answers to the same question about both groups are no sign of a fault.
+        several = len({_labels_without_group(item, answer) for answer, _ in counted}) > 1
+        different = {_labels_without_group(item, answer) for answer, value in counted if value == common}
+        number = len(different if several else prompts)
+        if number > 1:
+            return Concern(
+                CONSTANT_ANSWERS,
+                f"{count} of {total} answers, to {number} different prompts, are the same text ({text}). Check that "
+                "the target works",
             )
     return None
 

@@ -42,7 +42,7 @@ def unrecognised_refusals(item: AnyItem, answers: Answers) -> list[Concern]:
     shares = foreign_shares(texts, (*item.probe.language.codes, "en"))
     if max((sum(share.values()) for share in shares.values()), default=0.0) <= FOREIGN_SHARE:
         return []
-    named = "; ".join(
+    by_group = "; ".join(
         f"{name or 'answers'} {_percentages(share)}"
         for group, share in sorted(shares.items(), key=lambda pair: str(pair[0]))
         for name in [", ".join(part for part in group if part) if isinstance(group, tuple) else ""]
@@ -51,9 +51,9 @@ def unrecognised_refusals(item: AnyItem, answers: Answers) -> list[Concern]:
     return [
         Concern(
             FOREIGN_ANSWERS,
-            f"some answers are in other languages than {item.probe.language.shown} ({named}). Their refusals are not "
-            "recognised, so that a refusal may have been counted as an answer. Name the languages of the answers under "
-            "`language`, such as `language: de`, or tell the target to answer in one language",
+            f"some answers are in other languages than {item.probe.language.shown} ({by_group}). Their refusals are "
+            "not recognised, so that a refusal may have been counted as an answer. Name the languages of the answers "
+            "under `language`, such as `language: de`, or tell the target to answer in one language",
         )
     ]
 

@@ -129,18 +129,18 @@ class BiasDisambiguated(BiasScore):
 
         Questions are balanced if half of the right answers agree with the stereotype.
         """
-        found = super().concerns(item, answers, measurement)
+        concerns = super().concerns(item, answers, measurement)
         questions = {each.question.name: each.question for each in self.coded(item, answers)}
         along = sum(question.aligned is True for question in questions.values())
         perfect = 2 * along / len(questions) - 1
         if abs(perfect) <= UNBALANCED:
-            return found
+            return concerns
         message = (
             f"right answers agree with the stereotype in {along} of {len(questions)} questions, so that a system that "
             f"is always right has the value {perfect:.2g}, not 0. Give each question both `disambiguated` contexts: "
             "one whose right answer agrees with the stereotype, and one whose right answer contradicts the stereotype"
         )
-        return [*found, Concern("unbalanced_questions", message, withholds="verdict")]
+        return [*concerns, Concern("unbalanced_questions", message, withholds="verdict")]
 
 
 class BiasAmbiguous(BiasScore):
@@ -166,16 +166,16 @@ class BiasAmbiguous(BiasScore):
 
     def measure(self, item: ChoiceItem, answers: Answers) -> Measurement:
         """Return the score; NaN without an interval if all answers are `unknown`. See `Audit.measure`."""
-        found = super().measure(item, answers)
-        if _names_a_person(found):
-            return found
-        return replace(found, value=nan, interval=None, standard_error=None, p_value=None)
+        measurement = super().measure(item, answers)
+        if _names_a_person(measurement):
+            return measurement
+        return replace(measurement, value=nan, interval=None, standard_error=None, p_value=None)
 
     def concerns(self, item: ChoiceItem, answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return the concerns of `ChoiceAudit`; if there are none, a concern if no answer names a person."""
-        found = super().concerns(item, answers, measurement)
-        if found or _names_a_person(measurement):
-            return found
+        concerns = super().concerns(item, answers, measurement)
+        if concerns or _names_a_person(measurement):
+            return concerns
         return [
             Concern(
                 "undefined_score",

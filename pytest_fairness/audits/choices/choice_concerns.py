@@ -29,13 +29,13 @@ def constant_places(probe: MultipleChoiceProbe, coded: Sequence[Coded]) -> list[
     place, count = places.most_common(1)[0]
     if count <= SAME_PLACE * places.total():
         return []
-    found = f"{count} of {places.total()} answers choose option {probe.letters[place]}"
+    statement = f"{count} of {places.total()} answers choose option {probe.letters[place]}"
     cure = (
         "Remove `shuffle: false`, so that each question shows its options in another order"
         if probe.seed is None
         else "Each question shows its options in another order: check that the target reads the questions"
     )
-    return [Concern("constant_answers", f"{found}. {cure}", withholds="verdict")]
+    return [Concern("constant_answers", f"{statement}. {cure}", withholds="verdict")]
 
 
 def always_unknown(coded: Sequence[Coded]) -> list[Concern]:
@@ -51,11 +51,11 @@ def always_unknown(coded: Sequence[Coded]) -> list[Concern]:
     total = sum(contexts.values(), Counter[bool]())
     if total.total() < FEWEST_ANSWERS or min(shares.values()) < UNKNOWN_SHARE:
         return []
-    found = f"{total[True]} of {total.total()} answers are “unknown”"
+    statement = f"{total[True]} of {total.total()} answers are “unknown”"
     message = (
-        f"{found}. Add questions whose context says who is meant, which show whether the target can choose"
+        f"{statement}. Add questions whose context says who is meant, which show whether the target can choose"
         if all(each.question.ambiguous for each in coded)
-        else f"{found}, also where the context says who is meant. Check that the target reads the questions"
+        else f"{statement}, also where the context says who is meant. Check that the target reads the questions"
     )
     return [Concern("constant_answers", message, withholds="verdict")]
 

@@ -67,12 +67,12 @@ def context_of(question: Question) -> str:
 
 def code(probe: MultipleChoiceProbe, answers: Iterable[Answer]) -> list[Coded]:
     """Return the coded answers, sorted by question and trial; answers to unknown questions are left out."""
-    found = [
+    coded_answers = [
         _code(probe, question, answer)
         for answer in answers
         if (question := probe.questions.get(answer.labels["question"])) is not None
     ]
-    return sorted(found, key=lambda coded: (coded.question.name, coded.trial))
+    return sorted(coded_answers, key=lambda coded: (coded.question.name, coded.trial))
 
 
 def _code(probe: MultipleChoiceProbe, question: Question, answer: Answer) -> Coded:
@@ -94,8 +94,8 @@ def _code(probe: MultipleChoiceProbe, question: Question, answer: Answer) -> Cod
 
 def counts(coded: Iterable[Coded]) -> dict[str, int]:
     """Return the number of answers by code; `person`, `refused` and `unparsed` are left out if they do not occur."""
-    found = Counter(each.code for each in coded)
-    return {name: found[name] for place, name in enumerate(CODES) if found[name] or place < len(CODES) // 2}
+    numbers = Counter(each.code for each in coded)
+    return {name: numbers[name] for place, name in enumerate(CODES) if numbers[name] or place < len(CODES) // 2}
 
 
 def examples(coded: Iterable[Coded]) -> list[dict[str, Json]]:
@@ -111,8 +111,8 @@ def examples(coded: Iterable[Coded]) -> list[dict[str, Json]]:
 def example(coded: Coded) -> dict[str, Json]:
     """Return one coded answer and its question as JSON for reports."""
     asked = coded.question
-    named = "no option" if coded.choice is None else asked.options[coded.choice]
-    return {"question": f"{asked.context} {asked.text}", "answer": coded.text, "read_as": named}
+    option = "no option" if coded.choice is None else asked.options[coded.choice]
+    return {"question": f"{asked.context} {asked.text}", "answer": coded.text, "read_as": option}
 
 
 def became_worse(current: Sequence[Coded], baseline: Sequence[Coded], *, stereotypical: bool) -> list[dict[str, Json]]:

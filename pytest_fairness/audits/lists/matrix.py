@@ -45,9 +45,9 @@ class Matrix(UnitTable):
         rows = np.full((len(units), len(values)), np.nan)
         for row, entity in enumerate(units):
             for column, value in enumerate(values):
-                found = [number for number in cells.get((entity, value), ()) if not math.isnan(number)]
-                if found:
-                    rows[row, column] = sum(found) / len(found)
+                numbers = [number for number in cells.get((entity, value), ()) if not math.isnan(number)]
+                if numbers:
+                    rows[row, column] = sum(numbers) / len(numbers)
         return cls(units, tuple(values), rows, n, missing, domains=domains)
 
     @classmethod

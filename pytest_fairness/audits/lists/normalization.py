@@ -157,17 +157,17 @@ class Lists:
 
 def prepared(probe: RecommendationProbe, items: Iterable[str]) -> tuple[str, ...]:
     """Return the items in their order, normalised if the probe asks for it, without empty and repeated items."""
-    kept = map(normalized, items) if probe.normalize else (item for item in items if item.strip())
-    return tuple(filter(None, dict.fromkeys(kept)))
+    prepared_items = map(normalized, items) if probe.normalize else (item for item in items if item.strip())
+    return tuple(filter(None, dict.fromkeys(prepared_items)))
 
 
 def relevant_items(probe: RecommendationProbe, lists: Lists) -> dict[str, tuple[str, ...]]:
     """Return the relevant items of each entity, prepared in the same way as the lists; an entity may have no items."""
-    known = {entity: prepared(probe, (probe.relevant or {}).get(entity, ())) for entity in lists.entities}
+    relevant = {entity: prepared(probe, (probe.relevant or {}).get(entity, ())) for entity in lists.entities}
     # A title that was merged in the entity's lists is replaced here too.
     for merge in lists.merges:
-        known[merge.entity] = tuple(merge.into if item == merge.item else item for item in known[merge.entity])
-    return known
+        relevant[merge.entity] = tuple(merge.into if item == merge.item else item for item in relevant[merge.entity])
+    return relevant
 
 
 def count(lists: Iterable[RecommendedList], groups: Sequence[str], *statuses: Status) -> dict[str, int]:
@@ -229,15 +229,15 @@ def _merged(lists: Sequence[RecommendedList], threshold: float) -> tuple[list[Re
         mentions.setdefault(each.entity, Counter()).update(each.items)
     merges = []
     for entity, titles in sorted(mentions.items()):
-        kept: list[str] = []
+        distinct: list[str] = []
         for title in sorted(titles, key=lambda title: (-titles[title], title)):
             # Titles with different numbers, "Part 2" and "Part 3", are never the same.
-            same_numbers = [other for other in kept if _NUMBER.findall(other) == _NUMBER.findall(title)]
-            found = process.extractOne(title, same_numbers, scorer=fuzz.ratio, score_cutoff=100 * threshold)
-            if found is None:
-                kept.append(title)
+            same_numbers = [other for other in distinct if _NUMBER.findall(other) == _NUMBER.findall(title)]
+            similar = process.extractOne(title, same_numbers, scorer=fuzz.ratio, score_cutoff=100 * threshold)
+            if similar is None:
+                distinct.append(title)
             else:
-                merges.append(Merge(entity, title, found[0]))
+                merges.append(Merge(entity, title, similar[0]))
     into = {(merge.entity, merge.item): merge.into for merge in merges}
     renamed = [
         replace(each, items=tuple(dict.fromkeys(into.get((each.entity, item), item) for item in each.items)))

@@ -70,13 +70,13 @@ class Quality(ValueGapAudit[QualitySettings]):
         indirect = Counter[str]()
         merged: list[dict[str, str]] = []
         for lists in Lists.parts(item.probe, answers):
-            known = relevant_items(item.probe, lists)
+            relevant = relevant_items(item.probe, lists)
             conditioned = [each for each in lists.of_group(attribute) if each.value in values]
             neutral = neutral_lists_to_compare(item.probe, lists.of_group(NEUTRAL), trials)
-            compared = [each for each in (*conditioned, *neutral) if known[each.entity]]
+            compared = [each for each in (*conditioned, *neutral) if relevant[each.entity]]
             usable = [each for each in compared if each.usable]
             quality = ranking.quality(
-                [each.items for each in usable], [known[each.entity] for each in usable], item.probe.k
+                [each.items for each in usable], [relevant[each.entity] for each in usable], item.probe.k
             )
             cells: dict[tuple[str, str], list[float]] = {}
             for each, score in zip(usable, quality.ndcg.tolist(), strict=True):
@@ -84,7 +84,7 @@ class Quality(ValueGapAudit[QualitySettings]):
             by_list = np.stack([quality.precision, quality.recall, quality.ndcg])
             for group in groups:
                 scores[group].append(by_list[:, [each.group == group for each in usable]])
-            unknown += [entity for entity in lists.entities if not known[entity]]
+            unknown += [entity for entity in lists.entities if not relevant[entity]]
             indirect.update(indirect_lists(compared, values))
             merged += lists.merge_details()
             parts.append(

@@ -62,10 +62,13 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
 
     def items(self, probe: RecommendationProbe, settings: UncertaintySettings) -> list[ListItem[UncertaintySettings]]:
         """Return one item for the neutral lists, and one for each attribute that the settings name."""
-        named = known_attributes(probe, self.info.name, settings.attributes)
+        attributes = known_attributes(probe, self.info.name, settings.attributes)
         return [
             AuditItem(probe, self.info.name, None, {}, settings),
-            *(AuditItem(probe, self.info.name, attribute, {"attribute": attribute}, settings) for attribute in named),
+            *(
+                AuditItem(probe, self.info.name, attribute, {"attribute": attribute}, settings)
+                for attribute in attributes
+            ),
         ]
 
     def uses(self, item: ListItem[UncertaintySettings], labels: Mapping[str, str]) -> bool:

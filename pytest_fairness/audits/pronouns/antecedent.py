@@ -119,9 +119,9 @@ def _is_one_of_two_denied(mentions: Sequence[Mention]) -> bool:
 
 def _affirmed_people(mentions: Sequence[Mention]) -> set[int]:
     """Return the people that are named and not denied; "the doctor's nurse" names the nurse only."""
-    named = [mention for mention in mentions if not mention.denied]
-    plain = {mention.who for mention in named if not mention.possessive}
-    return plain or {mention.who for mention in named}
+    affirmed = [mention for mention in mentions if not mention.denied]
+    plain = {mention.who for mention in affirmed if not mention.possessive}
+    return plain or {mention.who for mention in affirmed}
 
 
 def _choice_of(who: set[int]) -> Choice:

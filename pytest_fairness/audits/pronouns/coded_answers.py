@@ -42,8 +42,8 @@ class CodedAnswer:
 
 def coded_answers(probe: CoreferenceProbe, answers: Iterable[Answer]) -> list[CodedAnswer]:
     """Return the coded answers, sorted by prompt and trial."""
-    found = [_coded_answer(probe, answer) for answer in answers]
-    return sorted(found, key=lambda coded: (coded.cell, coded.trial))
+    coded = [_coded_answer(probe, answer) for answer in answers]
+    return sorted(coded, key=lambda coded: (coded.cell, coded.trial))
 
 
 def _coded_answer(probe: CoreferenceProbe, answer: Answer) -> CodedAnswer:

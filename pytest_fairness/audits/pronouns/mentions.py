@@ -105,25 +105,25 @@ def _finder(names: tuple[str, str]) -> tuple[re.Pattern[str], Sequence[int]]:
 def mentions_of(plain: str, names: tuple[str, str], question: Collection[str]) -> list[Mention]:
     """Return all occurrences of the names in the text; `question` holds the words of the prompt's question."""
     finder, order = _finder(names)
-    found = []
+    mentions = []
     for match in finder.finditer(plain):
         before, after = plain[: match.start()], plain[match.end() :]
         possessive = _POSSESSIVE.match(after) is not None
         denied = _BEFORE_NOT.search(before[-60:]) is not None or _is_denied_after(after, question)
-        found.append(Mention(order[(match.lastindex or 1) - 1], match.start(), match.end(), denied, possessive))
-    return _with_joint_denials(plain, found)
+        mentions.append(Mention(order[(match.lastindex or 1) - 1], match.start(), match.end(), denied, possessive))
+    return _with_joint_denials(plain, mentions)
 
 
 def _with_joint_denials(plain: str, mentions: list[Mention]) -> list[Mention]:
     """Return the mentions; a denial also holds for a name after "or", as in "not the nurse or the doctor"."""
-    found: list[Mention] = []
+    result: list[Mention] = []
     for mention in mentions:
-        between = plain[found[-1].end : mention.start] if found else ""
+        between = plain[result[-1].end : mention.start] if result else ""
         carried = (
-            bool(found) and found[-1].denied and re.fullmatch(r" (?:or|nor)(?: the| a| an)? ", between) is not None
+            bool(result) and result[-1].denied and re.fullmatch(r" (?:or|nor)(?: the| a| an)? ", between) is not None
         )
-        found.append(Mention(mention.who, mention.start, mention.end, mention.denied or carried, mention.possessive))
-    return found
+        result.append(Mention(mention.who, mention.start, mention.end, mention.denied or carried, mention.possessive))
+    return result
 
 
 def _is_denied_after(after: str, question: Collection[str]) -> bool:
@@ -153,8 +153,8 @@ def without_echo(plain: str, sentence: str, question: str, names: tuple[str, str
     if not asked or len(ends) < 2:
         return plain
     past_first, past_both = (len(words_of(sentence[:end])) for end in (ends[0], ends[1]))
-    found = list(_WORD.finditer(plain))
-    words = [match[0] for match in found]
+    matches = list(_WORD.finditer(plain))
+    words = [match[0] for match in matches]
     kept, position, place = [], 0, 0
     while place < len(words):
         length = 0
@@ -162,8 +162,8 @@ def without_echo(plain: str, sentence: str, question: str, names: tuple[str, str
             length += 1
         cut_off = place + length == len(words) and length > past_first
         if length >= past_both or cut_off:
-            kept.append(plain[position : found[place].start()])
-            position = found[place + length - 1].end()
+            kept.append(plain[position : matches[place].start()])
+            position = matches[place + length - 1].end()
             place += length
         else:
             place += 1

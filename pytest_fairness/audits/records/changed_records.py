@@ -110,7 +110,7 @@ def directions(records: Sequence[RecordChange], attribute: str, values: Sequence
         attribute: name of the flipped attribute.
         values: all values of the attribute.
     """
-    found: list[tuple[float, float, dict[str, Json]]] = []
+    tested: list[tuple[float, float, dict[str, Json]]] = []
     for first, second in combinations(values, 2):
         own = [
             record.towards[other] * sign
@@ -123,12 +123,12 @@ def directions(records: Sequence[RecordChange], attribute: str, values: Sequence
             directional = statistics.fmean(own)
             pair = {"values": [first, second], "records": len(own), "directional": directional}
             p_value = paired_tests.mcnemar(one_way, other_way, two_sided=True)
-            found.append((p_value, -abs(directional), {**pair, "n10": one_way, "n01": other_way}))
-    if not found:
+            tested.append((p_value, -abs(directional), {**pair, "n10": one_way, "n01": other_way}))
+    if not tested:
         return {}
-    adjusted = significance.holm([p_value for p_value, _, _ in found])
-    pairs = [{**pair, "mcnemar_p": p_value} for p_value, (_, _, pair) in zip(adjusted, found, strict=True)]
-    strongest = pairs[min(range(len(found)), key=lambda place: found[place][:2])]
+    adjusted = significance.holm([p_value for p_value, _, _ in tested])
+    pairs = [{**pair, "mcnemar_p": p_value} for p_value, (_, _, pair) in zip(adjusted, tested, strict=True)]
+    strongest = pairs[min(range(len(tested)), key=lambda place: tested[place][:2])]
     return {**strongest, "records": len(records), "pairs": pairs}
 
 
@@ -142,10 +142,10 @@ def change_with_other_fields(
     """
     if not flip.dependents or probe.responses is not None:
         return {}
-    known = {record.id: record.fields for record in probe.records}
+    fields_of = {record.id: record.fields for record in probe.records}
     groups: dict[str, list[float]] = {"along": [], "alone": []}
     for record in records:
-        fields = known.get(record.labels["record"])
+        fields = fields_of.get(record.labels["record"])
         if fields is not None:
             others = flip.others(record.labels[flip.attribute])
             moved = any(len(_differing_fields(fields, flip.apply(fields, other))) > 1 for other in others)
@@ -165,14 +165,14 @@ def _differing_fields(fields: Mapping[str, str], other: Mapping[str, str]) -> di
 
 def changed_answers(probe: CounterfactualProbe, flip: Flip, records: Sequence[RecordChange]) -> list[dict[str, Json]]:
     """Return at most `SHOWN_FLIPS` records whose answers changed, with fields and answers; the largest change first."""
-    known = {record.id: record.fields for record in probe.records}
-    found = []
+    fields_of = {record.id: record.fields for record in probe.records}
+    details = []
     for record in sorted(records, key=lambda record: (-record.changed, record.labels["record"])):
         if record.example is None:
             continue
         own, flipped, value = record.example
-        fields = known.get(record.labels["record"], flip.fields_of(record.labels[flip.attribute]))
-        found.append(
+        fields = fields_of.get(record.labels["record"], flip.fields_of(record.labels[flip.attribute]))
+        details.append(
             {
                 "record": record.labels["record"],
                 "share": record.changed,
@@ -181,7 +181,7 @@ def changed_answers(probe: CounterfactualProbe, flip: Flip, records: Sequence[Re
                 "texts": [(own.text or "")[:SHOWN_TEXT], (flipped.text or "")[:SHOWN_TEXT]],
             }
         )
-    return found[:SHOWN_FLIPS]
+    return details[:SHOWN_FLIPS]
 
 
 def flip_example(flip: Mapping[str, Json]) -> dict[str, Json]:

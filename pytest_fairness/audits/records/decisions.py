@@ -11,10 +11,11 @@ from pytest_fairness.audits.base import AuditItem, Example, SettingsT
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.intersections import Intersection
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
+from pytest_fairness.plurals import counted
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.probes.prompts import judge_prompt
-from pytest_fairness.records import Answer, Answers, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats.arrays import Floats
 
 RecordItem = AuditItem[CounterfactualProbe, SettingsT]
@@ -27,6 +28,8 @@ SHOWN_DISPUTES = 10
 """Largest number of answers in the details for which the judge model's votes differ."""
 SHOWN_MOVED = 20
 """Largest number of records with changed answers in the details."""
+SHOWN_CONTRIBUTORS = 3
+"""Number of records that a verdict names."""
 SHOWN_TEXT = 200
 """Number of characters to which the details shorten an answer."""
 
@@ -50,15 +53,15 @@ class RecordAnswers:
 
 def by_record(answers: Iterable[Answer]) -> dict[str, RecordAnswers]:
     """Return the answers of one item, grouped by record and sorted by the records' names."""
-    found: dict[str, RecordAnswers] = {}
+    records: dict[str, RecordAnswers] = {}
     for answer in answers:
         labels = answer.labels
-        answered = found.setdefault(labels["record"], RecordAnswers(labels))
+        answered = records.setdefault(labels["record"], RecordAnswers(labels))
         if labels["form"] == FLIPPED:
             answered.flipped.setdefault(labels["to"], {})[answer.trial] = answer
         else:
             (answered.own if labels["form"] == OWN else answered.again)[answer.trial] = answer
-    return {record: found[record] for record in sorted(found)}
+    return {record: records[record] for record in sorted(records)}
 
 
 class DecisionSettings(AuditSettings):
@@ -111,6 +114,23 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
             return {}
         first, second = details["values"][:2]
         return {f"records in favour of {first}": details["n10"], f"records in favour of {second}": details["n01"]}
+
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+        """Return a phrase with the number of records that favour each value, and records that became worse.
+
+        A record favours the value with which it gets more positive answers. Without such records, there is no phrase.
+        Records are named only if the audit's value became worse.
+        """
+        details, contributors = measurement.details, []
+        if details.get("n10") or details.get("n01"):
+            first, second = details["values"][:2]
+            test = f"; McNemar p = {details['mcnemar_p']:.2g}" if "mcnemar_p" in details else ""
+            contributors.append(
+                f"{details['positive']!r} more often as {first} ({counted(details['n10'], 'record')}) than as {second} "
+                f"({counted(details['n01'], 'record')}{test})"
+            )
+        moved = comparison.details.get("moved_records", []) if comparison is not None and comparison.value > 0 else []
+        return [*contributors, *(f"record {record}" for record in moved[:SHOWN_CONTRIBUTORS])]
 
     def finding(self, result: ItemResult) -> Finding:
         """Return the finding that decisions depend on the attribute; see `Audit.finding`."""
@@ -201,7 +221,7 @@ def side_by_side(records: Iterable[str], attribute: str, answers: Answers) -> li
         if answer.usable:
             draws = of_record.setdefault(answer.labels["record"], {})
             draws.setdefault((answer.labels["form"], answer.trial), []).append(answer)
-    found: list[list[Example]] = []
+    examples: list[list[Example]] = []
     for record in records:
         draws = of_record.get(record, {})
         pairs = (
@@ -213,5 +233,5 @@ def side_by_side(records: Iterable[str], attribute: str, answers: Answers) -> li
             if own.content != flipped.content
         )
         if first := next(pairs, None):
-            found.append([(shown_value(answer, attribute), answer) for answer in first])
-    return found
+            examples.append([(shown_value(answer, attribute), answer) for answer in first])
+    return examples

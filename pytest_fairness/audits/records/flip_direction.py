@@ -11,9 +11,8 @@ from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.records.decisions import DecisionSettings, RecordItem
 from pytest_fairness.audits.records.shown_values import ShownValueAudit, most_different_columns
 from pytest_fairness.audits.unit_audit import UnitTable
-from pytest_fairness.plurals import counted
 from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
-from pytest_fairness.records import Answer, Answers, Comparison, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Json, Measurement
 from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.unit_tables.distances import SignedShareGap
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
@@ -90,23 +89,6 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
             f"difference {measurement.value:.3g} (of the same {details['records']} records, {share[first]} get "
             f"{details['positive']!r} if shown as {first} and {share[second]} if shown as {second})"
         )
-
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return a phrase with the number of records that favour each value, and the records that became worse.
-
-        A record favours the value with which it gets more positive answers.
-        """
-        details = measurement.details
-        first, second = details["values"]
-        found = []
-        if details["n10"] + details["n01"]:
-            found.append(
-                f"{details['positive']!r} more often as {first} ({counted(details['n10'], 'record')}) than as {second} "
-                f"({details['n01']:,})"
-            )
-        if comparison is not None and comparison.value > 0:
-            return [*found, *(f"record {record}" for record in comparison.details.get("moved_records", [])[:3])]
-        return found
 
 
 def _wilson(share: float, records: int) -> tuple[float, float]:

@@ -29,9 +29,8 @@ from pytest_fairness.audits.records.decisions import (
     side_by_side,
 )
 from pytest_fairness.audits.unit_audit import UnitTable, complete_rows
-from pytest_fairness.plurals import counted
 from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN
-from pytest_fairness.records import Answers, Comparison, Json, Measurement
+from pytest_fairness.records import Answers, Json, Measurement
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import proportions
 from pytest_fairness.stats.resampling import paired_tests
@@ -85,7 +84,9 @@ class FlipRate(RecordAudit[DecisionSettings]):
         rows = np.array([[record.changed, record.again if repeated else 0.0] for record in records.values()])
         rows = rows.astype(np.float64).reshape(-1, 2)
         trials = 1 + max((answer.trial for answer in answers), default=0)
-        complete = [record for record, there in zip(records.values(), complete_rows(rows), strict=True) if there]
+        complete = [
+            record for record, is_complete in zip(records.values(), complete_rows(rows), strict=True) if is_complete
+        ]
         return UnitTable(
             units=tuple(records),
             columns=("changed when flipped", "changed when the prompt is repeated"),
@@ -134,21 +135,3 @@ class FlipRate(RecordAudit[DecisionSettings]):
         """Return the answers about the unchanged and about a flipped record, for the records that change most."""
         records = [flip["record"] for flip in measurement.details["flips"]]
         return side_by_side(records, item.labels["attribute"], answers)
-
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return a phrase with the number of records that favour each value, and the records that became worse.
-
-        A record favours the value with which it gets more positive answers.
-        """
-        details = measurement.details
-        one_way, other_way = details["n10"], details["n01"]
-        first, second = details["values"][:2]
-        found = []
-        if one_way + other_way:
-            found.append(
-                f"{details['positive']!r} more often as {first} ({counted(one_way, 'record')}) than as {second} "
-                f"({other_way:,}; McNemar p = {details['mcnemar_p']:.2g})"
-            )
-        if comparison is not None and comparison.value > 0:
-            return [*found, *(f"record {record}" for record in comparison.details.get("moved_records", [])[:3])]
-        return found

@@ -223,11 +223,11 @@ RATES_APART = cohens_h("the rates of the two groups that differ most", _most_dif
 
 def _rates(cells: Sequence[tuple[str, str]], rows: Floats, sizes: Floats) -> list[dict[str, Json]]:
     """Return each rate of each group with Wilson's interval; both are `None` if no record of the group counts."""
-    found = []
+    rates = []
     for cell, (rate, group) in enumerate(cells):
         size, hits = int(sizes[cell]), float(np.nansum(rows[:, cell]))
         interval = list(proportions.wilson(hits, size, normal.quantile(0.975))) if size else None
-        found.append(
+        rates.append(
             {
                 "name": rate,
                 "group": group,
@@ -237,4 +237,4 @@ def _rates(cells: Sequence[tuple[str, str]], rows: Floats, sizes: Floats) -> lis
                 "interval": interval,
             }
         )
-    return found
+    return rates

@@ -177,11 +177,11 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         few = [part["group"] for part in parts if part["hits"] < FEW_SELECTED and not part["small"]]
         notes = []
         if small:
-            named = ", ".join(f"{part['group']} ({counted(part['records'], 'record')})" for part in small)
+            groups = ", ".join(f"{part['group']} ({counted(part['records'], 'record')})" for part in small)
             notes.append(
                 Concern(
                     "small_groups",
-                    f"groups with less than {SMALL_SHARE:.0%} of the records are left out of the ratio: {named}",
+                    f"groups with less than {SMALL_SHARE:.0%} of the records are left out of the ratio: {groups}",
                     withholds="nothing",
                 )
             )
@@ -228,12 +228,12 @@ def _with_ratios(table: UnitTable) -> list[dict[str, Json]]:
     parts: list[dict[str, Json]] = table.details["rates"]
     rates = [part["rate"] if large and part["rate"] else 0.0 for part, large in zip(parts, compared, strict=True)]
     highest = int(np.argmax(rates))
-    found = []
+    with_ratios = []
     for cell, part in enumerate(parts):
         ratio, interval = None, None
         if rates[highest] and part["rate"] is not None and compared[cell]:
             ratio = part["rate"] / rates[highest]
             if cell != highest:
                 interval = list(ratios.interval(*log_ratio(rows, cell, highest), normal.quantile(0.975)))
-        found.append({**part, "small": not compared[cell], "ratio": ratio, "ratio_interval": interval})
-    return found
+        with_ratios.append({**part, "small": not compared[cell], "ratio": ratio, "ratio_interval": interval})
+    return with_ratios

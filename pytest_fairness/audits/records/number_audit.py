@@ -24,8 +24,6 @@ from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.intervals.mean_errors import mean_error
 
-SHOWN = 3
-"""Number of records that a verdict names."""
 DECILES = tuple(share / 10 for share in range(11))
 
 
@@ -92,14 +90,14 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
 
     def concerns(self, item: RecordItem[NumberSettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return the concerns of `UnitAudit.concerns`, and a note if no number depends on the attribute at all."""
-        found = super().concerns(item, answers, measurement)
+        concerns = super().concerns(item, answers, measurement)
         if measurement.details["equal_records"] == measurement.details["records"]:
             message = (
                 "each record has exactly the same number for every value: the system ignores the attribute, or the "
                 "answers do not belong to the changed records. Check a few answers"
             )
-            found.append(Concern("equal_numbers", message, withholds="nothing"))
-        return found
+            concerns.append(Concern("equal_numbers", message, withholds="nothing"))
+        return concerns
 
     def describe(self, measurement: Measurement) -> str:
         """Return a phrase with the value, the summaries of the two compared values, and the unreadable answers."""
@@ -134,8 +132,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         if comparison is None:
             details = measurement.details
             return [f"{value} {self._summary_text(details, value)}" for value in details["values"]]
-        moved = comparison.details.get("moved_records", []) if comparison.value > 0 else []
-        return [f"record {record}" for record in moved[:SHOWN]]
+        return super().top_contributors(measurement, comparison)
 
     def finding(self, result: ItemResult) -> Finding:
         """Return the finding that numbers depend on the attribute; see `Audit.finding`."""
@@ -152,12 +149,12 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
 
 def _summaries(name: str, values: Sequence[str], scores: Floats, *, sd: bool) -> dict[str, Json]:
     """Return the mean score of each value with its 95 % interval and, if `sd`, the standard deviation."""
-    found = {}
+    summaries = {}
     for value, column in zip(values, scores.T, strict=True):
         mean, error = float(column.mean()), mean_error(column)
         ends = list(normal.interval(mean, error, degrees_of_freedom=len(column) - 1))
-        found[value] = {name: mean, **({"sd": float(column.std(ddof=1))} if sd else {}), "interval": ends}
-    return found
+        summaries[value] = {name: mean, **({"sd": float(column.std(ddof=1))} if sd else {}), "interval": ends}
+    return summaries
 
 
 def unread_reasons(probe: CounterfactualProbe, answers: Answers) -> dict[str, int]:
@@ -165,5 +162,5 @@ def unread_reasons(probe: CounterfactualProbe, answers: Answers) -> dict[str, in
     if probe.reading.number is None:
         return {}
     texts = [answer.text for answer in answers if answer.status is Status.UNREADABLE and answer.text]
-    found = Counter(numbers.read(text, probe.reading.number) for text in texts)
-    return {str(reason): count for reason, count in found.most_common() if isinstance(reason, Unread)}
+    counts = Counter(numbers.read(text, probe.reading.number) for text in texts)
+    return {str(reason): count for reason, count in counts.most_common() if isinstance(reason, Unread)}

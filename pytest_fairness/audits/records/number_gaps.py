@@ -95,14 +95,15 @@ class TailGap(NumberAudit[TailSettings]):
         Raises:
             NotMeasurable: there are too few records, or fewer than five are expected beyond the quantile.
         """
-        found = super().measure(item, answers)
+        measurement = super().measure(item, answers)
+        records = measurement.details["records"]
         tail = min(item.settings.quantile, 1 - item.settings.quantile)
-        if found.details["records"] * tail < TAIL_RECORDS:
+        if records * tail < TAIL_RECORDS:
             raise NotMeasurable(
-                f"the quantile {item.settings.quantile:g} of {found.details['records']} records is too uncertain; at "
-                f"least {math.ceil(TAIL_RECORDS / tail)} records are needed"
+                f"the quantile {item.settings.quantile:g} of {records} records is too uncertain; at least "
+                f"{math.ceil(TAIL_RECORDS / tail)} records are needed"
             )
-        return replace(found, details={**found.details, "quantile_of": item.settings.quantile})
+        return replace(measurement, details={**measurement.details, "quantile_of": item.settings.quantile})
 
     def summary_name(self, measurement: Measurement) -> str:
         """Return the name of the summary, such as `0.9 quantile`."""

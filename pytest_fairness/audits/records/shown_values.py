@@ -68,9 +68,9 @@ class ShownValueAudit(RecordAudit[SettingsT]):
         for row, answered in enumerate(records.values()):
             for column, value in enumerate(values):
                 draws = answered.own if value == answered.labels[attribute] else answered.flipped.get(value, {})
-                found = [self.number(item.probe, answer) for answer in draws.values() if answer.usable]
-                if found:
-                    rows[row, column] = sum(found) / len(found)
+                numbers = [self.number(item.probe, answer) for answer in draws.values() if answer.usable]
+                if numbers:
+                    rows[row, column] = sum(numbers) / len(numbers)
         rows[np.isnan(rows).any(axis=1)] = np.nan
         n, missing = counts(values, ((shown_value(answer, attribute), answer) for answer in answers))
         details = judge_details(item.probe, answers)
@@ -101,7 +101,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
         first, second = most_different_columns(rows.mean(axis=0))
         differences = rows[:, first] - rows[:, second]
         sign = 1.0 if self.statistic(len(table.columns)).value(table.means()) >= 0 else -1.0
-        names = [unit for unit, there in zip(table.units, table.complete, strict=True) if there]
+        names = [unit for unit, is_complete in zip(table.units, table.complete, strict=True) if is_complete]
         leans = (sign * differences).tolist()
         order = sorted((row for row, size in enumerate(leans) if size > 0), key=lambda row: (-leans[row], names[row]))
         return {
@@ -149,11 +149,11 @@ def most_different_columns(means: Floats) -> tuple[int, int]:
 def _pairs(table: UnitTable, random: np.random.Generator) -> list[dict[str, Json]]:
     """Return each pair of values, with its difference, confidence interval and Holm-adjusted p-value."""
     rows = table.rows[table.complete]
-    found: list[dict[str, Json]] = []
+    pairs: list[dict[str, Json]] = []
     for first, second in combinations(range(len(table.columns)), 2):
         differences = rows[:, first] - rows[:, second]
         mean, error = float(differences.mean()), mean_error(differences)
-        found.append(
+        pairs.append(
             {
                 "values": [table.columns[first], table.columns[second]],
                 "difference": mean,
@@ -161,5 +161,5 @@ def _pairs(table: UnitTable, random: np.random.Generator) -> list[dict[str, Json
                 "p_value": paired_tests.sign_flip(differences, SIGNS, random, two_sided=True),
             }
         )
-    adjusted = significance.holm([pair["p_value"] for pair in found])
-    return [{**pair, "p_value": p_value} for pair, p_value in zip(found, adjusted, strict=True)]
+    adjusted = significance.holm([pair["p_value"] for pair in pairs])
+    return [{**pair, "p_value": p_value} for pair, p_value in zip(pairs, adjusted, strict=True)]

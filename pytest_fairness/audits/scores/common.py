@@ -122,16 +122,16 @@ def concerns(measurement: Measurement) -> list[Concern]:
 
     Answers without a score are also missing answers, of which too many prevent a `pass`.
     """
-    details, found = measurement.details, []
+    details, concerns = measurement.details, []
     if details["lowest"] == details["highest"]:
         message = (
             f"all {sum(measurement.n.values())} scores are {details['lowest']:.6g}, so that they show no difference. "
             "Check the scorer"
         )
-        found.append(Concern("constant_scores", message))
+        concerns.append(Concern("constant_scores", message))
     if "unscored" in details:
-        found.append(Concern("unscored_answers", _unscored_message(details["unscored"]), withholds="nothing"))
-    return found
+        concerns.append(Concern("unscored_answers", _unscored_message(details["unscored"]), withholds="nothing"))
+    return concerns
 
 
 def _unscored_message(unscored: Mapping[str, Any]) -> str:

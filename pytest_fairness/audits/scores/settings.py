@@ -59,17 +59,17 @@ class ScoreSettings(AuditSettings):
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
-        found = []
+        diagnostics = []
         if (self.scorer is None) == (self.scorers is None):
-            found.append(Diagnostic((), "name one `scorer`, or several under `scorers`"))
+            diagnostics.append(Diagnostic((), "name one `scorer`, or several under `scorers`"))
         for name, settings in self.by_scorer().items():
             if settings.tolerance is None:
                 message = (
                     "`tolerance` is missing: give the largest acceptable change of the difference between groups, in "
                     "the unit of the score"
                 )
-                found.append(Diagnostic(() if self.scorers is None else ("scorers", name), message))
-        raise_diagnostics(found)
+                diagnostics.append(Diagnostic(() if self.scorers is None else ("scorers", name), message))
+        raise_diagnostics(diagnostics)
         return self
 
     def by_scorer(self) -> dict[str, ScoreSettings]:

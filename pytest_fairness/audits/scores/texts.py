@@ -54,9 +54,9 @@ class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, T
 
     def values(self, item: TextItem[ScoreSettings], groups: Groups) -> TextScores:
         """Return the scores; see `DocumentValueAudit.values`."""
-        kept = comparable(groups)
-        scores = np.array([common.score_of(groups.answers[index]) for index in kept])
-        marked, strata, names = sides_and_strata(groups, kept)
+        indices = comparable(groups)
+        scores = np.array([common.score_of(groups.answers[index]) for index in indices])
+        marked, strata, names = sides_and_strata(groups, indices)
         return TextScores(scores, marked, strata, names, _least_error(scores, marked), item, groups)
 
 

@@ -184,19 +184,19 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         for answer in answers:
             if answer.usable:
                 cells.setdefault(repr(sorted(answer.labels.items())), []).append(answer.text or "")
-        found = []
+        concerns = []
         if len(cells) < repeats.MINIMUM_OBSERVATIONS and repeats.repeats(
             cells.values(), item.probe.sampling.temperature
         ):
-            found.append(repeats.concern_of(len(cells), sum(map(len, cells.values())), enough=False))
+            concerns.append(repeats.concern_of(len(cells), sum(map(len, cells.values())), enough=False))
         left_out, cases = measurement.details["left_out"], measurement.details["cases"]
         if "groups" in measurement.details and len(left_out) > INCOMPLETE_SHARE * (len(left_out) + len(cases)):
             message = (
                 f"{len(left_out)} of {len(left_out) + len(cases)} cases were left out, because they have too few "
                 f"answers for one of the groups: {shortened_list(left_out)}. Raise `trials`, or add rows"
             )
-            found.append(Concern("incomplete_units", message))
-        return found
+            concerns.append(Concern("incomplete_units", message))
+        return concerns
 
     def compare(self, item: CaseItem[SettingsT], current: Answers, baseline: Answers) -> Comparison:
         """Return the change over the cases that are complete in both runs.

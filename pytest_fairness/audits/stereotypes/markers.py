@@ -83,16 +83,16 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
 
     def details(self, item: CaseItem[MarkersSettings], answers: Answers, scores: Scores) -> dict[str, Json]:
         """Return details: share, counts and markers by case, examples, and words that the lists may lack."""
-        found = self._markers_by_case(item, answers)
-        least = item.settings.min_markers
+        markers = self._markers_by_case(item, answers)
+        smallest = item.settings.min_markers
         counts = {
             case: {
                 "responses": len(own),
-                "with_markers": sum(each.ratio(least) is not None for each in own),
+                "with_markers": sum(each.ratio(smallest) is not None for each in own),
                 "stereotype": sum(len(each.stereotype) for each in own),
                 "anti_stereotype": sum(len(each.anti_stereotype) for each in own),
             }
-            for case, own in found.items()
+            for case, own in markers.items()
         }
         responses = sum(count["responses"] for count in counts.values())
         without = responses - sum(count["with_markers"] for count in counts.values())
@@ -102,14 +102,14 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
             "counts": counts,
             "markers": {
                 case: {side: texts_by_marker(own, side) for side in ("stereotype", "anti_stereotype")}
-                for case, own in found.items()
+                for case, own in markers.items()
             },
             "share_without": share,
             "suggestions": self._suggested_markers(item, answers)
             if share > marker_suggestions.FEW_MARKERS_SHARE
             else [],
             "examples": marker_examples(
-                [(answer, self._markers_in(item.probe, answer)) for answer in answers if answer.usable], least
+                [(answer, self._markers_in(item.probe, answer)) for answer in answers if answer.usable], smallest
             ),
         }
 
@@ -195,11 +195,11 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
 
     def _markers_by_case(self, item: CaseItem[MarkersSettings], answers: Answers) -> dict[str, list[FoundMarkers]]:
         """Return the markers in each usable answer, by case."""
-        found: dict[str, list[FoundMarkers]] = {case.name: [] for case in self.cases(item)}
+        markers: dict[str, list[FoundMarkers]] = {case.name: [] for case in self.cases(item)}
         for answer in answers:
             if answer.usable:
-                found[answer.labels["case"]].append(self._markers_in(item.probe, answer))
-        return found
+                markers[answer.labels["case"]].append(self._markers_in(item.probe, answer))
+        return markers
 
     def _suggested_markers(self, item: CaseItem[MarkersSettings], answers: Answers) -> list[str]:
         """Return words that could be added to the lists of markers; see `marker_suggestions`."""
@@ -208,11 +208,11 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         for answer in answers:
             if answer.usable:
                 texts[answer.labels["case"]].append(str(answer.content))
-        known = [
+        ignored = [
             text for case in cases for text in (case.prompt or "", *case.groups, *case.markers[0], *case.markers[1])
         ]
         return marker_suggestions.words_for(
-            texts, {case.name: case.opposite for case in cases}, known, item.probe.language
+            texts, {case.name: case.opposite for case in cases}, ignored, item.probe.language
         )
 
 

@@ -107,11 +107,11 @@ class Regard(ModelScoredAudit[RegardSettings]):
         if scores.groups != ("",):
             details["by_group"] = by_group = _means_by(classified, "group")
             means = dict(zip(scores.groups, scores.group_means(scores.means()).tolist(), strict=True))
-            most, least = max(sorted(means), key=means.__getitem__), min(sorted(means), key=means.__getitem__)
+            highest, lowest = max(sorted(means), key=means.__getitem__), min(sorted(means), key=means.__getitem__)
             details["difference"] = {
-                "of": most,
-                "from": least,
-                "labels": difference(by_group[most], by_group[least]),
+                "of": highest,
+                "from": lowest,
+                "labels": difference(by_group[highest], by_group[lowest]),
             }
         return details
 
@@ -187,10 +187,10 @@ def _is_classified(answer: Answer) -> bool:
 
 def _means_by(answers: Answers, name: str) -> dict[str, dict[str, float]]:
     """Return the classifier's mean probabilities, for each case or group; `name` is `case` or `group`."""
-    found: dict[str, list[Answer]] = defaultdict(list)
+    groups: dict[str, list[Answer]] = defaultdict(list)
     for answer in answers:
-        found[answer.labels[name]].append(answer)
-    return {label: _mean_labels(own) for label, own in found.items()}
+        groups[answer.labels[name]].append(answer)
+    return {label: _mean_labels(own) for label, own in groups.items()}
 
 
 @lru_cache(maxsize=100)

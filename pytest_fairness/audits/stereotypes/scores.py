@@ -80,12 +80,12 @@ class Scores:
 
     def of_cases(self, cases: Sequence[str]) -> Scores:
         """Return the scores of these cases."""
-        kept = [number for number, (case, _) in enumerate(self.columns) if case in cases]
-        mask = np.isin(self.column, kept)
-        numbers = {number: place for place, number in enumerate(kept)}
+        numbers_of_columns = [number for number, (case, _) in enumerate(self.columns) if case in cases]
+        mask = np.isin(self.column, numbers_of_columns)
+        numbers = {number: place for place, number in enumerate(numbers_of_columns)}
         return replace(
             self,
-            columns=tuple(self.columns[number] for number in kept),
+            columns=tuple(self.columns[number] for number in numbers_of_columns),
             column=np.array([numbers[int(number)] for number in self.column[mask]], dtype=np.int64),
             values=self.values[mask],
             strata=tuple(stratum for stratum, own in zip(self.strata, mask, strict=True) if own),

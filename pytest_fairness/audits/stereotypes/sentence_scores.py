@@ -145,14 +145,14 @@ def _strongest_preferences(scoring: Scoring, sentences: SentenceScores) -> dict[
     scores = sentences.scores[scoring]
     with np.errstate(invalid="ignore"):
         differences = (scores["stereotype"] - scores["anti_stereotype"]).tolist()
-    found = [
+    preferences = [
         (case, difference)
         for case, difference in zip(sentences.cases, differences, strict=True)
         if math.isfinite(difference) and abs(difference) > SAME_SCORE
     ]
-    found.sort(key=lambda part: (-abs(part[1]), part[0]))
+    preferences.sort(key=lambda part: (-abs(part[1]), part[0]))
     return {
-        side: [{"case": case, "difference": difference} for case, difference in found if difference * sign > 0][
+        side: [{"case": case, "difference": difference} for case, difference in preferences if difference * sign > 0][
             :SHOWN_CASES
         ]
         for side, sign in (("stereotype", 1), ("anti_stereotype", -1))
@@ -161,10 +161,10 @@ def _strongest_preferences(scoring: Scoring, sentences: SentenceScores) -> dict[
 
 def _crows_pairs(preferred: Floats, directions: Sequence[str | None]) -> dict[str, Json]:
     """Return CrowS-Pairs' scores: percentages of pairs whose stereotypical sentence is likelier, also by direction."""
-    found: dict[str, Json] = {"score": _mean(preferred)}
+    percentages: dict[str, Json] = {"score": _mean(preferred)}
     for direction in ("stereo", "antistereo"):
-        found[direction] = _mean(preferred[[given == direction for given in directions]])
-    return found
+        percentages[direction] = _mean(preferred[[given == direction for given in directions]])
+    return percentages
 
 
 def _mean(values: Floats) -> float | None:

@@ -65,11 +65,11 @@ class Documents:
             NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` usable answers in strata with both groups, or none
                 of the group's documents contains a word.
         """
-        kept = comparable(groups)
+        indices = comparable(groups)
         anonymize = anonymizer(groups.probe)
-        texts = chunks_of((text_of(groups.answers[index]) for index in kept), AT_ONCE)
+        texts = chunks_of((text_of(groups.answers[index]) for index in indices), AT_ONCE)
         documents = Tokens.joined(own for _, own in map_chunks(_tokens, texts, anonymize))
-        marked, strata, names = sides_and_strata(groups, kept)
+        marked, strata, names = sides_and_strata(groups, indices)
         for side, name in ((marked, groups.marked_name), (~marked, groups.unmarked_name)):
             if not documents.lengths[side].any():
                 raise NotMeasurable(
@@ -81,8 +81,8 @@ class Documents:
             marked=marked,
             strata=strata,
             stratum_names=names,
-            embeddings=tuple(groups.answers[index].embedding for index in kept),
-            current=np.ones(len(kept), dtype=np.bool_),
+            embeddings=tuple(groups.answers[index].embedding for index in indices),
+            current=np.ones(len(indices), dtype=np.bool_),
         )
 
     @property
@@ -100,15 +100,15 @@ class Documents:
             return None
         return Bundles.of(self.marked, self.strata, randomness.generator("bundles"))
 
-    def only(self, kept: NDArray[np.int64]) -> Documents:
+    def only(self, indices: NDArray[np.int64]) -> Documents:
         """Return the documents with these indices."""
         return replace(
             self,
-            words=self.words.only(kept),
-            marked=self.marked[kept],
-            strata=self.strata[kept],
-            embeddings=tuple(self.embeddings[index] for index in kept),
-            current=self.current[kept],
+            words=self.words.only(indices),
+            marked=self.marked[indices],
+            strata=self.strata[indices],
+            embeddings=tuple(self.embeddings[index] for index in indices),
+            current=self.current[indices],
         )
 
     def counts(self, minimum_documents: int = 1) -> tuple[list[str], csr_array]:

@@ -90,7 +90,7 @@ class Groups:
         }
         is_marked = {number: has_values(own, marked) for number, own in labels.items()}
         ordered = sorted(answers, key=lambda answer: (order[id(answer.labels)], answer.trial, answer.text or ""))
-        found = cls(
+        groups = cls(
             probe=probe,
             answers=tuple(ordered),
             marked=tuple(is_marked[id(answer.labels)] for answer in ordered),
@@ -98,7 +98,7 @@ class Groups:
             marked_name=" ".join(marked.values()),
             unmarked_name=unmarked_name,
         )
-        return found.without_repeats(probe.sampling.temperature)
+        return groups.without_repeats(probe.sampling.temperature)
 
     def without_repeats(self, temperature: float | None) -> Groups:
         """Return the groups; if all trials repeat the same answer, with only one answer for each prompt and group.
@@ -118,12 +118,12 @@ class Groups:
         of_marked = sum(self.marked[cell[0]] for cell in cells.values())
         if min(of_marked, observations - of_marked) < repeats.MINIMUM_OBSERVATIONS:
             return replace(self, repetition=[repeats.concern_of(observations, asked, enough=False)])
-        kept = sorted(cell[0] for cell in cells.values())
+        first_answers = sorted(cell[0] for cell in cells.values())
         return replace(
             self,
-            answers=tuple(self.answers[index] for index in kept),
-            marked=tuple(self.marked[index] for index in kept),
-            strata=tuple(self.strata[index] for index in kept),
+            answers=tuple(self.answers[index] for index in first_answers),
+            marked=tuple(self.marked[index] for index in first_answers),
+            strata=tuple(self.strata[index] for index in first_answers),
             repetition=[repeats.concern_of(observations, asked, enough=True)],
         )
 
@@ -214,10 +214,10 @@ def require(groups: Groups) -> None:
     )
 
 
-def sides_and_strata(groups: Groups, kept: Sequence[int]) -> tuple[Bools, Ints, tuple[str, ...]]:
+def sides_and_strata(groups: Groups, indices: Sequence[int]) -> tuple[Bools, Ints, tuple[str, ...]]:
     """Return, of the answers at these indices: which are marked, the stratum numbers, and the names of all strata."""
-    names, strata = numbered([groups.strata[index] for index in kept])
-    return np.array([groups.marked[index] for index in kept], dtype=np.bool_), strata, names
+    names, strata = numbered([groups.strata[index] for index in indices])
+    return np.array([groups.marked[index] for index in indices], dtype=np.bool_), strata, names
 
 
 def comparable(groups: Groups) -> list[int]:
@@ -228,29 +228,29 @@ def comparable(groups: Groups) -> list[int]:
     """
     require(groups)
     one_sided = groups.one_sided()
-    kept = [
+    indices = [
         index
         for index, (answer, stratum) in enumerate(zip(groups.answers, groups.strata, strict=True))
         if answer.usable and stratum not in one_sided
     ]
-    _require_both_sides(groups, kept, one_sided)
-    return kept
+    _require_both_sides(groups, indices, one_sided)
+    return indices
 
 
-def _require_both_sides(groups: Groups, kept: Sequence[int], one_sided: Mapping[str, int]) -> None:
+def _require_both_sides(groups: Groups, indices: Sequence[int], one_sided: Mapping[str, int]) -> None:
     """Raise `NotMeasurable` if a group has too few answers in strata that hold both groups.
 
     Args:
         groups: all answers of the item.
-        kept: indices of the answers in strata that hold both groups.
+        indices: indices of the answers in strata that hold both groups.
         one_sided: strata that hold only one group, with their numbers of answers.
     """
-    marked = sum(groups.marked[index] for index in kept)
-    if min(marked, len(kept) - marked) >= MINIMUM_DOCUMENTS:
+    marked = sum(groups.marked[index] for index in indices)
+    if min(marked, len(indices) - marked) >= MINIMUM_DOCUMENTS:
         return
     raise NotMeasurable(
-        f"only {marked} answers for {groups.marked_name} and {len(kept) - marked} for {groups.unmarked_name} are in "
+        f"only {marked} answers for {groups.marked_name} and {len(indices) - marked} for {groups.unmarked_name} are in "
         f"strata that hold both groups; each group needs {MINIMUM_DOCUMENTS}. {len(one_sided)} strata hold only one "
         f"group, such as {min(one_sided)!r}: check whether a `strata` column names the group",
-        permanent=not kept,
+        permanent=not indices,
     )

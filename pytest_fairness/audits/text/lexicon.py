@@ -94,5 +94,5 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the terms that contribute most to the change of the gap or, without a baseline, to the gap itself."""
         changed = comparison.details.get("changed_terms", ()) if comparison is not None else ()
-        found = {term["term"]: term["change"] for term in changed} or self.word_weights(measurement)
-        return [term for term, gap in found.items() if gap * measurement.value > 0]
+        gaps = {term["term"]: term["change"] for term in changed} or self.word_weights(measurement)
+        return [term for term, gap in gaps.items() if gap * measurement.value > 0]

@@ -50,15 +50,15 @@ class WordsExplanation(TextAudit[SettingsT]):
         Function words are left out, unless there are no other words.
         """
         words = {word["word"]: word["side"] for word in _grown_or_significant(details_of(result))}
-        named = language_of(details_of(result)).content_words(words)
-        by_side = {side: plain_words(word for word in named if words[word] == side) for side in SIDES}
+        content_words = language_of(details_of(result)).content_words(words)
+        by_side = {side: plain_words(word for word in content_words if words[word] == side) for side in SIDES}
         return by_side["marked"], by_side["unmarked"]
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the words whose use grew since the baseline, else the significant words; content words come first."""
-        found = _grown_or_significant({**measurement.details, **(comparison.details if comparison else {})})
+        words = _grown_or_significant({**measurement.details, **(comparison.details if comparison else {})})
         is_function_word = language_of(measurement.details).is_function_word
-        return sorted((str(word["word"]) for word in found), key=is_function_word)
+        return sorted((str(word["word"]) for word in words), key=is_function_word)
 
 
 def _grown_or_significant(details: Mapping[str, Json]) -> list[Mapping[str, Json]]:
@@ -71,14 +71,14 @@ def _describe_growth(details: Mapping[str, Json]) -> str:
     groups = details["groups"]
     names = {"marked": groups["marked"], "unmarked": f"the unmarked group ({groups['unmarked']})"}
     grown = {side: [word for word in details["grown"] if word["side"] == side] for side in SIDES}
-    least = f"{100 * details['min_share']:.3g} percentage points"
+    smallest = f"{100 * details['min_share']:.3g} percentage points"
     phrases = [
         f"{len(own)} {_word_or_words(len(own))} grew for {names[side]}: {_words_with_shares(own)}"
         for side, own in grown.items()
         if own
-    ] or [f"no word grew by {least} or more"]
+    ] or [f"no word grew by {smallest} or more"]
     if less := details["grown_by_less"]:
-        phrases.append(f"words that grew significantly, but by less than {least}: {_words_with_shares(less)}")
+        phrases.append(f"words that grew significantly, but by less than {smallest}: {_words_with_shares(less)}")
     return "; ".join(phrases)
 
 

@@ -76,15 +76,15 @@ def share_change(current: Groups, baseline: Groups) -> ShareChange:
 
     Failed requests are left out.
     """
-    found = [
+    answers = [
         (answer.status in REFUSED, marked, run is current, (stratum, marked))
         for run in (current, baseline)
         for answer, marked, stratum in zip(run.answers, run.marked, run.strata, strict=True)
         if answer.status in (*REFUSED, Status.OK)
     ]
     return ShareChange(
-        hits=np.array([refused for refused, *_ in found], dtype=np.float64),
-        marked=np.array([marked for _, marked, *_ in found], dtype=np.bool_),
-        current=np.array([own for _, _, own, _ in found], dtype=np.bool_),
-        cells=numbered([cell for *_, cell in found])[1],
+        hits=np.array([refused for refused, *_ in answers], dtype=np.float64),
+        marked=np.array([marked for _, marked, *_ in answers], dtype=np.bool_),
+        current=np.array([own for _, _, own, _ in answers], dtype=np.bool_),
+        cells=numbered([cell for *_, cell in answers])[1],
     )

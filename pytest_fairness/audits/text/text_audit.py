@@ -78,8 +78,10 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         if measurement.details.get("function_word_share", 0.0) <= MOST_OF_THE_WEIGHT:
             return words
         function = strongest(_weights(measurement.details["function_words"]))
-        named = sorted(function, key=lambda word: (-abs(function[word]), word))[:NAMED_FUNCTION_WORDS]
-        return [f"function words ({', '.join(named)})", *words]
+        strongest_function_words = sorted(function, key=lambda word: (-abs(function[word]), word))[
+            :NAMED_FUNCTION_WORDS
+        ]
+        return [f"function words ({', '.join(strongest_function_words)})", *words]
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
         """Return the weight of each word; empty if the difference between the groups may be due to chance."""
@@ -102,10 +104,10 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         Function words are left out, unless there are no other words.
         """
         weights = {} if result.measurement is None else strongest(self.word_weights(result.measurement))
-        named = language_of(result.measurement.details if result.measurement else {}).content_words(weights)
+        content_words = language_of(result.measurement.details if result.measurement else {}).content_words(weights)
         return (
-            plain_words(word for word in named if weights[word] > 0),
-            plain_words(word for word in named if weights[word] < 0),
+            plain_words(word for word in content_words if weights[word] > 0),
+            plain_words(word for word in content_words if weights[word] < 0),
         )
 
     def finding(self, result: ItemResult) -> Finding:
@@ -142,13 +144,13 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         cells: dict[tuple[str, int], dict[bool, Answer]] = {}
         for answer, marked, stratum in zip(groups.answers, groups.marked, groups.strata, strict=True):
             cells.setdefault((stratum, answer.trial), {})[marked] = answer
-        found = []
+        ranked = []
         for cell, sides in sorted(cells.items()):
             if len(sides) == 2:
                 differ = sides[True].usable != sides[False].usable
                 typical = [typicality(text_of(sides[side])) if sides[side].usable else 0.0 for side in (True, False)]
-                found.append((differ == names_words, typical[1] - typical[0], cell, sides))
-        pairs = [sides for *_, sides in sorted(found, key=lambda part: part[:3])]
+                ranked.append((differ == names_words, typical[1] - typical[0], cell, sides))
+        pairs = [sides for *_, sides in sorted(ranked, key=lambda part: part[:3])]
         return [[(groups.marked_name, pair[True]), (groups.unmarked_name, pair[False])] for pair in pairs]
 
 

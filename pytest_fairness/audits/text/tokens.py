@@ -60,12 +60,12 @@ class Tokens(Sequence[tuple[str, ...]]):
         """Return the number of words of each text; shape (texts,)."""
         return np.diff(self._ends, prepend=0)
 
-    def only(self, kept: Ints) -> Tokens:
+    def only(self, indices: Ints) -> Tokens:
         """Return the texts with these indices."""
-        lengths = self.lengths[kept]
+        lengths = self.lengths[indices]
         ends = np.cumsum(lengths)
-        # The index of each kept word: the start of its text, plus its place in the text.
-        places = np.repeat(self._ends[kept] - ends, lengths) + np.arange(ends[-1] if len(ends) else 0)
+        # The index of each indices word: the start of its text, plus its place in the text.
+        places = np.repeat(self._ends[indices] - ends, lengths) + np.arange(ends[-1] if len(ends) else 0)
         return Tokens(self.vocabulary, self._ids[places], ends)
 
     def different(self) -> int:
@@ -130,12 +130,12 @@ class Tokens(Sequence[tuple[str, ...]]):
 
         ends = np.concatenate([self._ends[start - 1 : start] if start else [0], self._ends[start : start + AT_ONCE]])
         ids = self._ids[ends[0] : ends[-1]]
-        found = csr_array(
+        counts = csr_array(
             (np.ones(len(ids)), ids.copy(), (ends - ends[0]).astype(np.int32)),
             shape=(len(ends) - 1, len(self.vocabulary)),
         )
-        found.sum_duplicates()
-        return found
+        counts.sum_duplicates()
+        return counts
 
 
 def _stacked(parts: list[csr_array], columns: int) -> csr_array:

@@ -112,8 +112,8 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         cells = both.documents.cells
 
         def difference(selected: tuple[Bools, Bools]) -> Floats:
-            found: Floats = both.distance(selected[0]) - both.distance(selected[1])
-            return found
+            differences: Floats = both.distance(selected[0]) - both.distance(selected[1])
+            return differences
 
         swaps = (relabelling.run_swaps(both.documents.current, cells, count, random) for count in self.swap_batches)
         null = np.concatenate([difference(swap) for swap in swaps])

@@ -115,8 +115,8 @@ def text_sums(terms: Sequence[str], counts: csr_array, bundles: Bundles) -> mmd.
 
 def inverse_frequencies(holding: Floats, documents: int) -> Floats:
     """Return scikit-learn's inverse document frequency of terms that occur in `holding` of the documents."""
-    found: Floats = np.log((1 + documents) / (1 + holding)) + 1
-    return found
+    frequencies: Floats = np.log((1 + documents) / (1 + holding)) + 1
+    return frequencies
 
 
 def weighted(counts: csr_array, weights: Floats) -> csr_array:
@@ -126,12 +126,12 @@ def weighted(counts: csr_array, weights: Floats) -> csr_array:
         counts: (documents, terms) counts.
         weights: (terms,) inverse document frequencies.
     """
-    found = counts.copy()
-    found.data *= weights.astype(found.dtype)[found.indices]
-    rows = np.repeat(np.arange(found.shape[0]), np.diff(found.indptr))
-    lengths = np.sqrt(np.bincount(rows, np.square(found.data, dtype=np.float64), found.shape[0]))
-    found.data /= lengths.astype(found.dtype)[rows]
-    return found
+    tfidf = counts.copy()
+    tfidf.data *= weights.astype(tfidf.dtype)[tfidf.indices]
+    rows = np.repeat(np.arange(tfidf.shape[0]), np.diff(tfidf.indptr))
+    lengths = np.sqrt(np.bincount(rows, np.square(tfidf.data, dtype=np.float64), tfidf.shape[0]))
+    tfidf.data /= lengths.astype(tfidf.dtype)[rows]
+    return tfidf
 
 
 def embedding_features(embeddings: Sequence[bytes | None]) -> mmd.Features:
@@ -189,10 +189,10 @@ def _tfidf(documents: Sequence[Sequence[str]] | Sequence[str], **options: object
 
 def _inner_products(weights: csr_array) -> Floats:
     turned = weights.T.tocsr()
-    found = np.empty((weights.shape[0], weights.shape[0]))
-    for start in range(0, len(found), ROWS):
-        found[start : start + ROWS] = (weights[start : start + ROWS] @ turned).toarray()
-    return found
+    products = np.empty((weights.shape[0], weights.shape[0]))
+    for start in range(0, len(products), ROWS):
+        products[start : start + ROWS] = (weights[start : start + ROWS] @ turned).toarray()
+    return products
 
 
 def _add_sketch(features: mmd.Features, part: Tfidf, salt: int) -> None:

@@ -91,8 +91,8 @@ class Relabelled(Generic[SampleT]):
     @property
     def excess(self) -> Floats:
         """Return the statistic minus its mean with permuted labels; shape (parts,)."""
-        found: Floats = self.observed - self.null.mean(axis=0)
-        return found
+        excess: Floats = self.observed - self.null.mean(axis=0)
+        return excess
 
     @property
     def null_sd(self) -> float:

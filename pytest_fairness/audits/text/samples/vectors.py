@@ -100,8 +100,8 @@ class Vectors(Sample):
     def within_strata(self) -> dict[str, float]:
         """Return the squared discrepancy of each stratum that holds enough documents, by the stratum's name."""
         marked = self._units.marked
-        found = mmd.within_strata(self.vectors, self._units.strata, marked, ~marked)
-        return {self.documents.stratum_names[stratum]: value for stratum, value in found.items()}
+        discrepancies = mmd.within_strata(self.vectors, self._units.strata, marked, ~marked)
+        return {self.documents.stratum_names[stratum]: value for stratum, value in discrepancies.items()}
 
     def variance(self) -> float:
         """Return the variance of texts around their group's mean within the stratum."""

@@ -146,10 +146,10 @@ def growth_details(tests: Sequence[Growth], names: tuple[str, str], min_share: f
         names: names of the marked and of the unmarked group.
         min_share: smallest growth that counts.
     """
-    words, least = grown_words(tests), min_share - ROUNDING
+    words, smallest = grown_words(tests), min_share - ROUNDING
     return {
-        "grown": [word for word in words if word["growth"] >= least],
-        "grown_by_less": [word for word in words if word["growth"] < least][:LISTED_WORDS],
+        "grown": [word for word in words if word["growth"] >= smallest],
+        "grown_by_less": [word for word in words if word["growth"] < smallest][:LISTED_WORDS],
         "groups": dict(zip(SIDES, names, strict=True)),
         "min_share": min_share,
         "growth_threshold": max(test.threshold for test in tests),
@@ -167,5 +167,5 @@ def detection_details(documents_needed: Sequence[NeededDocuments]) -> dict[str, 
     Args:
         documents_needed: number of documents that must contain the word, for each axis.
     """
-    most = largest_needed(documents_needed)
-    return {"smallest_share": smallest_share(most), "documents_needed": list(most)}
+    needed = largest_needed(documents_needed)
+    return {"smallest_share": smallest_share(needed), "documents_needed": list(needed)}

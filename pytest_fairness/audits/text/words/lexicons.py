@@ -94,8 +94,8 @@ def read(path: Path, name: str) -> tuple[str, ...]:
     """
     lines = enumerate(table.read_text(path, name).splitlines(), start=1)
     rows = [(number, line.strip()) for number, line in lines if line.strip() and not line.lstrip().startswith(COMMENT)]
-    found = search_terms.errors([term for _, term in rows])
-    errors = [f"{name}:{rows[place][0]}: {message}" for place, message in found]
+    invalid = search_terms.errors([term for _, term in rows])
+    errors = [f"{name}:{rows[place][0]}: {message}" for place, message in invalid]
     raise_file_errors(errors if rows else [f"{name}:1: the file has no terms: write one in each line"], name)
     return tuple(term for _, term in rows)
 

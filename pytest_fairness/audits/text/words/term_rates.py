@@ -59,9 +59,9 @@ class Rates(DocumentValues):
             NotMeasurable: a group has too few usable answers in strata that hold both groups.
         """
         terms = item.settings.terms(item.labels)
-        kept = comparable(groups)
-        marked, strata, names = sides_and_strata(groups, kept)
-        texts = tuple(text_of(groups.answers[index]) for index in kept)
+        indices = comparable(groups)
+        marked, strata, names = sides_and_strata(groups, indices)
+        texts = tuple(text_of(groups.answers[index]) for index in indices)
         counted = [counts(text, terms, groups.probe.language) for text in texts]
         words_ = np.array([number for _, number in counted], dtype=np.float64)
         sizes = [int(marked.sum()), int((~marked).sum())]
@@ -149,14 +149,14 @@ def _largest_first(numbers: Mapping[str, float]) -> list[str]:
 
 def counts(text: str, terms: tuple[str, ...], language: Language) -> tuple[Counter[str], int]:
     """Return the number of occurrences of each term in a text, and the text's number of words (at least 1)."""
-    found = Counter(_finder(terms).found(text))
-    return found, max(1, len(language.words(normalise(text))), found.total())
+    occurrences = Counter(_finder(terms).found(text))
+    return occurrences, max(1, len(language.words(normalise(text))), occurrences.total())
 
 
 def rate(text: str, terms: tuple[str, ...], language: Language) -> float:
     """Return the number of occurrences of the terms in a text, per `PER` words."""
-    found, number = counts(text, terms, language)
-    return PER * found.total() / number
+    occurrences, number = counts(text, terms, language)
+    return PER * occurrences.total() / number
 
 
 @lru_cache(maxsize=100)
