@@ -149,7 +149,7 @@ class _Reader:
         return re.compile(rf"[\s.:)\]\"'“”(,–—-]*(?:the\s+|an?\s+)?({self._option_pattern})(?!\w)", re.IGNORECASE)
 
     def read(self, text: str, language: Language) -> int | None:
-        """Return the index of the option that a plain text names; see `read`."""
+        """Return the index of the option that a text from `_plain` names; `None` if it names none or several."""
         if (whole := self.whole(text)) is not None:
             return whole
         stated = self._options_of_last_phrase(text)
@@ -164,7 +164,7 @@ class _Reader:
         return self._option_by_text(text, language)
 
     def whole(self, text: str) -> int | None:
-        """Return the option whose letter or text is the whole plain text; `None` if there is no such option."""
+        """Return the option whose letter or text is the whole text; `None` if there is no such option."""
         bare = text.strip(_MARKS).casefold()
         return self.letters.places.get(bare, self._places.get(_comparison_form(bare)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,15 +14,20 @@ class ProbeModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
-def list_or_mapping(value: object) -> str:
-    """Return the tag for `pydantic.Discriminator`: `mapping` for a mapping in the probe file, otherwise `list`."""
+def mapping_or_other(value: object) -> str:
+    """Return a tag for `pydantic.Discriminator`: `mapping` for a mapping in the probe file, otherwise `other`."""
     # When a model is serialised, pydantic passes the model instead of a mapping.
-    return "mapping" if isinstance(value, Mapping | ProbeModel) else "list"
+    return "mapping" if isinstance(value, Mapping | ProbeModel) else "other"
 
 
-def text_or_mapping(value: object) -> str:
-    """Return the tag for `pydantic.Discriminator`: `mapping` for a mapping in the probe file, otherwise `text`."""
-    return "mapping" if isinstance(value, Mapping | ProbeModel) else "text"
+def list_or_other(value: object) -> str:
+    """Return a tag for `pydantic.Discriminator`: `list` for a list in the probe file, otherwise `other`."""
+    return "list" if isinstance(value, Sequence) and not isinstance(value, str) else "other"
+
+
+def text_or_other(value: object) -> str:
+    """Return a tag for `pydantic.Discriminator`: `text` for a text in the probe file, otherwise `other`."""
+    return "text" if isinstance(value, str) else "other"
 
 
 class ExpectedFailure(ProbeModel):

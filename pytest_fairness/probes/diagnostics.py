@@ -105,7 +105,7 @@ def raise_file_errors(errors: Sequence[str], name: str) -> None:
 
 
 def quoted(text: str) -> str:
-    """Return the text in quotes, on one line, shortened if it is long."""
+    """Return the text in quotes, on one line, cut to 60 characters."""
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.audit_settings import AuditSettings, list_or_other
 from pytest_fairness.probes.diagnostics import Diagnostic, quoted, raise_diagnostics, similar_file, suggestion
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
@@ -88,7 +88,7 @@ ScorerName = Annotated[Line, AfterValidator(_known_scorer)]
 
 
 def _inside_folder(path: Path, info: ValidationInfo) -> Path:
-    """Return the absolute path of a file that a probe names; raise an error for a file outside the probe's folder."""
+    """Return the absolute path of a file that a probe names; raise an error if the probe's folder does not hold it."""
     named = quoted(path.as_posix())
     try:
         folder = probe_source(info).path.parent.resolve()
@@ -147,13 +147,9 @@ ProbeFiles = Annotated[Path, AfterValidator(_files_inside_folder)]
 at least one must exist."""
 
 
-def _one_or_several(value: object) -> str:
-    return "several" if isinstance(value, Sequence) and not isinstance(value, str) else "one"
-
-
 Texts = Annotated[
-    Annotated[Text, Tag("one")] | Annotated[tuple[Text, ...], Tag("several"), Field(min_length=1)],
-    Discriminator(_one_or_several),
+    Annotated[Text, Tag("other")] | Annotated[tuple[Text, ...], Tag("list"), Field(min_length=1)],
+    Discriminator(list_or_other),
 ]
 """Type of one text or a list of texts."""
 

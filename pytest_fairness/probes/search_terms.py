@@ -39,7 +39,7 @@ def error(term: str, what: str = "term") -> str | None:
         if STEM in stem:
             return f"{quoted(term)}: `*` is allowed only at the end of a word, as in lead*"
         if stem != part and sum(character.isalnum() for character in stem) < SHORTEST_STEM:
-            return f"{quoted(term)}: a stem has at least {SHORTEST_STEM} letters before its `*`, as in lead*"
+            return f"{quoted(term)}: a stem must have at least {SHORTEST_STEM} letters before its `*`, as in lead*"
     return None
 
 

@@ -145,7 +145,10 @@ def faults(folder: Path, text: str) -> list[str]:
             "[warm*, '*']",
             "10:25: `audits.lexicon.lexicons.communal[1]`: '*': a term must contain a letter or digit",
         ),
-        ("[w*]", "10:18: `audits.lexicon.lexicons.communal[0]`: 'w*': a stem has at least 2 letters before its `*`"),
+        (
+            "[w*]",
+            "10:18: `audits.lexicon.lexicons.communal[0]`: 'w*': a stem must have at least 2 letters before",
+        ),
         ("['*ing']", "10:18: `audits.lexicon.lexicons.communal[0]`: '*ing': `*` is allowed only at the end of a word"),
         ("['']", "10:18: `audits.lexicon.lexicons.communal[0]` must be one line of text, and not empty"),
         ("[warm*, Warm*]", "10:25: 'Warm*' is repeated: write each term once"),
@@ -159,7 +162,7 @@ def faults(folder: Path, text: str) -> list[str]:
             "10:24: `audits.lexicon.lexicons.communal.file`: 'letters.yaml' is not a text file with",
         ),
         ("{file: empty.txt}", "10:24: empty.txt:1: the file has no terms: write one in each line"),
-        ("{file: bad.txt}", "10:24: bad.txt:4: 'l*': a stem has at least 2 letters before its `*`, as in lead*"),
+        ("{file: bad.txt}", "10:24: bad.txt:4: 'l*': a stem must have at least 2 letters before its `*`, as in lead*"),
         ("[a b]\n      my-own: [x]", "11:7: the name 'my-own' must be letters, digits and '_'"),
     ],
 )

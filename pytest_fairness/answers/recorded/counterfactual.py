@@ -36,11 +36,6 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
             found.setdefault(part.attribute, {}).update({checks.folded(value): value for value in part.values})
         return found
 
-    @cached_property
-    def _flipped_columns(self) -> dict[str, frozenset[str]]:
-        """Names of the columns that each flip changes, by flip."""
-        return {name: frozenset(part.attribute for part in flip.columns) for name, flip in self.probe.flips.items()}
-
     def answers(self) -> list[Answer]:
         """Return the answers of the probe; see `Reader.answers`."""
         by_record: dict[tuple[str, ...], list[tuple[Row, Values]]] = {}
@@ -118,7 +113,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         return {
             name: value
             for name in known
-            if differing <= self._flipped_columns[name]
+            if differing <= {part.attribute for part in self.probe.flips[name].columns}
             if (value := self.probe.flips[name].value_of(values)) is not None
         }
 

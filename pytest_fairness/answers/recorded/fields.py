@@ -17,13 +17,8 @@ def text(value: Json) -> str:
     return reading.whole_characters(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-def is_empty(value: Json) -> bool:
-    """Return whether a field is `null`, absent, or a blank text."""
-    return value is None or (isinstance(value, str) and not value.strip())
-
-
 def whole_number(value: Json) -> int | None:
-    """Return the whole number ≥ 0 that a field contains as a number or text; `None` for any other value."""
+    """Return the whole number ≥ 0 (at most 15 digits) that a field contains as a number or text, otherwise `None`."""
     if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit() and len(value.strip()) <= 15:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**15 else None

@@ -35,7 +35,6 @@ class GenerationReader(TextReader[GenerationProbe]):
         return self._texts()
 
     def _columns(self) -> dict[str, str]:
-        """Return the file's column for each label, axes first; the label of a stratum has its column's name."""
         needed = [*self.probe.axes, *(("prompt",) if "prompt" in self.responses.columns else ())]
         strata = {stratum: stratum for stratum in self.responses.strata}
         return self._column_names(needed) | strata | self._column_names(["text"], ["trial"])

@@ -22,7 +22,7 @@ class MultipleChoiceReader(TextReader[MultipleChoiceProbe]):
 
     @cached_property
     def _labels_by_question(self) -> dict[str, dict[str, str]]:
-        """Labels of the answers to each question, by the folded form of its name; see `probes.checks.folded`."""
+        """Labels of the answers to each question, by the folded name of the question; see `probes.checks.folded`."""
         return {checks.folded(question.name): self.probe.labels(question) for question in self.probe.questions.values()}
 
     def answers(self) -> list[Answer]:

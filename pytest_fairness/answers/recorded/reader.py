@@ -114,8 +114,8 @@ class Reader(ABC, Generic[ProbeT]):
             of_group: whether these columns name the group. A row with an unknown group counts as a row without a group
                 unless the probe ignores the group; a row with another unknown value belongs to another probe.
         """
-        written = [row.fields.get(column) for column in columns]
-        values = [fields.text(value).strip()[:LONGEST_VALUE] for value in written if not fields.is_empty(value)]
+        written = [value for column in columns if (value := row.fields.get(column)) is not None]
+        values = [text[:LONGEST_VALUE] for value in written if (text := fields.text(value).strip())]
         if values and (not of_group or self._ignored & {"*", *map(checks.folded, values)}):
             self._of_other_probes += 1
             return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 from typing import ClassVar
 
@@ -48,7 +47,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
         """Return the lists of the probe; see `Reader.answers`."""
         found = self._ranked_lists() if "rank" in self.columns else self._whole_lists()
         self.trial_numbers.raise_errors()
-        self._require_values({labels["value"] and _attribute_and_value(labels) for _, labels, _ in found})
+        self._require_values({f"{labels['attribute']} {labels['value']}" for _, labels, _ in found})
         return [fields.answer(written, labels, trial, self.probe) for written, labels, trial in found]
 
     def _columns(self) -> dict[str, str]:
@@ -140,13 +139,9 @@ class RecommendationReader(Reader[RecommendationProbe]):
             "in the file, add such rows, or remove the value from the probe"
             for name in missing
         ]
-        if "" not in existing:
+        if f"{NEUTRAL} " not in existing:
             faults.append(
                 f"{self.name}:1: no row has the attribute 'neutral'; the file has {others}. Add the lists for prompts "
                 "that name no attribute, with which the other lists are compared"
             )
         raise_file_errors(faults, self.name)
-
-
-def _attribute_and_value(labels: Mapping[str, str]) -> str:
-    return f"{labels['attribute']} {labels['value']}"

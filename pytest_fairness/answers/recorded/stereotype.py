@@ -33,11 +33,18 @@ class StereotypeReader(TextReader[StereotypeProbe]):
     def answers(self) -> list[Answer]:
         """Return the answers of the probe; see `Reader.answers`."""
         answers = self._texts()
-        self._require(answers)
+        if not answers:
+            existing = dict.fromkeys(as_line(row.fields.get(self.columns["case"])) for row in self.rows())
+            names = ", ".join(map(repr, list(existing)[:10]))
+            near = suggestion(next(iter(existing)), [case.name for case in self.probe.open_cases])
+            raise ProbeError(
+                f"{self.name}:1: no row has a case of the probe. Correct the names in the file or in the probe; the "
+                f"file has the cases {names}{near}"
+            )
+        # A single case without answers is no error here; its item reports that the answers are missing.
         return answers
 
     def _columns(self) -> dict[str, str]:
-        """Return the file's column for each label; the label of a stratum has its column's name."""
         needed = ["case", *(["group"] if any(group for _, group in self._labels_by_case) else []), "text"]
         return self._column_names(needed, ["trial"]) | {stratum: stratum for stratum in self.responses.strata}
 
@@ -53,17 +60,3 @@ class StereotypeReader(TextReader[StereotypeProbe]):
             self._leave_out(row, [self.columns["group" if is_known else "case"]], of_group=is_known)
             return None
         return found | {name: as_line(row.fields[name]) for name in self.responses.strata}
-
-    def _require(self, answers: list[Answer]) -> None:
-        """Raise `ProbeError` if the file has no answer for any case of the probe.
-
-        A single case without answers is no error here; its item reports that the answers are missing.
-        """
-        if not answers:
-            existing = dict.fromkeys(as_line(row.fields.get(self.columns["case"])) for row in self.rows())
-            names = ", ".join(map(repr, list(existing)[:10]))
-            near = suggestion(next(iter(existing)), [case.name for case in self.probe.open_cases])
-            raise ProbeError(
-                f"{self.name}:1: no row has a case of the probe. Correct the names in the file or in the probe; the "
-                f"file has the cases {names}{near}"
-            )

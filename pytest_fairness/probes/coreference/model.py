@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationInfo, fiel
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness.probes import checks
-from pytest_fairness.probes.audit_settings import ProbeModel, list_or_mapping
+from pytest_fairness.probes.audit_settings import ProbeModel, mapping_or_other
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.coreference import winobias
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, file_errors, quoted, raise_diagnostics
@@ -116,8 +116,8 @@ class WinoBias(ProbeModel):
 
 
 Items = Annotated[
-    Annotated[tuple[AmbiguousSentence, ...], Tag("list"), Field(min_length=1)] | Annotated[WinoBias, Tag("mapping")],
-    Discriminator(list_or_mapping),
+    Annotated[tuple[AmbiguousSentence, ...], Tag("other"), Field(min_length=1)] | Annotated[WinoBias, Tag("mapping")],
+    Discriminator(mapping_or_other),
 ]
 
 

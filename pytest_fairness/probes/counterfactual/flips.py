@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self
 from pydantic import Discriminator, Field, Tag
 
 from pytest_fairness.probes import checks
+from pytest_fairness.probes.audit_settings import mapping_or_other
 from pytest_fairness.probes.counterfactual.records import Fields
 from pytest_fairness.probes.diagnostics import Diagnostic, quoted, raise_diagnostics, suggestion
 from pytest_fairness.probes.field_types import Line
@@ -24,16 +25,12 @@ LABELS = ("record", "form", "attribute", "to", "truth", "id", "answer", "text", 
 Pairs = dict[Line, Line]
 
 
-def _mapping_or_list(value: object) -> str:
-    return "mapping" if isinstance(value, Mapping) else "list"
-
-
 # The content of `with` and the values of several attributes are nested deeper than the values of one attribute;
 # `check_flips` requires the right depth.
 WrittenFlip = Annotated[
     Annotated[dict[Line, Line | tuple[Line, ...] | dict[Line, Line | Pairs]], Tag("mapping"), Field(min_length=1)]
-    | Annotated[tuple[Line, ...], Tag("list"), Field(min_length=2)],
-    Discriminator(_mapping_or_list),
+    | Annotated[tuple[Line, ...], Tag("other"), Field(min_length=2)],
+    Discriminator(mapping_or_other),
 ]
 
 

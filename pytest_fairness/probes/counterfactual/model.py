@@ -20,7 +20,7 @@ from pytest_fairness.probes.counterfactual.records import (
     Fields,
     OpenmlRecords,
     Record,
-    Written,
+    WrittenRecords,
     rows_of,
     sampled_records,
 )
@@ -61,7 +61,7 @@ class CounterfactualProbe(StructuredProbe):
         description="Prompt about each record; {age} stands for the record's field `age`. If the record lacks the "
         "field, the clause with {age} is left out. A literal brace is written {{ or }}.",
     )
-    written_records: Written | None = Field(
+    written_records: WrittenRecords | None = Field(
         default=None,
         alias="records",
         description="The records: a list, a file or a data set of OpenML.",
@@ -236,7 +236,6 @@ class CounterfactualProbe(StructuredProbe):
 
     @cached_property
     def _fields(self) -> dict[str, Fields]:
-        """The fields of the records by id."""
         return {record.id: record.fields for record in self.records}
 
     def _first_template(self, labels: Mapping[str, str]) -> str:

@@ -87,7 +87,7 @@ def _list_file_or_openml(value: object) -> str:
     return "file" if isinstance(value, Mapping | ProbeModel) else "list"
 
 
-Written = Annotated[
+WrittenRecords = Annotated[
     Annotated[tuple[dict[Line, str | int | float | None], ...], Tag("list"), Field(min_length=1)]
     | Annotated[RecordsFile, Tag("file")]
     | Annotated[OpenmlRecords, Tag("openml")],
@@ -96,7 +96,7 @@ Written = Annotated[
 """Type of the key `records`: a list of records, a file, or a data set of OpenML."""
 
 
-def rows_of(written: Written) -> list[dict[str, str]]:
+def rows_of(written: WrittenRecords) -> list[dict[str, str]]:
     """Return the fields of all records, not only of the sample, as text; missing values are left out.
 
     Raises:
@@ -117,7 +117,7 @@ def columns_of(rows: Sequence[Fields]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def sampled_records(written: Written, rows: Sequence[Fields]) -> list[Record]:
+def sampled_records(written: WrittenRecords, rows: Sequence[Fields]) -> list[Record]:
     """Return all records, or a seeded sample, which does not depend on the records' order.
 
     With `balance`, records are drawn in rounds, one of each combination of values in these columns, until there are

@@ -54,18 +54,18 @@ class Anonymize(ProbeModel):
         return first_names.digest() if given is True else given
 
 
-Removed = Terms | Literal[False] | Anonymize
+RemovedTerms = Terms | Literal[False] | Anonymize
 """Type of the key `anonymize`: terms, `false` to remove nothing, or terms and names."""
 
 
-def terms_of(given: Removed) -> tuple[str, ...] | None:
+def terms_of(given: RemovedTerms) -> tuple[str, ...] | None:
     """Return the terms that are removed in addition to the built-in terms; `None` if no terms are removed."""
     if given is False:
         return None
     return given.terms if isinstance(given, Anonymize) else given
 
 
-def removal_fingerprint(given: Removed) -> Json:
+def removal_fingerprint(given: RemovedTerms) -> Json:
     """Return the removed terms and names, sorted; a packaged list of names is represented by its digest."""
     declared = terms_of(given)
     removed = False if declared is None else sorted({*declared})

@@ -16,7 +16,7 @@ from pytest_fairness.probes.diagnostics import errors_at, raise_diagnostics
 from pytest_fairness.probes.field_types import Identifier, Texts, block_text, texts
 from pytest_fairness.probes.free_text import FreeTextProbe
 from pytest_fairness.probes.generation import swapped_prompts
-from pytest_fairness.probes.generation.anonymize import Anonymize, Removed, removal_fingerprint, terms_of
+from pytest_fairness.probes.generation.anonymize import Anonymize, RemovedTerms, removal_fingerprint, terms_of
 from pytest_fairness.probes.generation.axes import Axis, Intersection
 from pytest_fairness.probes.generation.prompts_file import PromptRow, PromptsFile
 from pytest_fairness.probes.generation.swap_settings import PLACEBO, SwapLists, Swaps
@@ -88,7 +88,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         "number begins at 8, and grows up to 60 while a verdict is inconclusive. Default with `prompts`: 1.",
     )
     answer: AnswerSettings = Field(default_factory=AnswerSettings, description="How answers are parsed.")
-    anonymize: Removed = Field(
+    anonymize: RemovedTerms = Field(
         default=(),
         description="Terms that are removed from the answers in addition to the built-in identity terms and the axes' "
         "values. false removes nothing; {names: true} removes first names as well.",

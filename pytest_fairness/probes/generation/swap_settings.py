@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -12,7 +12,7 @@ from pytest_fairness.errors import ProbeError
 from pytest_fairness.languages.language import Language
 from pytest_fairness.languages.swaps.terms import GENDER, SwapTerms, SwapTermsError
 from pytest_fairness.probes import table
-from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.audit_settings import ProbeModel, list_or_other, mapping_or_other, text_or_other
 from pytest_fairness.probes.data_file import DataFile, as_line
 from pytest_fairness.probes.diagnostics import (
     Diagnostic,
@@ -43,14 +43,6 @@ class TermsFile(DataFile):
     holds = "terms"
 
 
-def _rows_or_file(written: object) -> str:
-    return "file" if isinstance(written, Mapping | ProbeModel) else "rows"
-
-
-def _switch_or_rows(written: object) -> str:
-    return "rows" if isinstance(written, Sequence) and not isinstance(written, str) else "switch"
-
-
 class SwapSettings(ProbeModel):
     """Groups whose terms are swapped, and the terms."""
 
@@ -65,8 +57,8 @@ class SwapSettings(ProbeModel):
     )
     terms: (
         Annotated[
-            Annotated[TermRows, Tag("rows")] | Annotated[TermsFile, Tag("file")],
-            Discriminator(_rows_or_file),
+            Annotated[TermRows, Tag("other")] | Annotated[TermsFile, Tag("mapping")],
+            Discriminator(mapping_or_other),
         ]
         | None
     ) = Field(
@@ -76,7 +68,7 @@ class SwapSettings(ProbeModel):
         "each group. Default: the built-in list of this name.",
     )
     placebo: Annotated[
-        Annotated[bool, Tag("switch")] | Annotated[TermRows, Tag("rows")], Discriminator(_switch_or_rows)
+        Annotated[bool, Tag("other")] | Annotated[TermRows, Tag("list")], Discriminator(list_or_other)
     ] = Field(
         default=True,
         description="Whether each prompt is also sent with other words for the unmarked group, such as another name, "
@@ -85,18 +77,14 @@ class SwapSettings(ProbeModel):
     )
 
 
-def _named_or_written(written: object) -> str:
-    return "name" if isinstance(written, str) else "settings"
-
-
 Swaps = Annotated[
-    Annotated[Identifier, Tag("name")]
+    Annotated[Identifier, Tag("text")]
     | Annotated[
         dict[Identifier, SwapSettings],
-        Tag("settings"),
+        Tag("other"),
         Field(min_length=1, max_length=1, json_schema_extra={"minProperties": 1, "maxProperties": 1}),
     ],
-    Discriminator(_named_or_written),
+    Discriminator(text_or_other),
 ]
 """Type of the key `swap`: the name of a built-in list, or one name with settings."""
 
@@ -191,7 +179,11 @@ def _own(name: str, settings: SwapSettings, code: str) -> tuple[Axis, SwapTerms]
 
 
 def _terms_of_rows(location: Location, groups: Sequence[str], rows: Sequence[Sequence[str]], code: str) -> SwapTerms:
-    """Return the terms in a list of the probe, which is at this location."""
+    """Return the terms in the rows of a list, which the probe file holds at `location`.
+
+    Raises:
+        ValidationError: the terms are not paired one to one.
+    """
     try:
         return SwapTerms.of_rows(groups, rows, code)
     except SwapTermsError as error:

@@ -156,7 +156,8 @@ def _prompt_diagnostics(data: Content, axes: list[str]) -> Iterator[Diagnostic]:
         yield from (each.below(*location) for each in template.diagnostics(text, axes))
     # An axis that another message names need not be in the prompt.
     axes_elsewhere = {axis for _, text in around for axis in template.intended(text, axes)}
-    unused = set() if checks.is_recorded(data) or not [*prompts, *around] else _unused_axes([*prompts, *around], axes)
+    written = [] if checks.is_recorded(data) else [*prompts, *around]
+    unused = {*axes}.difference(*(template.intended(text, axes) for _, text in written)) if written else set()
     for axis in axes:
         if axis in unused:
             message = f"the axis {quoted(axis)} is used in no prompt: write {{{axis}}} where its values belong"
@@ -181,7 +182,3 @@ def _texts_at(location: Location, value: Json) -> Iterator[tuple[Location, str]]
     if isinstance(value, str):
         yield location, value
     yield from (((*location, i), text) for i, text in checks.items(value) if isinstance(text, str))
-
-
-def _unused_axes(prompts: list[tuple[Location, str]], axes: list[str]) -> set[str]:
-    return {*axes}.difference(*(template.intended(text, axes) for _, text in prompts))

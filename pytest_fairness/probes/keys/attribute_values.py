@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Discriminator, Field, Tag
 
-from pytest_fairness.probes.audit_settings import ProbeModel, text_or_mapping
+from pytest_fairness.probes.audit_settings import ProbeModel, mapping_or_other
 from pytest_fairness.probes.field_types import Line
 
 _ARTICLE = re.compile(r"an?\s+(?=\S)", re.IGNORECASE)
@@ -51,8 +51,8 @@ class Attribute:
 
 
 WrittenValue = Annotated[
-    Annotated[Line, Tag("text")] | Annotated[ValueSettings, Tag("mapping")],
-    Discriminator(text_or_mapping),
+    Annotated[Line, Tag("other")] | Annotated[ValueSettings, Tag("mapping")],
+    Discriminator(mapping_or_other),
 ]
 """Type of an attribute value in a probe file: a text, which is both its name and its words, or a mapping with both."""
 

@@ -11,7 +11,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness.options import MAX_TRIALS
-from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.audit_settings import ProbeModel, mapping_or_other
 
 GROWTH = 1.5
 """Maximum factor by which the number of trials or entities grows from one interim analysis to the next.
@@ -55,13 +55,9 @@ class GrowingTrials(ProbeModel):
         return self
 
 
-def _number_or_mapping(value: object) -> str:
-    return "mapping" if isinstance(value, Mapping | ProbeModel) else "number"
-
-
 Trials = Annotated[
-    Annotated[int, Tag("number"), Field(ge=1, le=MAX_TRIALS)] | Annotated[GrowingTrials, Tag("mapping")],
-    Discriminator(_number_or_mapping),
+    Annotated[int, Tag("other"), Field(ge=1, le=MAX_TRIALS)] | Annotated[GrowingTrials, Tag("mapping")],
+    Discriminator(mapping_or_other),
 ]
 """Type of a number of trials: fixed or growing."""
 

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from pytest_fairness.languages.language import Language, language
 from pytest_fairness.languages.names import NAMES
 from pytest_fairness.languages.words import WITHOUT_BLANKS, can_segment
-from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.audit_settings import ProbeModel, text_or_other
 from pytest_fairness.probes.diagnostics import quoted
 from pytest_fairness.probes.field_types import ProbeFile, Text
 from pytest_fairness.records import Json
@@ -56,16 +56,12 @@ class OwnWords(ProbeModel):
     )
 
 
-def _words_or_file(given: object) -> str:
-    return "file" if isinstance(given, str) else "words"
-
-
 class DeclaredLanguage(ProbeModel):
     """A language with words that the probe declares."""
 
     code: Code = Field(description="ISO 639 code of the language.")
     terms: Annotated[
-        Annotated[OwnWords, Tag("words")] | Annotated[ProbeFile, Tag("file")], Discriminator(_words_or_file)
+        Annotated[OwnWords, Tag("other")] | Annotated[ProbeFile, Tag("text")], Discriminator(text_or_other)
     ] = Field(
         description="The words of the language, or a TOML file in the probe's folder with the keys `identity_terms`, "
         "`function_words` and `refusals`."

@@ -162,7 +162,8 @@ class _Builder:
             self._anchors[anchor] = None
         tag = None if event.ctag is None else str(event.ctag)
         if tag is not None and not (kind == "ScalarEvent" and tag == _STRING_TAG):
-            self.errors.append((start, f"YAML tags are not supported: remove {quoted(_short_tag(tag))}"))
+            short = tag.replace("tag:yaml.org,2002:", "!!")
+            self.errors.append((start, f"YAML tags are not supported: remove {quoted(short)}"))
         build: Callable[[Any, int], Node] = {
             "ScalarEvent": self._scalar,
             "SequenceStartEvent": self._sequence,
@@ -266,10 +267,6 @@ def _whole_characters(text: str) -> str | None:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
         return None
-
-
-def _short_tag(tag: str) -> str:
-    return tag.replace("tag:yaml.org,2002:", "!!")
 
 
 def _unreadable_message(error: Exception) -> str:

@@ -23,7 +23,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness.probes import checks, table
-from pytest_fairness.probes.audit_settings import ProbeModel, list_or_mapping
+from pytest_fairness.probes.audit_settings import ProbeModel, mapping_or_other
 from pytest_fairness.probes.diagnostics import (
     Diagnostic,
     file_errors,
@@ -207,8 +207,8 @@ class QuestionsFile(ProbeModel):
 
 
 Items = Annotated[
-    Annotated[tuple[QuestionSet, ...], Tag("list"), Field(min_length=1)] | Annotated[QuestionsFile, Tag("mapping")],
-    Discriminator(list_or_mapping),
+    Annotated[tuple[QuestionSet, ...], Tag("other"), Field(min_length=1)] | Annotated[QuestionsFile, Tag("mapping")],
+    Discriminator(mapping_or_other),
 ]
 """Type of the key `items`: a list of sets of questions, or files."""
 

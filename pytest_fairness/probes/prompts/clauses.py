@@ -81,15 +81,11 @@ def _introduction(clause: str) -> str:
 
     A colon counts only if words stand between the colon and the placeholder. Return an empty text if no colon counts.
     """
-    first = next(iter(_placeholder_starts(clause)), len(clause))
+    first = next((start for start, end in template.spans(clause) if end - start > 2), len(clause))
     for colon in reversed(list(_COLON.finditer(clause, 0, first))):
         if any(character.isalnum() for character in clause[colon.end() : first]):
             return clause[: colon.end()]
     return ""
-
-
-def _placeholder_starts(text: str) -> list[int]:
-    return [start for start, end in template.spans(text) if end - start > 2]
 
 
 def _has_placeholder(text: str, names: Collection[str]) -> bool:

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import table
-from pytest_fairness.probes.audit_settings import ProbeModel, list_or_mapping, text_or_mapping
+from pytest_fairness.probes.audit_settings import ProbeModel, mapping_or_other
 from pytest_fairness.probes.data_file import DataFile, as_items, as_line
 from pytest_fairness.probes.diagnostics import file_errors, suggestion
 from pytest_fairness.probes.field_types import Line, display_path, probe_source
@@ -137,12 +137,12 @@ def _is_mapping(file: Path) -> bool:
 
 
 InlineEntity = Annotated[
-    Annotated[Line, Tag("text")] | Annotated[Entity, Tag("mapping")],
-    Discriminator(text_or_mapping),
+    Annotated[Line, Tag("other")] | Annotated[Entity, Tag("mapping")],
+    Discriminator(mapping_or_other),
 ]
 Entities = Annotated[
-    Annotated[tuple[InlineEntity, ...], Tag("list"), Field(min_length=1)] | Annotated[EntitiesFile, Tag("mapping")],
-    Discriminator(list_or_mapping),
+    Annotated[tuple[InlineEntity, ...], Tag("other"), Field(min_length=1)] | Annotated[EntitiesFile, Tag("mapping")],
+    Discriminator(mapping_or_other),
 ]
 """Type of the key `entities`: a list of names, a list of names with domains, or a file."""
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag, ValidationError, ValidationInfo, field_validator
 
 from pytest_fairness.probes import table
-from pytest_fairness.probes.audit_settings import ProbeModel, list_or_mapping
+from pytest_fairness.probes.audit_settings import ProbeModel, mapping_or_other
 from pytest_fairness.probes.data_file import DataFile
 from pytest_fairness.probes.diagnostics import file_errors, raise_file_errors
 from pytest_fairness.probes.field_types import CaseName, Line, ProbeSource, Text, Texts, display_path, probe_source
@@ -97,8 +97,8 @@ class CasesFile(DataFile):
 
 
 Cases = Annotated[
-    Annotated[tuple[Case, ...], Tag("list"), Field(min_length=1)] | Annotated[CasesFile, Tag("mapping")],
-    Discriminator(list_or_mapping),
+    Annotated[tuple[Case, ...], Tag("other"), Field(min_length=1)] | Annotated[CasesFile, Tag("mapping")],
+    Discriminator(mapping_or_other),
 ]
 """Type of the key `cases`: a list of cases, or a file."""
 

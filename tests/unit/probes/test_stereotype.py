@@ -94,7 +94,7 @@ def test_shape_is_that_of_the_items_cases_alone() -> None:
         ("[he, his, man]", "[he, HIS, She]", "7:32: 'She' is in both lists: remove it from one of them"),
         ("[he, his, man]", "[he, his, His]", "7:32: 'His' is repeated: write each marker once"),
         ("[he, his, man]", "[he, '-- +']", "7:27: '-- +': a marker must contain a letter or digit"),
-        ("[he, his, man]", "[he, 'h*']", "7:27: 'h*': a stem has at least 2 letters before its `*`, as in lead*"),
+        ("[he, his, man]", "[he, 'h*']", "7:27: 'h*': a stem must have at least 2 letters before its `*`, as in lead*"),
         ("[he, his, man]", "[he, 'm*n']", "7:27: 'm*n': `*` is allowed only at the end of a word, as in lead*"),
         ("[he, his, man]", "he", "7:22: `anti_stereotype` of a case with a prompt must be a list of markers: [he]"),
         ("[he, his, man]", "[]", "7:22: `cases[0].anti_stereotype` must not be empty"),

@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness.probes import search_terms, table
-from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel, list_or_mapping
+from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel, mapping_or_other
 from pytest_fairness.probes.diagnostics import Diagnostic, file_errors, raise_diagnostics, raise_file_errors
 from pytest_fairness.probes.field_types import Identifier, Line, ProbeFile, display_path, probe_source
 
@@ -105,10 +105,10 @@ Lexicon = Annotated[
         tuple[Annotated[Line, AfterValidator(_checked_term)], ...],
         Field(min_length=1),
         AfterValidator(_checked_terms),
-        Tag("list"),
+        Tag("other"),
     ]
     | Annotated[LexiconFile, Tag("mapping")],
-    Discriminator(list_or_mapping),
+    Discriminator(mapping_or_other),
 ]
 """A list of terms, or the name of a file with terms."""
 
