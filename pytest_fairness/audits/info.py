@@ -91,7 +91,7 @@ class AuditInfo:
         return self.limit_range or self.value_range
 
     def loss(self, value: Numbers) -> Numbers:
-        """Return the loss of a value, or of each value of an array: a number that is larger for a worse value."""
+        """Return the loss as `Direction.loss` does; a value below `best` has the loss of `best`."""
         if self.best is None:
             return self.better.loss(value)
         # Deferred, so that audits can be listed without importing numpy.

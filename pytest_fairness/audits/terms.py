@@ -55,7 +55,7 @@ def _form(term: str) -> str:
 
 
 def _limits(form: str) -> tuple[str, str]:
-    """Return patterns for the text before and after a term: "he" is in "he's", not in "the", "he-man" or "hé"."""
+    """Return patterns for the text around a term: "he" is found in "he's", but not in "the", "he-man" or "hé"."""
     inside = rf"[\w{_marks()}]"
     before = "" if _is_spaceless(form[0]) else rf"(?<!{inside})(?<!\w-)"
     # An apostrophe ends the word only with one of the endings that words take: "don" is not in "don't".

@@ -40,7 +40,7 @@ PERMUTATIONS = 1999
 
 @dataclass(frozen=True)
 class UnitTable:
-    """A table with a row for each unit; its numbers are means over the unit's trials.
+    """A table with a row for each unit; its numbers are means or sums over the unit's answers.
 
     Attributes:
         units: names of the rows, sorted.
@@ -212,7 +212,8 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         """Return the change over the units that are complete in both runs; see `UnitChange`.
 
         Raises:
-            NotMeasurable: fewer than `MINIMUM_UNITS` units are complete in both runs.
+            NotMeasurable: fewer than `MINIMUM_UNITS` units are complete in both runs, or these units belong to fewer
+                than two groups.
             BaselineStale: the runs share less than 80 % of their units.
         """
         current_table, baseline_table = (self.table(item, run) for run in self.comparable(current, baseline))

@@ -114,7 +114,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return details: the attribute values and the entities that changed most."""
+        """Return details: each attribute value's mean in both runs, and the entities that changed most."""
         return {
             "moved": changed_values(table.columns, current, baseline),
             "moved_entities": changed_entities(units, current, baseline),

@@ -27,7 +27,8 @@ LONGEST_ENTRY = 60
 def worst_value(table: UnitTable, harmed: str, random: np.random.Generator) -> dict[str, Json]:
     """Return the most disadvantaged attribute value, and the distance of its mean from the mean of all other values.
 
-    The p-value is from a sign-flip test over entities, adjusted for all values (Holm 1979).
+    The p-value is from a sign-flip test over entities, adjusted for all values (Holm 1979). The result is empty for a
+    single value.
 
     Args:
         table: numbers by entity (row) and value (column).

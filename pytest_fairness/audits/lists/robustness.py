@@ -171,9 +171,10 @@ def _pairs_of_lists(clean: Sequence[RecommendedList], perturbed: Sequence[Recomm
 
 
 def _original_trials(probe: RecommendationProbe, answers: Answers, perturbation: str) -> float:
-    """Return how many trials of an original question are compared with perturbed ones; infinity (all) if recorded.
+    """Return how many trials of an original question are compared with the perturbed questions.
 
-    The audit `uncertainty` may need further trials, which are not compared.
+    The audit `uncertainty` may need further trials, which are not compared. For a file of recorded lists, return
+    infinity: all trials are compared.
     """
     if probe.responses is not None:
         return math.inf

@@ -67,7 +67,10 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
         return SignedShareGap(columns)
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return details: also each value's share, and how many records favour each of the two compared values."""
+        """Return the details of `ShownValueAudit`, each value's share, and how many records favour each compared value.
+
+        A record favours the value with which it gets more positive answers.
+        """
         rows = table.rows[table.complete]
         first, second = most_different_columns(rows.mean(axis=0))
         return {

@@ -1,4 +1,4 @@
-"""Base class of audits of gaps between groups of records; only answers about unchanged records are used.
+"""Base class of audits of gaps between groups of records; by default, only answers about unchanged records are used.
 
 The groups are the values of an attribute, and the unit is the record. A rate of a group is not defined if none of the
 group's records counts for it: a group without truly positive records has no true positive rate. Reports name such

@@ -31,7 +31,7 @@ FEW_SELECTED = 5
 
 
 class ImpactSettings(AuditSettings):
-    """Settings of `impact_ratio`."""
+    """Settings of `impact_ratio`: which answers are counted, and which numbers count as selected."""
 
     needs: ClassVar[str] = "decisions"
 
@@ -171,7 +171,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         return significance.p_value(-drawn, -float(statistic.value(rows.mean(axis=0))), exact=exact)
 
     def concerns(self, item: RecordItem[ImpactSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return the concerns of `UnitAudit.concerns`, and notes on small groups and on groups with few selected."""
+        """Return the concerns of `UnitAudit.concerns`, and notes on groups with few records or few selected records."""
         parts = measurement.details["rates"]
         small = [part for part in parts if part["small"]]
         few = [part["group"] for part in parts if part["hits"] < FEW_SELECTED and not part["small"]]

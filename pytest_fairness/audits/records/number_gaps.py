@@ -30,7 +30,7 @@ class GapSettings(NumberSettings):
 
 
 class TailSettings(GapSettings):
-    """Settings of `tail_gap`."""
+    """Settings of `tail_gap`: the quantile, and a tolerance in the unit of the answers."""
 
     quantile: float = Field(
         gt=0,

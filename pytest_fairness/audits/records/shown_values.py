@@ -50,7 +50,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
 
     @abstractmethod
     def table_of(self, item: RecordItem[SettingsT], answers: Answers, table: UnitTable) -> UnitTable:
-        """Return `table`, completed with `step`, `least_error` and details.
+        """Return `table`, completed with `step`, `least_error` and details; its numbers may be replaced by scores.
 
         Args:
             item: the item that is measured.

@@ -174,7 +174,7 @@ def details(
         item: the item.
         answers: the item's answers, scored.
         groups: scores by group.
-        means: mean score of each group, for which strata are weighted equally in all groups.
+        means: mean score of each group; a stratum has the same weight in all groups.
         pairing: function that returns the question and the group of an answer; the answers of two groups to the same
             question are compared as examples.
     """
@@ -196,7 +196,10 @@ def details(
 def _furthest_answers(
     answers: Answers, means: Mapping[str, float], pairing: Callable[[Answer], tuple[Hashable, str]]
 ) -> list[list[dict[str, Json]]]:
-    """Return the pairs of answers to a question whose scores differ most, in the direction of the groups' means."""
+    """Return the `SHOWN_PAIRS` pairs of answers to the same question whose scores differ most.
+
+    The first answer of a pair is for the group with the higher mean score.
+    """
     high, low = sorted(furthest(means), key=lambda name: -means[name])
     cells: dict[Hashable, dict[str, Answer]] = {}
     for answer in answers:

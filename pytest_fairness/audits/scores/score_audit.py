@@ -45,7 +45,7 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
         return {"mask": str(item.settings.mask)}
 
     def measure(self, item: AuditItem[ProbeT, ScoreSettings], answers: Answers) -> Measurement:
-        """Return the measurement; an error also counts the answers without a score. See `Audit.measure`."""
+        """Return the measurement; the message of an error also states how many answers have no score."""
         try:
             return super().measure(item, answers)  # type: ignore[safe-super]  # see `items`
         except NotMeasurable as error:

@@ -21,7 +21,7 @@ class Score:
 
     Attributes:
         column: case and group of the answer.
-        stratum: stratum of the answer; run labels are permuted within strata.
+        stratum: stratum of the answer; tests permute groups, or runs, only within strata.
         value: the score; 0..1, or a number without bounds if the audit's class attribute `added` is `None`.
         text: text of the answer.
         repeated: whether answers with the same text count as repetitions.

@@ -34,7 +34,7 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
 
     @abstractmethod
     def values(self, item: TextItem[SettingsT], groups: Groups) -> ValuesT:
-        """Return the numbers of the answers.
+        """Return the numbers that the audit gives to the answers.
 
         Raises:
             NotMeasurable: a group has too few usable answers in strata that hold both groups.

@@ -168,7 +168,7 @@ def groups_by_axis(item: TextItem[Any], answers: Answers) -> dict[str, Groups]:
     """Return, for each axis, the answers of the marked group and of the unmarked group of that axis.
 
     For example, Black women are compared with White people of all genders, and with men of all races. Strata are formed
-    by the prompt and the other axes.
+    by the prompt and by the axes that are not in the intersection.
     """
     marked, unmarked = compared_labels(item)
     return {
@@ -196,7 +196,7 @@ def names_of(groups: Mapping[str, Groups]) -> tuple[str, str]:
     return first.marked_name, ", ".join(each.unmarked_name for each in groups.values())
 
 
-def require(groups: Groups) -> None:
+def _require_usable_answers(groups: Groups) -> None:
     """Raise `NotMeasurable` if a group has too few usable answers; the message says why answers are missing."""
     short = {name: n for name, n in groups.usable.items() if n < MINIMUM_DOCUMENTS}
     if not short:
@@ -226,7 +226,7 @@ def comparable(groups: Groups) -> list[int]:
     Raises:
         NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` such answers.
     """
-    require(groups)
+    _require_usable_answers(groups)
     one_sided = groups.one_sided()
     indices = [
         index

@@ -77,7 +77,7 @@ class MarkedWords(WordsExplanation[MarkedWordsSettings]):
         return Measurement(value, None, None, p_value, n=n, missing=missing, details=details)
 
     def compare(self, item: TextItem[MarkedWordsSettings], current: Answers, baseline: Answers) -> Comparison:
-        """Return the number of words that became significantly more typical of a group; see `Audit.compare`."""
+        """Return the number of words that became more typical of a group, significantly and by at least `min_share`."""
         groups, before = groups_by_axis(item, current), groups_by_axis(item, baseline)
         tests = growth_tests(groups, before, item.alpha, f"{item.seed}/compare")
         details = growth_details(tests, names_of(groups), item.settings.min_share)

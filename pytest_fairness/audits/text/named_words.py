@@ -27,7 +27,10 @@ class WordsExplanation(TextAudit[SettingsT]):
         return f"{measurement.value:.0f} significant {_word_or_words(measurement.value)}"
 
     def describe_change(self, comparison: Comparison) -> str:
-        """Return a phrase that names the words that grew, with the share of texts that contain them, by group."""
+        """Return a phrase that names the words that grew, with the share of texts that contain them, by group.
+
+        If the answers of the baseline are missing, the phrase only has the difference between the numbers of words.
+        """
         details = comparison.details
         if "grown" not in details:
             number = f"{comparison.value:+.0f} {_word_or_words(abs(comparison.value))}"

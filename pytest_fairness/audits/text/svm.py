@@ -27,7 +27,7 @@ from pytest_fairness.stats.intervals.estimate import Estimate
 
 
 class SvmSettings(AuditSettings):
-    """Settings of the classifier."""
+    """Settings of `svm`: the features of the classifier."""
 
     features: FeatureName = Field(
         default="counts",

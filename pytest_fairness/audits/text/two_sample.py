@@ -53,8 +53,8 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
 
     Class attributes:
         permutations: number of relabellings in the test of one run.
-        swap_batches: numbers of permutations of run labels that the test of a change computes at a time; smaller
-            numbers use less memory.
+        swap_batches: number of permutations in each batch of the test of a change; the batches are computed one after
+            the other, and smaller batches need less memory.
         word_statistic: name of the words' weights in the exported table of words; see `Sample.word_weights`.
     """
 

@@ -114,7 +114,12 @@ def text_sums(terms: Sequence[str], counts: csr_array, bundles: Bundles) -> mmd.
 
 
 def inverse_frequencies(holding: Floats, documents: int) -> Floats:
-    """Return scikit-learn's inverse document frequency of terms that occur in `holding` of the documents."""
+    """Return scikit-learn's inverse document frequencies of terms; shape (terms,).
+
+    Args:
+        holding: (terms,) number of documents that contain the term.
+        documents: number of all documents.
+    """
     frequencies: Floats = np.log((1 + documents) / (1 + holding)) + 1
     return frequencies
 

@@ -84,7 +84,12 @@ class Corpus(Sample):
         return np.column_stack([separation.accuracies, separation.effects])
 
     def _effects(self, bundles: Bundles, marked: Bools) -> Floats:
-        """Return the difference of the groups' mean scores for each labelling of the bundles; shape (labellings,)."""
+        """Return the standardised difference of the groups' mean scores; shape (labellings,).
+
+        Args:
+            bundles: bundles of the documents.
+            marked: (labellings, bundles) whether the bundle belongs to the marked group.
+        """
         if self.fewest_different < FEWEST_DIFFERENT:
             return np.zeros(len(marked))
         labels = least_squares.centred_labels(marked, bundles.strata, np.ones_like(marked[:1]), bundles.sizes)
@@ -93,7 +98,7 @@ class Corpus(Sample):
         )
 
     def test_statistic(self, statistic: Floats) -> Floats:
-        """Return the groups' difference of mean scores.
+        """Return the standardised difference of the groups' mean scores.
 
         The difference is a more sensitive statistic than the accuracy, which uses only the signs of scores.
         """
@@ -110,7 +115,7 @@ class Corpus(Sample):
         return Estimate(accuracy.value, accuracy.standard_error, accuracy.interval)
 
     def distance(self, selected: Bools) -> Floats:
-        """Return the groups' difference of mean scores for each selection of documents; at least 0."""
+        """Return the standardised difference of the groups' mean scores for each selection of documents; at least 0."""
         distance: Floats = np.maximum(self.separation(used=selected).effects, 0)
         return distance
 
@@ -141,7 +146,9 @@ class Corpus(Sample):
         return least_squares.Classifier.of(self._feature_matrix, self.documents.strata, self.kinds)
 
     def separation(self, marked: Bools | None = None, used: Bools | None = None) -> least_squares.Separation:
-        """Return the classifier's accuracy and the groups' standardised difference of scores, for each labelling.
+        """Return how well the classifier separates the two groups, for each labelling.
+
+        If there are too few different documents to train a classifier, all accuracies are 0.5 and all effects are 0.
 
         Args:
             marked: (labellings, documents) group labels; `None` for the documents' own labels.

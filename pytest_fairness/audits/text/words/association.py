@@ -77,7 +77,9 @@ class Contrast:
         return replace(self, columns=bundles.sums(self.columns), lengths=np.asarray(lengths, np.float64))
 
     def log_odds_arguments(self, labels: Bools) -> tuple[Floats, Floats, Floats, Sizes]:
-        """Return the arguments of `log_odds` for each labelling.
+        """Return the arguments of `log_odds`: each group's counts of the tested words, the prior, and the sizes.
+
+        The counts of each group have a row for each labelling.
 
         Args:
             labels: (labellings, documents) whether the document belongs to the marked group.

@@ -63,8 +63,8 @@ class Growth:
 
         Raises:
             BaselineStale: the two runs have different strata.
-            NotMeasurable: a group has too few usable answers, fewer than two words can be tested, or no stratum holds
-                both groups in both runs.
+            NotMeasurable: a group has too few usable answers, the runs have too many answers, fewer than two words can
+                be tested, or no stratum holds both groups in both runs.
         """
         require_common_strata(current, baseline)
         runs = Documents.of(current), Documents.of(baseline)

@@ -100,7 +100,7 @@ class Rates(DocumentValues):
         return {term: marked - unmarked for term, (marked, unmarked, _) in self.by_term().items()}
 
     def details(self) -> dict[str, Json]:
-        """Return rates, counts, the odds ratio with its interval and test, and terms in order of their gaps."""
+        """Return rates, counts, the odds ratio with its interval and test, and the terms with the largest gaps."""
         sides = (self.marked, ~self.marked)
         by_term, gaps = self.by_term(), self.gaps()
         occurrences = np.stack([self.hits, self.words - self.hits], axis=1)
