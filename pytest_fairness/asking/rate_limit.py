@@ -17,9 +17,10 @@ class RateLimit:
     """Current rate limit of a target; times are in seconds since the epoch.
 
     Attributes:
-        allowed: maximum number of requests in flight; infinite until the first overload.
-        overloads: number of overloads (rejected requests) since the last answer; requests that were rejected together
-            count once.
+        allowed: maximum number of requests in flight; infinite before the first overload, and after answers have raised
+            it to the run's own maximum again.
+        overloads: number of overloads (requests that were rejected or got no answer) since the last answer; overloads
+            of requests that were sent together count once.
         resume_at: time until which no request is sent.
         reduced_at: time at which `allowed` was last reduced.
     """
@@ -41,7 +42,7 @@ class RateLimit:
     def after_overload(
         self, capacity: int, *, sent_at: float, now: float, retry_after: float | None, timing: Timing = DEFAULT_TIMING
     ) -> Self:
-        """Return the limit after the target rejected a request: half as many requests in flight, and a pause.
+        """Return the limit after a request was rejected or got no answer: half as many requests in flight, and a pause.
 
         Args:
             capacity: the run's own maximum number of requests in flight.

@@ -167,7 +167,11 @@ class Sender:
         return self._stopping and not self._in_flight and not self._results
 
     async def _wait(self) -> None:
-        """Wait until a result or a new request arrives, a retry is due, or a deadline has passed."""
+        """Wait until a result or a new request arrives, a retry is due, or a deadline has passed.
+
+        Raises:
+            AnswersMissing: the run was stopped too long ago, or the run gives up on the target.
+        """
         if self._done:
             return
         now = time.monotonic()

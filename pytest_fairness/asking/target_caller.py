@@ -58,7 +58,7 @@ class TargetCaller:
         return error.with_traceback(None)
 
     def recordable(self, response: Response) -> Response:
-        """Return the response with the current date and without secrets; a text over the size limit is dropped."""
+        """Return the response with the current date and without secrets; content over the size limit is dropped."""
         redact = self._secrets.redact
         said = response.text + (response.tool_calls or "")
         too_long = len(said.encode("utf-8", "surrogatepass")) > self._settings.max_answer_bytes

@@ -72,7 +72,8 @@ class AnswerFile:
                 `.yaml`.
 
         Raises:
-            FairnessError: the file cannot be read, or lacks one of the columns or groups.
+            FairnessError: the file cannot be read, lacks one of the columns or groups, or is outside of the folder in
+                which the probe's text will be saved.
         """
         path = (written or self.path.with_suffix(".yaml")).absolute()
         try:

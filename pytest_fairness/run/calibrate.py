@@ -65,7 +65,8 @@ def calibrate(probe: Probe, labelled: Path) -> list[Calibration]:
             problematic) and, if a label applies to several outputs together, the column `set`.
 
     Raises:
-        FairnessError: the file cannot be read, a label is missing or unknown, or all labels are the same.
+        FairnessError: the file cannot be read, a label is missing or unknown, all labels are the same, or a set has
+            both labels.
     """
     _check_labels(labelled)
     answers: dict[str, list[Answer]] = {}

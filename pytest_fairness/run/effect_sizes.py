@@ -11,6 +11,9 @@ from pytest_fairness.records import Json, Measurement
 
 
 def effect_in_words(info: AuditInfo, measurement: Measurement) -> Mapping[str, Json] | None:
-    """Return the effect size of a measurement, as a number and in words; `None` if `effect_of` finds none."""
+    """Return the effect size of a measurement, as a number and in words.
+
+    The result is `None` if the audit has no effect size, or if the item compares no groups.
+    """
     effect = effect_of(info.effect, lambda value: float(info.loss(value)), measurement, gravest_concern(measurement))
     return None if effect is None else effect.to_json()

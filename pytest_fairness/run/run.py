@@ -161,7 +161,7 @@ class Run(Closing):
         return (measured, compared) if is_decided(measured, compared) else None
 
     def stop(self, grace: float = DEFAULT_TIMING.stop_grace) -> None:
-        """Stop sending requests from this process, and free the answers in memory.
+        """Store results for later runs, stop sending requests from this process, and free the answers in memory.
 
         Args:
             grace: seconds to wait for the requests in flight.

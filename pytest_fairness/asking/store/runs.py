@@ -42,7 +42,8 @@ class RunId(NamedTuple):
 class Runs:
     """Tables of the state that a run's processes share.
 
-    The state is the spent budget, the request counts, the unusable targets, and whether the run was stopped.
+    The state is the spent budget, the request counts, the unusable targets, the first requests to the targets, and
+    whether the run was stopped.
     """
 
     def __init__(self, database: Database) -> None:

@@ -303,7 +303,7 @@ def encode_request(request: Request) -> str:
 
 
 def decode_request(text: str) -> Request:
-    """Return the request from JSON that `encode_request` returned."""
+    """Return the request from JSON that `encode_request` returned; call it in `Database.decoding_errors`."""
     data: dict[str, Any] = json.loads(text)
     history = tuple(Message(*message) for message in data.get("history", ()))
     request = Request(**{**data, "sampling": Sampling(**data["sampling"]), "history": history})

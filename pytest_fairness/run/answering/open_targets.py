@@ -83,7 +83,7 @@ class OpenTargets:
         """Return the embedding model for the answers of an item; `None` if the item's audit has no embedding model.
 
         Raises:
-            TargetError: the model does not exist.
+            TargetError: the model cannot be used; see `open_embedder`.
         """
         name = item.models.embedder
         if name is None:

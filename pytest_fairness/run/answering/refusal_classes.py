@@ -49,6 +49,8 @@ def classified_by_judge(answers: Sequence[Answer], probe: Probe, judge: Target, 
 def classified_by_scorer(answers: Sequence[Answer], probe: Probe, store: Store) -> list[Answer]:
     """Return the answers, classified as refused if a scorer's score reaches the threshold; equal texts are scored once.
 
+    An answer that the scorer cannot score counts as failed.
+
     Raises:
         ModelError: the scorer cannot be used.
         AnswersMissing: the scorer failed for every text.

@@ -70,7 +70,8 @@ class BaselineComparer:
         """Return the baseline of a measured item, and the item's change since the baseline.
 
         Raises:
-            BaselineError: a file of the baseline is damaged, or the baseline belongs to another probe or test file.
+            BaselineError: a file of the baseline is damaged or was edited, its answers cannot be measured, or the
+                baseline belongs to another probe or test file.
         """
         item = measured.item
         baseline = self._read(item)
@@ -155,7 +156,10 @@ class BaselineComparer:
     def _with_checked_value(
         self, item: ProbeItem, baseline: Baseline, entry: Entry, answers: Sequence[Answer]
     ) -> tuple[Entry, str | None]:
-        """Return the entry with the value measured again from the answers, and a note if the stored value differs."""
+        """Return the entry with the value measured again from the answers, and a note if the stored value differs.
+
+        Without answers, the entry is returned unchanged.
+        """
         if not answers:
             return entry, None
 

@@ -32,7 +32,7 @@ def _declared(name: str, source: ProbeSource) -> tuple[Scorer, str]:
     """
     definition = (source.scorers or {}).get(name)
     if definition is None:
-        raise ModelError(f"there is no scorer {name!r}. Name it in fairness_scorers in the ini file.")
+        raise ModelError(f"there is no scorer {name!r}. Declare it with fairness_scorers in the ini file.")
     return scorers.open_scorer(definition, source.root or Path.cwd())
 
 

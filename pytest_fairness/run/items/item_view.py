@@ -107,7 +107,7 @@ class ItemView(ABC):
 
 
 def table_of(views: Sequence[ItemView], started: str | None = None) -> DataTable:
-    """Return the table of measurements of these items, without verdicts."""
+    """Return the table of measurements of these items; only items with an error have a verdict."""
     from pytest_fairness.reports.tables.data_table import DataTable
     from pytest_fairness.reports.tables.measurements import measurements
 
@@ -128,7 +128,7 @@ def table_of(views: Sequence[ItemView], started: str | None = None) -> DataTable
 
 
 def _document_item(view: ItemView) -> dict[str, Json]:
-    """Return an item as in a report document, without a verdict."""
+    """Return an item as in a report document; only an item with an error has a verdict."""
     item, found = view.item, view._measurement_or_error()
     error = found if isinstance(found, FairnessError) else None
     name = VerdictName.NOT_MEASURABLE if isinstance(error, NotMeasurable) else VerdictName.ERROR

@@ -36,10 +36,11 @@ def placebo_of(item: ProbeItem) -> ProbeItem | None:
 
 
 def with_placebo(measurer: Measurer, measured: ItemMeasurement, target: Target | None) -> ItemMeasurement:
-    """Return the measurement with the placebo's result in its details, under `placebo`.
+    """Return the measurement with the placebo's result in its details, under `placebo`, and with its concern, if any.
 
-    The result has the numbers in `KEPT`; a placebo that could not be measured has only its `error`. Requests of the
-    placebo are sent if their responses are not recorded.
+    Without a placebo or a target, the measurement is returned unchanged. The placebo's result has the numbers in
+    `KEPT`, or only an `error` if it could not be measured. Requests of the placebo are sent if their responses are not
+    recorded.
     """
     item, measurement = measured.item, measured.measurement
     placebo = placebo_of(item)
@@ -82,7 +83,7 @@ def concern_of(item: ProbeItem, measurement: Measurement, placebo: Measurement) 
     if worse > 0:
         return Concern(PLACEBO_EFFECT, f"{alone}, but the item's own value is worse", withholds="nothing")
     message = (
-        f"{alone}, and the item's own value is not significantly worse: the audit may measure the effect of any "
-        f"rewording, not of the group. Use more prompts, or a larger tolerance"
+        f"{alone}, and the item's own value is not {'significantly ' if tested else ''}worse: the audit may measure "
+        "the effect of any rewording, not of the group. Use more prompts, or a larger tolerance"
     )
     return Concern(PLACEBO_EFFECT, message, withholds="failure")

@@ -88,7 +88,10 @@ class Messages(ApiClient):
         }
 
     def _sampling_error(self, said: str, sampling: Mapping[str, float]) -> RequestFailed:
-        """Return the error for a model that rejects sampling parameters; from now on, leave default values out."""
+        """Return the error for a model that rejects sampling parameters.
+
+        If all of them have the default value, later requests leave out default values.
+        """
         said = self._errors.quoted(said)
         if set(sampling.values()) == {DEFAULT}:
             self._takes_no_sampling = True

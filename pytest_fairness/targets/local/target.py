@@ -30,7 +30,7 @@ class LocalTarget:
         settings: settings of the run.
 
     Raises:
-        TargetError: the file does not exist.
+        TargetError: the file cannot be read.
     """
 
     reusable = True
@@ -105,6 +105,6 @@ def open_local(rest: str | None, settings: RunSettings) -> LocalTarget:
     """Return the target `local` or `local:PATH.gguf`; a relative path starts at pytest's rootdir.
 
     Raises:
-        TargetError: the file does not exist.
+        TargetError: the file cannot be read.
     """
     return LocalTarget(None if rest is None else settings.root / Path(rest).expanduser(), settings)

@@ -25,7 +25,7 @@ def body(request: Request) -> dict[str, Any]:
 
 
 def is_rejected(said: str) -> bool:
-    """Return whether a server's error message names a part of the echo, so that the server seems not to support it."""
+    """Return whether a server's error message contains a word that suggests that the server supports no echo."""
     return any(word in said.casefold() for word in ("echo", "logprobs", "completions"))
 
 

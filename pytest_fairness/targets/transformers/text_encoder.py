@@ -35,7 +35,7 @@ class TextEncoder(LoadedModel):
         self._most = min(context, self._tokenizer.model_max_length)
 
     def embed(self, texts: Sequence[str]) -> list[Response | FairnessError]:
-        """Return the embeddings of several texts, computed in one batch.
+        """Return the embeddings of several texts, computed in one batch; an error for each unusable embedding.
 
         Raises:
             OutOfMemory: the batch is too large.
@@ -61,7 +61,7 @@ class TextEncoder(LoadedModel):
 
 
 def _pools_first_token(weights: Weights) -> bool:
-    """Return whether the model's configuration selects the first token's hidden state as the embedding."""
+    """Return whether the model's configuration selects the first token's hidden state; `False` if it cannot be read."""
     from transformers.utils.hub import cached_file
 
     try:

@@ -12,7 +12,10 @@ from pytest_fairness.records import Request
 
 @dataclass(frozen=True)
 class Defaults:
-    """Default sampling parameters from the model's generation settings, used where the probe sets none."""
+    """Default sampling parameters from the model's generation settings, used where the probe sets none.
+
+    The `top_k` most probable tokens may be sampled; 0 allows all tokens.
+    """
 
     temperature: float = 1.0
     top_p: float = 1.0

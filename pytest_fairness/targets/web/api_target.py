@@ -102,10 +102,7 @@ class ApiTarget(ABC, Generic[ClientT]):
 
     @abstractmethod
     def _connect(self) -> ClientT:
-        """Return a client.
-
-        The HTTP client is imported here and not earlier, because its import takes time.
-        """
+        """Return a client; import its module only here, because the import takes time."""
 
     @property
     def _setting_names(self) -> str:

@@ -99,7 +99,7 @@ class HttpErrors:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds in the header `Retry-After-Ms` or `Retry-After`; `None` if neither has a valid value."""
+    """Return the pause in seconds that `Retry-After-Ms` or `Retry-After` demands; `None` without a valid header."""
     milliseconds, written = headers.get("retry-after-ms"), headers.get("retry-after")
     try:
         seconds = float(milliseconds) / 1000 if milliseconds else float(written or "")
