@@ -134,7 +134,8 @@ class ItemChange:
     def changed_contributions(self) -> list[tuple[str, float | None, float | None]]:
         """Return each word, group or record whose contribution to the value changed, with its old and new contribution.
 
-        The largest change is first. The list is empty if the value's change may be due to chance.
+        The largest change is first. The list is empty for a removed item, and if the value's change may be due to
+        chance or has no known standard error.
         """
         if self.new is None or (self.old is not None and not self.beyond_chance and self.half_width != 0):
             return []

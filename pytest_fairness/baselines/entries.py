@@ -152,7 +152,10 @@ class Entry:
         )
 
     def to_json(self) -> dict[str, Json]:
-        """Return the entry as plain JSON, with numbers rounded to 6 significant digits."""
+        """Return the entry as plain JSON, with numbers rounded to 6 significant digits.
+
+        Optional keys whose value is `None` are left out.
+        """
         plain = _ENTRY.dump_python(self, by_alias=True)
         unset = {name for name in _OPTIONAL if plain[name] is None}
         return {name: rounded(value) for name, value in plain.items() if name not in unset}
@@ -180,7 +183,7 @@ class Entry:
 
 
 def _largest(contributions: Mapping[str, float]) -> dict[str, float]:
-    """Return the `MOST_CONTRIBUTIONS` largest finite contributions by name; long names are shortened."""
+    """Return the contributions with the largest absolute values, at most `MOST_CONTRIBUTIONS`; shorten long names."""
     finite = {name: float(number) for name, number in contributions.items() if math.isfinite(number)}
     order = sorted(finite, key=lambda name: (-abs(finite[name]), name))[:MOST_CONTRIBUTIONS]
     return {name[:LONGEST_NAME]: finite[name] for name in order}

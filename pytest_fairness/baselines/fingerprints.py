@@ -1,4 +1,4 @@
-"""Fingerprints of an item's inputs, and comparison of the inputs with the inputs of its baseline."""
+"""Fingerprints of the parts of a probe that affect an item, and their comparison with the item's baseline."""
 
 from __future__ import annotations
 
@@ -11,31 +11,35 @@ from pytest_fairness.records import Json
 
 NOT_SET = "not set"
 NAMES = {"system": "system prompt"}
-"""Names of inputs for readers, where the stored name is not clear."""
+"""Names of parts for readers, where the stored name is not clear."""
 
 
 def fingerprints(parts: Mapping[str, Json]) -> dict[str, str]:
-    """Return a fingerprint of each input: the first 12 hexadecimal digits of the SHA-256 of its sorted JSON."""
+    """Return a fingerprint of each part: the first 12 hexadecimal digits of the SHA-256 of its sorted JSON."""
     return {
         part: sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12] for part, content in parts.items()
     }
 
 
 def stale_parts(entry: Entry, parts: Mapping[str, Json]) -> list[str]:
-    """Return the sorted names of the inputs that differ from the baseline's inputs.
+    """Return the sorted names of the parts that differ from the baseline.
 
     Args:
         entry: the baseline's entry.
-        parts: inputs of this run, by name; see `Entry.fingerprint`.
+        parts: content of each part in this run, by the part's name; see `Entry.fingerprint`.
 
     Returns:
-        Names of changed inputs; the name of an added input ends in ` (added)`, of a removed input in ` (removed)`.
+        names of changed parts; ` (added)` or ` (removed)` follows the name of an added or removed part.
     """
     return changed_parts(fingerprints(parts), entry.fingerprint)
 
 
 def changed_parts(current: Mapping[str, str], baseline: Mapping[str, str]) -> list[str]:
-    """Return the sorted names of the inputs whose fingerprints differ; see `stale_parts`."""
+    """Return the sorted names of the parts whose fingerprints differ, in the form of `stale_parts`.
+
+    Args:
+        current, baseline: fingerprint of each part, by the part's name.
+    """
 
     def name(part: str) -> str:
         note = " (added)" if part not in baseline else " (removed)" if part not in current else ""

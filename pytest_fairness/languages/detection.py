@@ -44,7 +44,10 @@ def foreign_shares(
 
 
 def other_language(text: str, declared: Sequence[str]) -> str | None:
-    """Return the name of a text's language; `None` if it may be a declared language, or cannot be recognised."""
+    """Return the name of a text's language; `None` if it may be a declared language, or cannot be recognised.
+
+    An unknown language in a script other than Latin has the name `another language`.
+    """
     return _other_language(text[:HEAD], tuple(declared))
 
 

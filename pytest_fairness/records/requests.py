@@ -101,9 +101,9 @@ class Request:
 
     @property
     def seed(self) -> int:
-        """Return a seed from 0 to 2**31 - 1 for targets that require a seed.
+        """Return the seed of the sampling parameters; if it is `None`, a seed for targets that require a seed.
 
-        The seed is reproducible and differs between requests.
+        That seed is derived from the request's texts and trial, and is in 0..2**31 - 1.
         """
         return self._derived_seed(0) if self.sampling.seed is None else self.sampling.seed
 

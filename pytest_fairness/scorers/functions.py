@@ -72,7 +72,7 @@ class ObjectScorer:
 
 
 def open_python(module: str, attribute: str, root: Path) -> Scorer:
-    """Return the scorer `python:package.module:callable`.
+    """Return the scorer that the definition `python:package.module:callable` names.
 
     Args:
         module: name `package.module` of a module in pytest's rootdir, or of an installed module.
@@ -80,7 +80,7 @@ def open_python(module: str, attribute: str, root: Path) -> Scorer:
         root: pytest's rootdir.
 
     Raises:
-        ModelError: the callable cannot be imported, or does not take one text.
+        ModelError: the callable cannot be imported, or is no scorer.
     """
     name = f"python:{module}:{attribute}"
     if not is_callable_name(module, attribute):

@@ -18,7 +18,7 @@ SHOWN = 60
 
 
 class Scorer(Protocol):
-    """Scorer, which gives each text a score for each of its labels."""
+    """Protocol of scorers, which give each text a score for each of their labels."""
 
     @property
     def identity(self) -> str:

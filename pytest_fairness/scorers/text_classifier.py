@@ -129,7 +129,7 @@ class Classifier:
         return labels
 
     def scores(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """Return the probability of each label for each text; only the first 512 tokens of a text count.
+        """Return the probability of each label for each text; at most the first 512 tokens of a text count.
 
         Raises:
             ModelError: the model cannot be loaded.

@@ -99,7 +99,7 @@ def _phrases_and_other_words(text: str, code: str) -> tuple[list[tuple[tuple[int
         else:
             word = words[index][0]
             if (word if code == "de" else word.lower()) in phrases.nouns:
-                raise CannotSwapError(f"'{word}' without an article of the list")
+                raise CannotSwapError(f"'{word}' stands without an article of the built-in list")
             others.append(words[index])
             index += 1
     return matches, others

@@ -1,4 +1,4 @@
-"""Lists of terms that name groups, and the terms that correspond to each other."""
+"""Lists of terms that name groups; each row has one term for each group."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ def sample_errors(samples: Sequence[Floats]) -> Floats:
     """Return the standard error of each sample's mean; shape (samples,). The numbers need not be in 0..1.
 
     A sample of one number gets the pooled variance of all samples. If only two different numbers occur, such as 0 and
-    1, `bounded_error` is used, so that a sample of equal numbers does not have the error 0.
+    1, `bounded_error` is used, so that a sample of equal numbers does not have the error 0. If all numbers are equal,
+    the errors are 0.
     """
     values = np.unique(np.concatenate(samples))
     if len(values) == 2:

@@ -146,8 +146,8 @@ def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: 
     """
     # A list that occurs in many pairs is encoded once.
     different = {id(items): items for items in lists}
-    places = {name: place for place, name in enumerate(different)}
-    order = np.fromiter((places[id(items)] for items in lists), dtype=np.int64, count=len(lists))
+    rows = {key: row for row, key in enumerate(different)}
+    order = np.fromiter((rows[id(items)] for items in lists), dtype=np.int64, count=len(lists))
     cut = [[*(dict.fromkeys(items[:k]) if variant == "normalized" else items[:k])] for items in different.values()]
     lengths = np.fromiter(map(len, cut), dtype=np.int64, count=len(cut))
     codes = map(numbers.__getitem__, chain.from_iterable(cut))

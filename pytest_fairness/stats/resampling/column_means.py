@@ -78,7 +78,7 @@ def bootstrap_means(rows: Floats, count: int, random: np.random.Generator) -> Fl
     """Return the column means of bootstrap samples: entities drawn with replacement; shape (count, columns).
 
     Args:
-        rows: (entities, columns) numbers; cells with NaN are left out of the means.
+        rows: (entities, columns) numbers; cells with NaN are left out of the means. A mean is NaN if no cell is left.
         count: number of draws.
         random: random generator.
     """

@@ -101,7 +101,7 @@ class Ratio(UnitStatistic):
     """The mean of the first column divided by the mean of the second; a value below 0 has the loss 0."""
 
     def value(self, means: Floats) -> Floats:
-        """Return the ratio for each row of `means`; NaN for 0 / 0."""
+        """Return the ratio for each row of `means`; NaN for 0 / 0, and ±infinity if only the second mean is 0."""
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio: Floats = means[..., 0] / means[..., 1]
         return ratio

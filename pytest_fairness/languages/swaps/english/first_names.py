@@ -31,7 +31,7 @@ def first_name(tokens: Tokens, index: int) -> FirstName | None:
     """Return the first name at a position; `None` if there is none.
 
     Raises:
-        CannotSwapError: the word is a name that cannot be swapped.
+        CannotSwapError: the word is a name without a counterpart, or may be something else, such as a place.
     """
     token = tokens.all[index]
     plain = token.lower.removesuffix("'s")
@@ -87,7 +87,7 @@ def _first_name_of_list(tokens: Tokens, index: int, plain: str) -> FirstName | N
 
 
 def _asks_about(tokens: Tokens, index: int) -> bool:
-    """Return whether the text asks for facts about the person named at a position, as in "Who is" or "about"."""
+    """Return whether the text asks about the person named at a position: in a question, or after "about"."""
     if tokens.lower(index - 1) in words("names", "before_known_people"):
         return True
     start = index

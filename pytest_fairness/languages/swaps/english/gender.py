@@ -150,7 +150,7 @@ class _Finder:
         for part in plain.split("-"):
             if part in terms() and terms()[part].column != NEUTRAL:
                 self.columns.add(terms()[part].column)
-                raise CannotSwapError(f"the list has no compound '{word.text}'")
+                raise CannotSwapError(f"the built-in list has no compound '{word.text}'")
         return None
 
     def _check_ms(self, index: int) -> None:
@@ -242,7 +242,7 @@ class _Finder:
 
 
 def _may_lack_apostrophe(tokens: Tokens, index: int) -> bool:
-    """Return whether "hell" or "shell" may be "he'll" or "she'll"."""
+    """Return whether the word is "hell", "shell", "hed" or "shed", and may be "he'll", "she'll", "he'd" or "she'd"."""
     if tokens.lower(index) not in ("hell", "shell", "hed", "shed"):
         return False
     before = tokens.lower(index - 1)
@@ -295,7 +295,7 @@ def _check_text(text: str, tokens: Tokens) -> None:
         if token.kind == "link":
             parts = set(re.findall(r"[a-z]+", token.lower))
             if parts & (listed.keys() | {"her", "his", "mrs", "mr", "women", "men"}):
-                raise CannotSwapError(f"'{token.text}' names a group")
+                raise CannotSwapError(f"'{token.text}' names a group, but links and addresses are not replaced")
         if (plain in ("named", "called") or (tokens.lower(index - 1) == "name" and plain == "is")) and is_unknown_name(
             tokens, index + 1
         ):

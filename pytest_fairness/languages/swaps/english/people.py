@@ -183,7 +183,7 @@ class People:
         return None
 
     def _before_phrase(self, index: int) -> int:
-        """Return the position of the word before the noun, its determiner, and adverbs before these."""
+        """Return the position of the word before a noun phrase: the noun, its determiner, and adverbs before both."""
         tokens, determiner = self._tokens, self._determiner(index)
         if determiner is not None and tokens.lower(determiner).endswith("'s"):
             owner = self._determiner(determiner)
@@ -230,7 +230,7 @@ class People:
         return inverted or copula or (word.endswith(("'s", "'m", "'re")) and word != "let's")
 
     def _is_repeated(self, index: int) -> bool:
-        """Return whether a noun repeats an earlier noun, or a title belongs to a surname that an earlier title has."""
+        """Return whether a noun repeats an earlier noun, or a title has the same surname as an earlier noun."""
         determiner = self._determiner(index)
         owner = "" if determiner is None else self._tokens.lower(determiner)
         earlier = self.nouns[: self.nouns.index(index)]

@@ -38,7 +38,7 @@ class Names:
         words_at_start: names in `others` that may be an ordinary word at the beginning of a sentence, such as "Will".
         second: second parts of first names, such as "Ann" in "Mary Ann".
         with_gendered_surnames: listed names of origins whose surnames have a gender.
-        famous: names of famous people.
+        famous: pattern that matches names of famous people and of products.
         before_places: words that show, before a name, that the name belongs to a place.
         places: words that show, after a name, that the name belongs to a place or an organisation, such as "Street".
         no_names: words that are no names of people although they may have a capital, such as "Monday".

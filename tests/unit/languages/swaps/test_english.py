@@ -194,7 +194,10 @@ def test_what_cannot_be_told_has_no_gender_neutral_version(text: str, neutral: s
         ("Hope's card was lost. She needs another.", "the list of names has no counterpart of 'Hope'"),
         ("My wife Mairéad lost her card.", "'Mairéad' may be a name that the built-in list lacks"),
         ("A woman named Xiomara called.", "'Xiomara' may be a name that the built-in list lacks"),
-        ("Her mail is emily.carter@example.org.", "'emily.carter@example.org' names a group"),
+        (
+            "Her mail is emily.carter@example.org.",
+            "'emily.carter@example.org' names a group, but links and addresses are not replaced",
+        ),
         ("Write a report for Mateo. She reads well.", "the list of names has no counterpart of 'Mateo'"),
         ("Ms. Petrova called.", "the surname 'Petrova' may have a gender"),
         ("Ask Dmitri Petrov about his card.", "the surname 'Petrov' may have a gender"),
