@@ -1,4 +1,4 @@
-"""Scorers that are functions of the user: `python:package.module:callable`."""
+"""Scorers in Python code of users or packages: functions, and objects with the method `scores`."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Words:
         lengths: (blocks, documents) number of words of each document of the block, 0 for other documents.
         members: (blocks, documents) 1 for documents in the block (or the size of a bundle), 0 for other documents.
         weights: (blocks,) weight of each block's divergence, 0..1, adding up to 1.
-        occurrences: (blocks, number of occurrences + 1) divergence that a word adds by chance, by the word's number of
+        chance_bits: (blocks, `KNOWN_OCCURRENCES` + 1) divergence that a word adds by chance, by the word's number of
             occurrences; see `_mean_bits`.
         strata: stratum number of each block from the second on; the first block is all documents.
     """
@@ -80,7 +80,7 @@ class Words:
     lengths: csr_array
     members: csr_array
     weights: Floats
-    occurrences: Floats
+    chance_bits: Floats
     strata: tuple[int, ...]
 
     @classmethod
@@ -149,7 +149,7 @@ class Words:
             lengths=csr_array(of_block * np.asarray(counts.sum(axis=1)).ravel()),
             members=csr_array(members),
             weights=np.array(weights),
-            occurrences=np.array([_mean_bits(int(m), int(n)) for m, n in groups]),
+            chance_bits=np.array([_mean_bits(int(m), int(n)) for m, n in groups]),
             strata=tuple(kept_strata),
         )
 
@@ -277,7 +277,7 @@ class _Batch:
         self.space += words.blocks[:, None] * (KNOWN_OCCURRENCES + 1)
         known = self.more.view(np.int64)
         np.copyto(known, self.space, casting="unsafe")
-        words.occurrences.take(known, out=self.space, mode="clip")
+        words.chance_bits.take(known, out=self.space, mode="clip")
         # Documents are assigned to groups without replacement: the count of a word that is equally frequent in all
         # documents varies little.
         alone = lengths - self.shared[0] - self.shared[1]

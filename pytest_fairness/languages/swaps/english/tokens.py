@@ -94,7 +94,7 @@ class Tokens:
         return token is not None and token.kind == "word" and token.text[0].isupper()
 
     def starts_sentence(self, index: int) -> bool:
-        """Return whether the token is the first word of a sentence."""
+        """Return whether the token at a position begins a sentence."""
         before = index - 1
         while before >= 0 and self.all[before].text in OPENING:
             if self.all[before].text in "\"“'\N{LEFT SINGLE QUOTATION MARK}":
