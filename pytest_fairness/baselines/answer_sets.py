@@ -80,7 +80,7 @@ def read_answers(path: Path, most_bytes: int = MAX_BYTES) -> dict[str, list[Row]
         most_bytes: maximum size in bytes of all answers, after decompression.
 
     Raises:
-        BaselineError: the file cannot be read, or its content was changed after it was written.
+        BaselineError: the file cannot be read, is too large, or was changed after it was written.
     """
     try:
         with gzip.open(path, "rb") as file:
@@ -247,7 +247,10 @@ def _lines(answer_sets: Mapping[str, Sequence[Row]]) -> Iterator[bytes]:
 
 
 def _digest(ordered: Iterable[Row]) -> str:
-    """Return the id of sorted answers: the first 12 hexadecimal digits of the SHA-256 of their lines in the file."""
+    """Return the id of sorted answers: the first 12 hexadecimal digits of the SHA-256 of their JSON lines.
+
+    The lines are those of the file, but without the key `generation`.
+    """
     digest = sha256()
     for number, row in enumerate(ordered):
         digest.update((("\n" if number else "") + _line(row)).encode("ascii"))

@@ -51,7 +51,7 @@ def commit_description(folder: Path) -> str | None:
 
 
 def user_name(folder: Path) -> str | None:
-    """Return the setting `user.name` of git in a folder; `None` if it is not set."""
+    """Return the setting `user.name` of git in a folder; `None` if it is not set or git cannot be run."""
     try:
         return git(folder, "config", "user.name").decode("utf-8", "replace").strip() or None
     except GitError:

@@ -81,7 +81,7 @@ def read_baseline(folder: Path, name: str, known: Baseline | None = None) -> Bas
         known: a baseline that was read before; it is returned if it has the same path and its files are unchanged.
 
     Raises:
-        BaselineError: the summary cannot be read, or is not valid.
+        BaselineError: the summary cannot be read or is not valid, or its name differs from `name` by case.
     """
     summary_path, answers_path = paths(folder, name)
     stamps = _stamp(summary_path), _stamp(answers_path)

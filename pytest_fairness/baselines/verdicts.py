@@ -210,7 +210,7 @@ def gravest_concern(measurement: Measurement) -> Concern | None:
 
 
 def _significance_text(item: AnyItem, comparison: Comparison, change: Decision) -> str:
-    """Return the part of a regression's reason with the p-value and alpha; empty if the change was not tested."""
+    """Return the part of a regression's reason with the p-value and alpha; empty if the change is not significant."""
     reversal = comparison.reversal
     if change.changed_sides and reversal is not None:
         return f"; {_reversal_text(reversal)} ({_p(reversal.p_value)}, alpha {item.alpha:.2g})"

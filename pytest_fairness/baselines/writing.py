@@ -28,6 +28,8 @@ def update_baseline(
 ) -> None:
     """Write new entries into a probe's baseline; the other entries and their answers stay as they are.
 
+    If no entry is left, the files are removed.
+
     If an item has the same measurement as before, its old entry is kept with its `date`, `accepted_by` and `reason`, so
     that the same answers change no byte of the files. If a new reason is given, the new entry replaces the old entry.
 

@@ -145,7 +145,8 @@ class Language:
         Args:
             identity_terms: terms that name a group.
             function_words: words that say nothing about a topic.
-            refusals: phrases; a text with one of them in its first sentence is a refusal.
+            refusals: phrases; a text with one of them in its first sentence is a refusal. With any phrase,
+                `refusals_missing` is empty.
         """
         return replace(
             self,

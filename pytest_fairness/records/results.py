@@ -26,7 +26,7 @@ class VerdictName(StrEnum):
 
     @property
     def outcome(self) -> Literal["passed", "failed", "inconclusive", "error", "measured"]:
-        """Return pytest's outcome for an item with this verdict and without the mark `xfail`."""
+        """Return the outcome of an item with this verdict and without the mark `xfail`."""
         match self:
             case VerdictName.PASS:
                 return "passed"

@@ -1,4 +1,4 @@
-"""Tool calls of a model, in the one form in which they are stored and read."""
+"""Tool calls of a model, the form in which they are stored, and their reading from messages of APIs."""
 
 from __future__ import annotations
 

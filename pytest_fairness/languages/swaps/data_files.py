@@ -11,7 +11,7 @@ from typing import Any
 
 @cache
 def data(name: str) -> Mapping[str, Any]:
-    """Return the content of a data file."""
+    """Return the content of the data file `data/<name>.toml`."""
     return tomllib.loads(files("pytest_fairness.languages.swaps").joinpath("data", f"{name}.toml").read_text("utf-8"))
 
 

@@ -36,7 +36,7 @@ class _Phrases:
     """The phrases of a language.
 
     Attributes:
-        pairs: pair of each phrase, in lower case; `None` for a phrase with several counterparts.
+        pairs: pair for each phrase, by the phrase in lower case; `None` for a phrase with several counterparts.
         nouns: nouns of the phrases; in lower case, except in German.
         longest: largest number of words of a phrase.
     """

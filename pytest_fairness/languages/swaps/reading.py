@@ -80,7 +80,7 @@ def article(text: str, start: int, term: str, forms: Sequence[str | None]) -> Re
         text: the prompt.
         start: position of the term.
         term: the term.
-        forms: counterparts of the term.
+        forms: see `Replacement`.
     """
     written = _ARTICLE.search(text, max(0, start - 3), start)
     if written is None or written[0].lower() != _article_of(term):

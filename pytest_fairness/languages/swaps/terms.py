@@ -37,7 +37,7 @@ class SwapTerms:
 
     Attributes:
         groups: names of the groups; the first is the unmarked group.
-        rows: corresponding terms, one for each group; empty for a built-in list, whose terms are in a data file.
+        rows: rows with one term for each group; empty for a built-in list, whose terms are in a data file.
         code: ISO 639 code of the language of the terms.
         name: name of a built-in list; "" for a list of the user.
     """
@@ -49,15 +49,15 @@ class SwapTerms:
 
     @classmethod
     def of_rows(cls, groups: Sequence[str], rows: Iterable[Sequence[str]], code: str = "en") -> SwapTerms:
-        """Return a list of the user.
+        """Return the list of terms that a user gives.
 
         Args:
             groups: names of the groups.
-            rows: corresponding terms, one for each group. Terms in lower case match any capitalisation.
+            rows: rows with one term for each group. Terms in lower case match any capitalisation.
             code: ISO 639 code of the language of the terms.
 
         Raises:
-            SwapTermsError: the terms are not paired one to one.
+            SwapTermsError: there are fewer than two groups or no rows, or the terms are not paired one to one.
         """
         if len(groups) < 2 or len(set(groups)) < len(groups):
             raise SwapTermsError(f"A swap needs two or more different groups, not {', '.join(groups) or 'none'}.")

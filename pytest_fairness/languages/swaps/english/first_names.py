@@ -142,7 +142,7 @@ def check_unknown_names(tokens: Tokens, swapped: Collection[int], *, subjects: b
 
     Args:
         tokens: the prompt.
-        swapped: starts of the terms that are swapped.
+        swapped: positions in the text at which the swapped terms begin.
         subjects: whether the first word of a sentence may be a name if an age or a verb follows.
     """
     neutral = {term.forms[2].lower() for term in names().listed.values()}

@@ -60,7 +60,7 @@ def read(text: str, groups: Sequence[str], *, neutral: bool) -> Reading:
 
 
 class _Finder:
-    """Search of a text for terms; see `Reading` for the attributes.
+    """Search of a text for terms; see `Reading` for the other attributes.
 
     Attributes:
         columns: groups of the terms; gender-neutral terms count only in a text without other terms.
@@ -267,7 +267,7 @@ def _cased_name(written: str, name: str) -> str:
 
 
 def _check_text(text: str, tokens: Tokens) -> None:
-    """Raise `CannotSwapError` if a word of the text allows no version with the same meaning, such as "pregnant"."""
+    """Raise `CannotSwapError` if words that are not replaced may show the gender of a person, such as "pregnant"."""
     if match := names().famous.search(text):
         raise CannotSwapError(f"names a famous person or a product: '{match[0]}'")
     for key, reason in (

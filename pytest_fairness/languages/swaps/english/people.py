@@ -44,7 +44,7 @@ class People:
         self._check_girl()
 
     def check_neutral(self) -> None:
-        """Raise `CannotSwapError` if "they" in the gender-neutral version may not be understood as the one person."""
+        """Raise `CannotSwapError` if "they" in the gender-neutral version may be understood as several people."""
         tokens, they = self._tokens, words("pronouns", "they")
         if not they.intersection((item.forms[NEUTRAL] or "").lower() for item in self._replacements):
             return
