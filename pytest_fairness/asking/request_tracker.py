@@ -86,29 +86,33 @@ class RequestTracker:
             self._counts["retried"] += retries
             return taken
 
-    def record_answer(self, key: str, response: Response) -> None:
-        """Record that a request sent by this process was answered."""
+    def settle(self, outcomes: Iterable[tuple[str, Response | FairnessError]]) -> None:
+        """Record the answers and errors, by key, of requests that this process sent."""
         with self._changed:
-            if key not in self._in_flight and key in self._failed:
-                self._counts["failed"] -= 1  # it was closed as failed before its answer arrived
-                self._messages[short_message(str(self._failed[key]))] -= 1
-            self._in_flight.discard(key)
-            self._answered.add(key)
-            self._counts["answered"] += 1
-            self._counts["prompt_tokens"] += response.prompt_tokens or 0
-            self._counts["completion_tokens"] += response.completion_tokens or 0
-            self._counts["uncounted"] += None in (response.prompt_tokens, response.completion_tokens)
+            for key, outcome in outcomes:
+                if isinstance(outcome, Response):
+                    self._record_answer(key, outcome)
+                else:
+                    self._record_failure(key, outcome)
             self._changed.notify_all()
 
-    def record_failure(self, key: str, error: FairnessError) -> None:
-        """Record that a request sent by this process failed."""
-        with self._changed:
-            if key in self._in_flight:
-                self._in_flight.remove(key)
-                self._counts["failed"] += 1
-                self._messages[short_message(str(error))] += 1
-            self._failed[key] = error
-            self._changed.notify_all()
+    def _record_answer(self, key: str, response: Response) -> None:
+        if key not in self._in_flight and key in self._failed:
+            self._counts["failed"] -= 1  # it was closed as failed before its answer arrived
+            self._messages[short_message(str(self._failed[key]))] -= 1
+        self._in_flight.discard(key)
+        self._answered.add(key)
+        self._counts["answered"] += 1
+        self._counts["prompt_tokens"] += response.prompt_tokens or 0
+        self._counts["completion_tokens"] += response.completion_tokens or 0
+        self._counts["uncounted"] += None in (response.prompt_tokens, response.completion_tokens)
+
+    def _record_failure(self, key: str, error: FairnessError) -> None:
+        if key in self._in_flight:
+            self._in_flight.remove(key)
+            self._counts["failed"] += 1
+            self._messages[short_message(str(error))] += 1
+        self._failed[key] = error
 
     def settle_elsewhere(self, answered: Iterable[str], failed: Mapping[str, FairnessError]) -> bool:
         """Settle requests that this process need not send; return whether this call settled a request as answered."""

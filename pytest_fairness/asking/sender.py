@@ -27,7 +27,7 @@ from pytest_fairness.records import Request
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.threads import DaemonThreads
 
-GATHERED_SHARE = 1 / 32
+GATHERED_SHARE = 1 / 16
 """If the number of results to record exceeds this share of the requests in flight, they are recorded at once, without
 waiting for further results."""
 

@@ -168,7 +168,9 @@ class StoreSync:
         self.resume_at = now + claim.resume_at - store.database.now()
         # Settle requests after the transaction, because waiting threads then read the answers from the store.
         for result in results:
-            self._settle(result)
+            if result.retry_at is not None and isinstance(result.outcome, FairnessError):
+                self._backing_off[result.key] = BackingOff(result.request, result.retry_at, result.outcome)
+        tracker.settle((result.key, result.outcome) for result in results if result.retry_at is None)
         tracker.settle_elsewhere(claim.answered, {})
         if results and not tracker.has_unsettled:
             self.put_counts()  # this may be the last exchange, and other processes show these counts
@@ -253,14 +255,6 @@ class StoreSync:
         if limit != before:
             limits.put(identity, limit)
 
-    def _settle(self, result: AttemptResult) -> None:
-        if isinstance(result.outcome, Response):
-            self._tracker.record_answer(result.key, result.outcome)
-        elif result.retry_at is not None:
-            self._backing_off[result.key] = BackingOff(result.request, result.retry_at, result.outcome)
-        else:
-            self._tracker.record_failure(result.key, result.outcome)
-
     def _end_budget(self) -> None:
         """Settle the requests that the run's budget no longer allows, as failed.
 
@@ -269,9 +263,9 @@ class StoreSync:
         error_of = partial(
             over_budget, self._settings.max_requests or 0, self._target.reusable, shared=self._run.shared
         )
-        for key, waiting in self._backing_off.items():
+        for key in self._backing_off:
             self._store.claims.release(key, self._owner)
-            self._tracker.record_failure(key, error_of(str(waiting.error)))
+        self._tracker.settle((key, error_of(str(waiting.error))) for key, waiting in self._backing_off.items())
         self._backing_off.clear()
         lost = self._store.claims.unclaimed(self._tracker.next_unsent(), self._fresh)
         self._tracker.settle_elsewhere([], dict.fromkeys(lost, error_of()))

@@ -26,7 +26,7 @@ class Timing:
     """
 
     poll: float = 0.05
-    gather: float = 0.01
+    gather: float = 0.02
     claim_lease: float = 30.0
     claim_renewal: float = 5.0
     claim_retry: float = 1.0

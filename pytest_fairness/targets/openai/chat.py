@@ -23,7 +23,7 @@ from pytest_fairness.targets.web.api_client import (
     token_count,
 )
 from pytest_fairness.targets.web.endpoint import Endpoint
-from pytest_fairness.targets.web.http_client import is_too_long, parsed
+from pytest_fairness.targets.web.http_client import is_too_long, parsed, parsed_url
 from pytest_fairness.targets.web.http_library import httpx
 
 if TYPE_CHECKING:
@@ -54,6 +54,13 @@ NEW_LIMIT_NAME = "max_completion_tokens"
 """Name of `max_tokens` for newer models of OpenAI, which reject the old name. Other servers know only the old name."""
 
 
+class _Client(openai.AsyncOpenAI):
+    """The SDK's client, which parses equal addresses only once."""
+
+    def _prepare_url(self, url: str) -> httpx.URL:
+        return parsed_url(url) if "://" in url else super()._prepare_url(url)
+
+
 class Chat(ApiClient):
     """Client of chat completions, of completions that echo their prompt, and of embeddings.
 
@@ -76,7 +83,7 @@ class Chat(ApiClient):
         self._limit_name = "max_tokens"
 
         address = urlsplit(endpoint.base_url)
-        self._client = openai.AsyncOpenAI(
+        self._client = _Client(
             api_key=endpoint.key or NO_KEY,  # the client demands a key
             # The client would append the paths of its methods to the query.
             base_url=urlunsplit(address._replace(query="", fragment="")),
@@ -91,13 +98,15 @@ class Chat(ApiClient):
         unsent = dict.fromkeys(UNSENT_HEADERS, openai.Omit())
         if not endpoint.key and "authorization" not in map(str.lower, self._headers):
             unsent["Authorization"] = openai.Omit()  # a server may reject the placeholder
-        # The client copies a default for each option that is not given.
+        # The client copies a default for each option that is not given, and makes a key, which it does not send.
         self._options: RequestOptions = {
             "headers": unsent,
             "params": {},
             "max_retries": 0,
             "timeout": endpoint.timeout,
+            "idempotency_key": "unused",
             "security": {"bearer_auth": True},
+            "post_parser": openai.NOT_GIVEN,  # type: ignore[typeddict-unknown-key] # the client knows the option
         }
 
     async def ask(

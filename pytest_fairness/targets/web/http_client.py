@@ -6,10 +6,10 @@ import asyncio
 import logging
 import os
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pytest_fairness.errors import TargetError
 from pytest_fairness.records import TOO_LONG, Response
@@ -30,7 +30,7 @@ _LOGS = (httpx.__name__, "openai._base_client")
 _BODY_HEADERS = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 """Names of headers that no longer describe a body after it is read and decompressed."""
 
-_parsed_url = lru_cache(16)(httpx.URL)
+parsed_url = lru_cache(16)(httpx.URL)
 
 
 def _ssl_context(verify: Any, *, trust_env: bool) -> ssl.SSLContext:
@@ -81,7 +81,7 @@ class BoundedTransport(httpx.AsyncBaseTransport):
         limit = self._max_bytes if response.is_success else min(self._max_bytes, MAX_ERROR_BYTES)
         body = bytearray()
         try:
-            async with aclosing(response.aiter_bytes()) as pieces:
+            async with aclosing(_pieces(response)) as pieces:
                 async for piece in pieces:
                     body += piece
                     if len(body) > limit:
@@ -99,6 +99,12 @@ class BoundedTransport(httpx.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close all connections."""
         await self._transport.aclose()
+
+
+def _pieces(response: httpx.Response) -> AsyncGenerator[bytes, None]:
+    """Return the decompressed pieces of a body; httpx's decoders are left out where nothing is compressed."""
+    pieces = response.aiter_bytes() if "Content-Encoding" in response.headers else response.stream
+    return cast("AsyncGenerator[bytes, None]", aiter(cast("AsyncIterator[bytes]", pieces)))
 
 
 class BoundedClient(httpx.AsyncClient):
@@ -131,7 +137,7 @@ class BoundedClient(httpx.AsyncClient):
 
     def build_request(self, method: str, url: httpx.URL | str, **settings: Any) -> httpx.Request:
         """Return a request with the headers of the client; equal addresses are parsed once."""
-        return super().build_request(method, _parsed_url(url), **settings)
+        return super().build_request(method, parsed_url(url), **settings)
 
     async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
         """Send a request and return its response, whose body is read completely even with the option `stream`.
