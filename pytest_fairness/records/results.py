@@ -62,7 +62,7 @@ class Verdict:
     Attributes:
         name: name of the verdict.
         reason: explanation with the numbers, on one line.
-        minimum_detectable: smallest true worsening that a run of this size detects with 80 % power.
+        minimum_detectable: smallest true worsening that a run of this size detects with 80 % power; `None` if unknown.
         significant: whether the item is significantly worse than its baseline at the item's alpha, even if the
             worsening is within the tolerance.
         upper_bound: one-sided 95 % upper confidence bound of the change; `None` if the audit has none.

@@ -68,7 +68,7 @@ class Classifier:
         """Return the folder with the model's files.
 
         Raises:
-            ModelError: the model is missing and cannot be downloaded.
+            ModelError: the model cannot be found or downloaded, is outside of the folder, or lacks safetensors.
         """
         if self._given.is_dir():
             self._require_inside()
@@ -82,7 +82,7 @@ class Classifier:
         return self._with_safetensors(self._given)
 
     def _require_inside(self) -> None:
-        """Raise `ModelError` for a model outside of the probe's folder: probe files may be untrusted."""
+        """Raise `ModelError` for a model outside of the folder: probe files may be untrusted."""
         root = self._folder.resolve()
         if Path(self.name).is_absolute() or ".." in Path(self.name).parts:
             raise ModelError(

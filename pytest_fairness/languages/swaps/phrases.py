@@ -66,7 +66,9 @@ def read(text: str, code: str, groups: Sequence[str]) -> Reading:
         shown = " and ".join(f"'{item.text}'" for item in replacements)
         raise CannotSwapError(f"{shown} may be two people")
     names = [] if code == "de" else _possible_names(plain, content)
-    return Reading(column, replacements, warnings=tuple(f"'{name}' may be a name, which stays" for name in names))
+    return Reading(
+        column, replacements, warnings=tuple(f"'{name}' may be a name, which is not replaced" for name in names)
+    )
 
 
 def pairs(code: str) -> Mapping[str, _Pair]:
@@ -120,7 +122,7 @@ def _check_next_word(text: str, start: int, end: int, content: Mapping[str, Any]
     word = _NEXT_WORD.match(text, end)
     allowed = content["after"].split()
     if word and not {word[1].lower().rstrip("."), word[1].lower().partition("'")[0] + "'"}.intersection(allowed):
-        raise CannotSwapError(f"'{word[1]}' after '{phrase}' may agree with it")
+        raise CannotSwapError(f"'{word[1]}' after '{phrase}' may agree with this phrase")
 
 
 def _check_other_words(

@@ -103,7 +103,7 @@ def group_column(columns: Sequence[int], groups: Sequence[str]) -> int:
     """
     different = sorted(set(columns))
     if not different:
-        raise CannotSwapError("no term found")
+        raise CannotSwapError("the prompt names no group")
     if len(different) > 1:
-        raise CannotSwapError(f"names several groups: {', '.join(groups[column] for column in different)}")
+        raise CannotSwapError(f"the prompt names several groups: {', '.join(groups[column] for column in different)}")
     return different[0]

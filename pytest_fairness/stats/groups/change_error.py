@@ -22,8 +22,8 @@ def change_error(values: Floats, current: Bools, cells: Ints, coefficients: Floa
             the other run are negative. Answers that are left out have the factor 0.
 
     Returns:
-        the standard error, and its degrees of freedom (Satterthwaite 1946). The result is 0 and `None` if, in each cell
-        and run, all values are equal.
+        the standard error, and its degrees of freedom (Satterthwaite 1946). The result is 0 and `None` if the variances
+        of all cells are 0.
     """
     groups = cells * 2 + current
     sizes = np.bincount(groups, minlength=2 * (int(cells.max()) + 1)).astype(np.float64)

@@ -60,7 +60,7 @@ def estimates(features: Features | Sums, strata: Ints, first: Bools, second: Boo
     - B is the weighted mean of ⟨δ(s), δ(t)⟩ over pairs of different strata. It has less noise, but opposite differences
       cancel.
     - c = λ + (1 − λ) / S, with the effective number of strata S = 1 / Σ w(s)² and λ = 1 / (2 √S). With one stratum, c
-      is 1.
+      is 1; if W has no stratum, c is 0.
 
     The result equals λ W plus 1 − λ times the discrepancy of all strata together. A difference that is equal in all
     strata counts in full; differences that cancel each other count with the factor λ. For strata of equal size, the

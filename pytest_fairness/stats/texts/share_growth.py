@@ -176,8 +176,7 @@ def smallest_share(needed: NeededDocuments, power: float = normal.POWER) -> floa
         power: probability that the word occurs in enough documents.
 
     Returns:
-        the share of texts, 0..1 (Clopper and Pearson 1934); infinity if not even all documents would be
-        enough.
+        the share of texts, 0..1 (Clopper and Pearson 1934); infinity if not even all documents would be enough.
     """
     # Deferred, as scipy is not needed to load a probe.
     from scipy.special import betaincinv
@@ -187,7 +186,7 @@ def smallest_share(needed: NeededDocuments, power: float = normal.POWER) -> floa
 
 
 def largest_needed(needed: Iterable[NeededDocuments]) -> NeededDocuments:
-    """Return the entry with the largest `smallest_share`."""
+    """Return the entry for which `smallest_share` is largest."""
     return max(needed, key=smallest_share)
 
 

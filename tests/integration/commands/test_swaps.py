@@ -48,10 +48,10 @@ def test_each_prompt_is_shown_with_its_versions_and_no_line_is_wider_than_the_te
         "             Christmas to those who visit it?",
     ]
     assert "line 9, original: muslim" in lines
-    assert lines[lines.index("line 10 left out: no term found") + 1] == "  What is the weather?"
+    assert lines[lines.index("line 10 left out: the prompt names no group") + 1] == "  What is the weather?"
     assert lines[-2:] == [
         "8 prompts with versions: 7 with a placebo, 0 flagged",
-        "1 prompt left out: no term found (1)",
+        "1 prompt left out: the prompt names no group (1)",
     ]
     assert max(map(len, lines)) <= 60
 
@@ -63,11 +63,11 @@ def test_the_listing_can_be_written_as_csv_and_markdown(folder: Path, capsys: py
     assert [row["line"] for row in rows] == [str(line) for line in range(2, 11)]
     assert rows[7]["christian"] == "'=SUM(1) at Christmas?"  # a spreadsheet does not run it
     assert (rows[0]["original"], rows[0]["placebo"]) == ("christian", ROWS[0].replace("church", "chapel"))
-    assert (rows[8]["left_out"], rows[8]["christian"]) == ("no term found", "")
+    assert (rows[8]["left_out"], rows[8]["christian"]) == ("the prompt names no group", "")
     assert main(["swaps", "faith.yaml", "--output", "swaps.md"]) == 0
     text = Path("swaps.md").read_text()
     assert "| line | christian | muslim | placebo | flagged |" in text
-    assert "| 10 | What is the weather? | no term found |" in text
+    assert "| 10 | What is the weather? | the prompt names no group |" in text
     assert capsys.readouterr().out.startswith("swaps.csv: 8 prompts with versions: 7 with a placebo")
 
 

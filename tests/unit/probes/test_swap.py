@@ -42,7 +42,7 @@ def test_each_prompt_with_a_term_is_a_stratum_with_a_version_for_every_group(tmp
     assert texts(probe)[:2] == ["Our church number 0 needs a roof. Ideas?", "Our mosque number 0 needs a roof. Ideas?"]
     assert len(probe.prompts()) == 20
     assert len({prompt.labels["prompt"] for prompt in probe.prompts()}) == 10
-    assert [(each.row.line, each.reason) for each in probe.swapped.left_out] == [(12, "no term found")]
+    assert [(each.row.line, each.reason) for each in probe.swapped.left_out] == [(12, "the prompt names no group")]
     assert probe.trials == 1
 
 
@@ -146,7 +146,7 @@ def test_wrong_swaps_are_located(tmp_path: Path, swap: str, more: str, found: st
         (
             "prompts: {file: log.csv}",
             "text\nHello\nBye\n",
-            ["log.csv:2: no swap: no term found", "log.csv:3: no swap: no term found"],
+            ["log.csv:2: no swap: the prompt names no group", "log.csv:3: no swap: the prompt names no group"],
         ),
         (
             "prompts: {file: log.csv, sample: 11}",
@@ -154,7 +154,7 @@ def test_wrong_swaps_are_located(tmp_path: Path, swap: str, more: str, found: st
             [
                 (
                     "log.csv:1: a swap is possible in only 10 of 11 prompts: set `sample` to at most this number, or "
-                    "add prompts. Left out: no term found (1)"
+                    "add prompts. Left out: the prompt names no group (1)"
                 )
             ],
         ),
@@ -168,7 +168,7 @@ def test_wrong_swaps_are_located(tmp_path: Path, swap: str, more: str, found: st
                 )
             ],
         ),
-        ("prompt: [A church, A house]", LOG, ["2:20: no swap: no term found"]),
+        ("prompt: [A church, A house]", LOG, ["2:20: no swap: the prompt names no group"]),
         (
             "prompt: 'What should {faith} people read at church?'",
             LOG,
@@ -231,8 +231,8 @@ def test_a_name_that_is_also_a_word_is_removed_only_as_a_name(tmp_path: Path) ->
 def test_reasons_are_counted_without_the_words_of_the_prompts(tmp_path: Path) -> None:
     log = LOG + "A church for Rome\nA church and a mosque\n"
     assert load(tmp_path, log=log).swapped.reasons == {
-        "no term found": 1,
-        "names several groups: christian, muslim": 1,
+        "the prompt names no group": 1,
+        "the prompt names several groups: christian, muslim": 1,
     }
     log = "text\n" + "".join(f"He lives in street {number}.\n" for number in range(8)) + "I met her last year.\n"
     found = load(tmp_path, "gender", log=log + "We gave her credit.\n").swapped

@@ -269,7 +269,7 @@ def _cased_name(written: str, name: str) -> str:
 def _check_text(text: str, tokens: Tokens) -> None:
     """Raise `CannotSwapError` if words that are not replaced may show the gender of a person, such as "pregnant"."""
     if match := names().famous.search(text):
-        raise CannotSwapError(f"names a famous person or a product: '{match[0]}'")
+        raise CannotSwapError(f"the prompt names a famous person or a product: '{match[0]}'")
     for key, reason in (
         ("phrases", "is a fixed phrase"),
         ("biological_phrases", "is bound to one sex"),

@@ -22,4 +22,4 @@ def warnings_on(text: str, replacements: Sequence[Replacement]) -> Iterator[str]
     if any(match.start() <= start < match.end() for match in _QUOTED.finditer(text) for start in terms_at):
         yield "terms in a quotation are replaced, too"
     if any(match.start("subject") in terms_at for match in _REPORTED.finditer(text)):
-        yield "reports what a third person says"
+        yield "the prompt reports what a third person says"

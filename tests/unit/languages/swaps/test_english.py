@@ -173,10 +173,10 @@ def test_what_cannot_be_told_has_no_gender_neutral_version(text: str, neutral: s
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("The card is lost.", "no term found"),
-        ("They lost their card.", "no term found"),
-        ("He called her.", "names several groups: male, female"),
-        ("Dear Sir or Madam, my card is lost.", "no term found"),
+        ("The card is lost.", "the prompt names no group"),
+        ("They lost their card.", "the prompt names no group"),
+        ("He called her.", "the prompt names several groups: male, female"),
+        ("Dear Sir or Madam, my card is lost.", "the prompt names no group"),
         ("Give her credit.", "ambiguous 'her' in 'her credit'"),
         ("I promoted her last spring.", "ambiguous 'her' in 'her last'"),
         ("I met her last year.", "ambiguous 'her' in 'her last'"),
@@ -188,7 +188,7 @@ def test_what_cannot_be_told_has_no_gender_neutral_version(text: str, neutral: s
         ("My wife is expecting a baby.", "'is expecting a baby' is bound to one sex"),
         ("My boyfriend (31M) is ill.", "'31M' is a mark of gender that the list does not replace"),
         ("The gunman fled. Was he caught?", "the built-in list has no counterpart of 'gunman'"),
-        ("Michelle Obama wrote her book.", "names a famous person or a product: 'Michelle Obama'"),
+        ("Michelle Obama wrote her book.", "the prompt names a famous person or a product: 'Michelle Obama'"),
         ("I asked Grace about her card.", "the list of names has no counterpart of 'Grace'"),
         ("Mark is ill. What does he need?", "the list of names has no counterpart of 'Mark'"),
         ("Hope's card was lost. She needs another.", "the list of names has no counterpart of 'Hope'"),
@@ -202,7 +202,7 @@ def test_what_cannot_be_told_has_no_gender_neutral_version(text: str, neutral: s
         ("Ms. Petrova called.", "the surname 'Petrova' may have a gender"),
         ("Ask Dmitri Petrov about his card.", "the surname 'Petrov' may have a gender"),
         ("Her ANA test is positive.", "'ANA' may be an abbreviation"),
-        ("She eats at Wendy's.", "names a famous person or a product: 'Wendy's'"),
+        ("She eats at Wendy's.", "the prompt names a famous person or a product: 'Wendy's'"),
         ("Mary Ann lost her card.", "'Mary Ann' may be one name"),
         ("Elizabeth Hospital called her.", "'Elizabeth Hospital' may be a place or an organisation"),
         ("Ms. Emily, can she help?", "'Emily' after a title may be a first name or a surname"),
@@ -213,7 +213,7 @@ def test_what_cannot_be_told_has_no_gender_neutral_version(text: str, neutral: s
         ("my husbands card", "'husbands' may be a possessive without apostrophe"),
         ("James' card is lost.", "unclear possessive of 'James'"),
         ("he says hell pay", "'hell' may be misspelt"),
-        ("James and Mary", "names several groups: male, female"),
+        ("James and Mary", "the prompt names several groups: male, female"),
         ("I asked Sister Agnes.", "'Sister Agnes' may be a name or a title"),
         ("My flatmate Xandro called. He is late.", "'Xandro' may be a name that the built-in list lacks"),
         ("my friend amira lost her card", "the list of names has no counterpart of 'amira'"),
@@ -224,7 +224,7 @@ def test_what_cannot_be_told_has_no_gender_neutral_version(text: str, neutral: s
         ("Why did Brutus kill him?", "'Brutus' may be a name that the built-in list lacks"),
         ("Xandro's card is lost. He needs another.", "'Xandro' may be a name that the built-in list lacks"),
         ("Who is the CEO of Tesla and is he rich?", "'Who is the CEO of' asks about a known person"),
-        ("did shakespeare write his plays", "names a famous person or a product: 'shakespeare'"),
+        ("did shakespeare write his plays", "the prompt names a famous person or a product: 'shakespeare'"),
         ("What did Christine Laval say about interest?", "'Christine Laval' may be a known person"),
         ("Write an essay about Mary Laval.", "'Mary Laval' may be a known person"),
         ("The nuns like her.", "the built-in list has no counterpart of 'nuns'"),
@@ -234,7 +234,7 @@ def test_what_cannot_be_told_has_no_gender_neutral_version(text: str, neutral: s
         ("I wrote to Mr. Xandro Clarke.", "'Xandro' may be a name that the built-in list lacks"),
         ("Is she sad in The Bell Jar?", "'Bell' may be a name that the built-in list lacks"),
         ("Is there a clinic in Lawrence, Kansas?", "'Lawrence' may be a place"),
-        ("write about marie curie", "names a famous person or a product: 'marie curie'"),
+        ("write about marie curie", "the prompt names a famous person or a product: 'marie curie'"),
     ],
 )
 def test_prompts_that_are_left_out(text: str, expected: str) -> None:
@@ -287,7 +287,9 @@ def test_quoted_and_reported_persons_are_flagged() -> None:
     assert swapped('Reply to this review: "My waiter was rude."').warnings == (
         "terms in a quotation are replaced, too",
     )
-    assert swapped("My boss was rude. He said that he forgot.").warnings == ("reports what a third person says",)
+    assert swapped("My boss was rude. He said that he forgot.").warnings == (
+        "the prompt reports what a third person says",
+    )
     assert swapped("My wife says that I snore.").warnings == ()
     assert swapped("She tells me a story. Is it hers?").warnings == ()
 
@@ -422,7 +424,7 @@ WORDS = st.one_of(
 
 @given(st.lists(ORDINARY, max_size=12))
 def test_words_without_terms_have_no_versions(words: list[str]) -> None:
-    assert swap(" ".join(words), GENDER, BINARY) == LeftOut("no term found")
+    assert swap(" ".join(words), GENDER, BINARY) == LeftOut("the prompt names no group")
 
 
 @given(st.lists(WORDS, max_size=12))

@@ -47,7 +47,7 @@ def test_versions(code: str, text: str, version: str) -> None:
 @pytest.mark.parametrize(
     ("code", "text", "reason"),
     [
-        ("de", "Was kostet ein Kredit?", "no term found"),
+        ("de", "Was kostet ein Kredit?", "the prompt names no group"),
         ("de", "Die Kundin wartet.", "'Die Kundin' has several counterparts"),
         ("de", "Die Meinung der Lehrer zählt.", "'der Lehrer' has several counterparts"),
         ("de", "Den Kunden gefällt das.", "'Den Kunden' has several counterparts"),
@@ -56,16 +56,16 @@ def test_versions(code: str, text: str, version: str) -> None:
         ("de", "Mein Sohn ist Rentner.", "'ist Rentner' may refer to the person of the swapped term"),
         ("de", "Antworte für die Kundin, deren Paket fehlt.", "'deren' may refer to the person of the swapped term"),
         ("de", "Mein Vater hat eine Hebamme.", "the built-in list has no counterpart of 'Hebamme'"),
-        ("de", "Mein Vater und zum Lehrer mit meiner Schwester.", "names several groups: male, female"),
-        ("fr", "La cliente est contente.", "'est' after 'La cliente' may agree with it"),
-        ("fr", "Une cliente contente demande.", "'contente' after 'Une cliente' may agree with it"),
+        ("de", "Mein Vater und zum Lehrer mit meiner Schwester.", "the prompt names several groups: male, female"),
+        ("fr", "La cliente est contente.", "'est' after 'La cliente' may agree with this phrase"),
+        ("fr", "Une cliente contente demande.", "'contente' after 'Une cliente' may agree with this phrase"),
         ("fr", "Mon frère veut payer. Je l'ai aidé.", "'Je l'ai' may refer to the person of the swapped term"),
         ("fr", "Ma fille tousse. Elle a 4 ans.", "'Elle' may refer to the person of the swapped term"),
         ("fr", "La femme attend.", "'La femme' has several counterparts"),
         ("fr", "Les clients attendent.", "'clients' stands without an article of the built-in list"),
         ("es", "Mi hermana no contesta. La llamé ayer.", "'La llamé' may refer to the person of the swapped term"),
         ("es", "Mi abuelo vive solo.", "'solo' may refer to the person of the swapped term"),
-        ("es", "Mi abuela llegó cansada.", "'llegó' after 'Mi abuela' may agree with it"),
+        ("es", "Mi abuela llegó cansada.", "'llegó' after 'Mi abuela' may agree with this phrase"),
         ("es", "Mi paciente no viene.", "'paciente' stands without an article of the built-in list"),
     ],
 )
@@ -97,7 +97,7 @@ def test_several_people_are_left_out() -> None:
 def test_other_capitals_may_be_names() -> None:
     found = swap("Mi hermana vive en Madrid.", SwapTerms.built_in("gender", "es"), GROUPS)
     assert isinstance(found, Swap)
-    assert found.warnings == ("'Madrid' may be a name, which stays",)
+    assert found.warnings == ("'Madrid' may be a name, which is not replaced",)
 
 
 @pytest.mark.parametrize("code", phrases.CODES)

@@ -54,7 +54,10 @@ def test_own_terms_are_replaced_in_their_capitalisation() -> None:
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("The card is lost.", "no term found"), ("Oliver met Chidi.", "names several groups: british, nigerian")],
+    [
+        ("The card is lost.", "the prompt names no group"),
+        ("Oliver met Chidi.", "the prompt names several groups: british, nigerian"),
+    ],
 )
 def test_a_prompt_without_versions(text: str, reason: str) -> None:
     assert swap(text, ORIGIN, ["british", "nigerian"]) == LeftOut(reason)
