@@ -45,7 +45,7 @@ from pytest_fairness.baselines.verdicts import tolerance_of
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Measurement, VerdictName
 from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem, items_of
-from pytest_fairness.run.results import is_decided, verdict_on
+from pytest_fairness.run.results import verdict_on
 from pytest_fairness.stats.intervals.proportions import wilson
 
 COUNTS = Path(__file__).with_suffix(".jsonl")
@@ -154,7 +154,7 @@ def looked_at(part: ProbeItem, current: Sequence[Answer], baseline: Sequence[Ans
         comparison.value / (tolerance_of(part.audit, part) or 1.0),
         naive(part, present, earlier),
         asked,
-        is_decided(measured, before),
+        verdict_on(measured, before).name is not VerdictName.INCONCLUSIVE,
         comparison,
     )
 

@@ -12,7 +12,7 @@ THRESHOLD = 300_000
 objects of 1,000 requests in flight takes a quarter of the processor time."""
 
 _lock = threading.Lock()
-_before: list[tuple[int, int, int]] = []
+_thresholds_before: list[tuple[int, int, int]] = []
 """For each engine that sends requests, the thresholds when it started."""
 
 
@@ -20,14 +20,14 @@ _before: list[tuple[int, int, int]] = []
 def rare_collections() -> Iterator[None]:
     """Search for garbage rarely in the `with` block; several threads may be in such blocks at once."""
     with _lock:
-        _before.append(gc.get_threshold())
-        first, *others = _before[0]
+        _thresholds_before.append(gc.get_threshold())
+        first, *others = _thresholds_before[0]
         if first:  # 0 means that the user has turned collections off
             gc.set_threshold(max(first, THRESHOLD), *others)
     try:
         yield
     finally:
         with _lock:
-            first, *others = _before.pop()
-            if not _before:
+            first, *others = _thresholds_before.pop()
+            if not _thresholds_before:
                 gc.set_threshold(first, *others)

@@ -18,6 +18,7 @@ from pytest_fairness.probes.base import TABLE_SUFFIXES
 from pytest_fairness.probes.diagnostics import nearest
 from pytest_fairness.probes.field_types import display_path
 from pytest_fairness.probes.file_names import name_problem
+from pytest_fairness.targets.one_line import one_line
 
 KIND = "generation"
 MOST_GROUPS = 20
@@ -149,7 +150,9 @@ class AnswerFile:
             FairnessError: the column has no groups, a single group or too many values, or lacks a group that the user
                 named.
         """
-        shown = ", ".join(f"{_shortened(value)!r} ({count})" for value, count in values.most_common(SHOWN_VALUES))
+        shown = ", ".join(
+            f"{one_line(value, LONGEST_VALUE)!r} ({count})" for value, count in values.most_common(SHOWN_VALUES)
+        )
         shown += ", …" if len(values) > SHOWN_VALUES else ""
         if not values:
             raise FairnessError(f"{name}: every cell of the column {self.group!r} is empty. Give another --group.")
@@ -171,10 +174,6 @@ class AnswerFile:
                 "compare. Add answers for another group, or give another --group."
             )
         return list(self.marked) or marked
-
-
-def _shortened(value: str) -> str:
-    return value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}…"
 
 
 def _hint(name: str, choices: Sequence[str] | Counter[str]) -> str:

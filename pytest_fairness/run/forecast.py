@@ -32,7 +32,7 @@ STAND_IN = Response("…")
 """Response that takes the place of answers that are not recorded or not read, so that later turns of conversations are
 counted."""
 
-Short: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
+ShortKeys: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 """First 64 bits of the keys of several requests."""
 
 
@@ -306,13 +306,13 @@ def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem
     )
 
 
-def _distinct(slices: Sequence[Short]) -> int:
+def _distinct(slices: Sequence[ShortKeys]) -> int:
     """Return the number of different keys, without `np.unique`, which would import `numpy.ma`."""
     keys = np.sort(np.concatenate(slices))
     return int(np.count_nonzero(np.diff(keys))) + (len(keys) > 0)
 
 
-def _short_keys(keys: Sequence[str]) -> Short:
+def _short_keys(keys: Sequence[str]) -> ShortKeys:
     """Return the first 64 bits of each key: enough to distinguish millions of keys, in an eighth of the memory."""
     return np.fromiter((int(key[:16], 16) for key in keys), np.uint64, len(keys))
 

@@ -117,11 +117,6 @@ def verdict_on(measured: ItemMeasurement, compared: BaselineComparison, accept: 
     )
 
 
-def is_decided(measured: ItemMeasurement, compared: BaselineComparison) -> bool:
-    """Return whether an interim analysis decides the item, so that no more answers are needed."""
-    return verdict_on(measured, compared).name is not VerdictName.INCONCLUSIVE
-
-
 def _unit_count(measured: ItemMeasurement) -> int | None:
     """Return the number of units that `Audit.counted` names, such as trials; `None` for answers in a file."""
     item = measured.item

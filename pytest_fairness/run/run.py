@@ -17,6 +17,7 @@ from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.options import RunSettings
 from pytest_fairness.plurals import counted
 from pytest_fairness.probes.base import Probe
+from pytest_fairness.records import VerdictName
 from pytest_fairness.run.answering.engines import Engines
 from pytest_fairness.run.answering.item_answers import ItemAnswers, read_all, with_follow_ups
 from pytest_fairness.run.answering.open_targets import OpenTargets
@@ -26,7 +27,7 @@ from pytest_fairness.run.items.probe_items import RECENT, ProbeItem
 from pytest_fairness.run.measuring import placebos, variants
 from pytest_fairness.run.measuring.measurements import ItemMeasurement
 from pytest_fairness.run.measuring.measurer import Measurer
-from pytest_fairness.run.results import is_decided
+from pytest_fairness.run.results import verdict_on
 from pytest_fairness.scorers import registry as scorer_registry
 from pytest_fairness.targets.base import Target
 
@@ -158,7 +159,8 @@ class Run(Closing):
                 raise
             return None
         compared = self.baselines.compare(measured)
-        return (measured, compared) if is_decided(measured, compared) else None
+        is_open = verdict_on(measured, compared).name is VerdictName.INCONCLUSIVE
+        return None if is_open else (measured, compared)
 
     def stop(self, grace: float = DEFAULT_TIMING.stop_grace) -> None:
         """Store results for later runs, stop sending requests from this process, and free the answers in memory.

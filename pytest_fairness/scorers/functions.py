@@ -15,7 +15,7 @@ from typing import Any
 from pytest_fairness.errors import ModelError
 from pytest_fairness.scorers.scoring import SCORE, Scorer, stops_the_run
 from pytest_fairness.targets.one_line import one_line
-from pytest_fairness.targets.python_import import INSTALLED, at, imported, is_callable_name
+from pytest_fairness.targets.python_import import INSTALLED, imported, is_callable_name, raised_at
 
 OPTION = "fairness_scorers"
 
@@ -107,7 +107,7 @@ def scorer_of(candidate: Any, name: str, module: str, root: Path, *, packaged: b
         try:
             candidate = candidate()
         except Exception as error:
-            raise ModelError(f"{name}: the class cannot be called{at(error)}: {one_line(error)}.") from error
+            raise ModelError(f"{name}: the class cannot be called{raised_at(error)}: {one_line(error)}.") from error
     own = getattr(candidate, "identity", None)
     identity = str(own) if own and packaged else f"{name} {own or code_digest(module, root)}"
     if callable(getattr(candidate, "scores", None)):

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from pytest_fairness.errors import ModelError
 from pytest_fairness.targets.one_line import one_line
-from pytest_fairness.targets.python_import import at
+from pytest_fairness.targets.python_import import raised_at
 
 SCORE = "score"
 """Label of a scorer that names no labels."""
@@ -111,4 +111,4 @@ def _number(value: Any) -> float | None:
 
 
 def _error_message(error: BaseException) -> str:
-    return f"raised {type(error).__name__}{at(error)}: {one_line(error)}"
+    return f"raised {type(error).__name__}{raised_at(error)}: {one_line(error)}"

@@ -17,7 +17,7 @@ from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Json, Request, Response, reply_of
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.one_line import one_line
-from pytest_fairness.targets.python_import import at, imported, is_callable_name, shown
+from pytest_fairness.targets.python_import import imported, is_callable_name, raised_at, relative_path
 from pytest_fairness.targets.threads import DaemonThreads, Escaped
 
 Messages = list[dict[str, str]]
@@ -96,7 +96,7 @@ class ApplicationTarget(ABC):
             raise
         except BaseException as error:
             cause = error.exception if isinstance(error, Escaped) else error
-            place = at(cause)
+            place = raised_at(cause)
             if not place and isinstance(cause, TypeError):
                 raise TargetError(f"{self.name} cannot be called with one text: {one_line(cause)}.") from error
             raise RequestFailed(f"{self.name} raised {type(cause).__name__}{place}: {one_line(cause)}") from error
@@ -265,4 +265,6 @@ def _defined(function: Application) -> str:
     name = getattr(function, "__qualname__", type(function).__qualname__)
     original = inspect.unwrap(function)
     code = getattr(getattr(original, "__func__", original), "__code__", None)
-    return f"it is {name}" if code is None else f"{shown(code.co_filename)}:{code.co_firstlineno} defines {name}"
+    return (
+        f"it is {name}" if code is None else f"{relative_path(code.co_filename)}:{code.co_firstlineno} defines {name}"
+    )

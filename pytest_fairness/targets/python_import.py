@@ -57,7 +57,7 @@ def imported(module: str, attribute: str, root: str, *, name: str, option: str, 
         raise error(f"{name}: importing {module} needs {missing!r}, which is not installed. Install it.") from cause
     except Exception as cause:
         raise error(
-            f"{name}: importing {module} raised {type(cause).__name__}{at(cause)}: {one_line(cause)}"
+            f"{name}: importing {module} raised {type(cause).__name__}{raised_at(cause)}: {one_line(cause)}"
         ) from cause
     for part in attribute.split("."):
         if not hasattr(found, part):
@@ -71,7 +71,7 @@ def _hint(name: str, names: Iterable[str]) -> str:
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
-def at(error: BaseException) -> str:
+def raised_at(error: BaseException) -> str:
     """Return the place in the user's code at which an exception was raised: ` at checks.py:12, in answer`.
 
     If the traceback does not contain the user's code, return the last place in an installed package; if it contains
@@ -83,10 +83,10 @@ def at(error: BaseException) -> str:
         return ""
     own = [(code, line) for code, line in called if not code.co_filename.startswith(INSTALLED)]
     code, line = (own or called)[-1]
-    return f" at {shown(code.co_filename)}:{line}, in {code.co_name}"
+    return f" at {relative_path(code.co_filename)}:{line}, in {code.co_name}"
 
 
-def shown(file: str) -> str:
+def relative_path(file: str) -> str:
     """Return a file's path, relative to the working directory if the file is below it."""
     path, here = Path(file), Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else file

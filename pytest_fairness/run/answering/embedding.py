@@ -12,7 +12,7 @@ from pytest_fairness.run.items.probe_items import ProbeItem
 from pytest_fairness.targets import embeddings
 from pytest_fairness.targets.base import Target
 
-TOGETHER = 1_000
+TEXTS_AT_ONCE = 1_000
 """Maximum number of responses with embeddings that are in memory at a time; a response is larger than its vector."""
 
 
@@ -34,8 +34,8 @@ def embedded(item: ProbeItem, answers: Sequence[Answer], embedder: Target, engin
     different = list(dict.fromkeys(text for text in texts if text is not None))
     vectors: dict[str, bytes] = {}
     errors: list[str] = []
-    for start in range(0, len(different), TOGETHER):
-        batch = different[start : start + TOGETHER]
+    for start in range(0, len(different), TEXTS_AT_ONCE):
+        batch = different[start : start + TEXTS_AT_ONCE]
         responses = engines.ask(embedder, [Request(text, answer_format="embedding") for text in batch])
         for text, response in zip(batch, responses, strict=True):
             if isinstance(response, FairnessError):

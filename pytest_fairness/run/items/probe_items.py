@@ -33,7 +33,7 @@ class Labelled(Protocol):
 
 LabelledT = TypeVar("LabelledT", bound=Labelled)
 
-EVERYTHING = Stage()
+FINAL_STAGE = Stage()
 """Stage of an item at its final analysis, when all prompts have been sent."""
 
 MAX_ALPHA = 0.01
@@ -93,7 +93,7 @@ class ProbeItem(AuditItem[Probe, Any]):
 
     audit: AnyAudit
     trials: int | None = None
-    stage: Stage = EVERYTHING
+    stage: Stage = FINAL_STAGE
     test_file: Path | None = None
 
     @classmethod
@@ -171,7 +171,7 @@ class ProbeItem(AuditItem[Probe, Any]):
     @property
     def for_baseline(self) -> ProbeItem:
         """Return the item at its final analysis, as it is measured for a baseline."""
-        undivided = replace(self, alpha=self.planned_alpha, beta=BETA, total_alpha=None, stage=EVERYTHING)
+        undivided = replace(self, alpha=self.planned_alpha, beta=BETA, total_alpha=None, stage=FINAL_STAGE)
         return undivided.analyses[-1]
 
     @property

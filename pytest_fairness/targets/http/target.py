@@ -309,11 +309,9 @@ def _is_answer(value: Json, answer_format: AnswerFormat) -> bool:
     return isinstance(value, str | list) or (isinstance(value, dict) and answer_format != "text")
 
 
-def open_http(rest: str | None, settings: RunSettings) -> HttpTarget:
-    """Return the target `http://HOST/PATH`."""
-    return HttpTarget(f"http:{rest or ''}", settings)
+def _open(scheme: str, rest: str | None, settings: RunSettings) -> HttpTarget:
+    return HttpTarget(f"{scheme}:{rest or ''}", settings)
 
 
-def open_https(rest: str | None, settings: RunSettings) -> HttpTarget:
-    """Return the target `https://HOST/PATH`."""
-    return HttpTarget(f"https:{rest or ''}", settings)
+open_http = partial(_open, "http")
+open_https = partial(_open, "https")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 from urllib.parse import quote, urlsplit
 
 AZURE_VERSION = "OPENAI_API_VERSION"
@@ -115,5 +114,5 @@ _OTHERS = (
         needs_key=False,
     ),
 )
-SERVICES: Mapping[str, Service] = MappingProxyType({service.prefix: service for service in (OPENAI, *_OTHERS)})
+SERVICES = {service.prefix: service for service in (OPENAI, *_OTHERS)}
 """All services by the prefix of their targets."""
