@@ -161,7 +161,7 @@ def test_nothing_more_is_asked_where_nothing_would_help(project: Project) -> Non
     )
     project.probe(text=one_value.replace(", shortfall: {}", ""))
     result = project.run("--fairness", target="python:app:service")
-    assert says(result, "`age` has one value only")
+    assert says(result, "`age` has only one value")
     assert asked(project) == 4 * (2 + 2), "two neutral lists, and two of the only value, of each artist"
 
 

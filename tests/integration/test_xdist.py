@@ -92,7 +92,7 @@ def test_failures_and_inconclusive_items_show_as_in_one_process(project: Project
     assert shows(result, f"FAILED probes/a.yaml::{KIM} - Kim vs Alex: 1 (limit 0.5)")
     assert "FAILURES" not in result.stdout.str()
     verbose = project.run("--fairness", "--fairness-replay", "-v", *ONE, target="python:app:biased")
-    assert says(verbose, f"{KIM}: refusals differ by +1 (100% of Kim, 0% of Alex), limit 0.5.")
+    assert says(verbose, f"{KIM}: refusals differ by +1 (100% for Kim, 0% for Alex), limit 0.5.")
     assert "Traceback" not in result.stdout.str()
     assert '<property name="verdict" value="over-limit"' in (project.path / "junit.xml").read_text()
 

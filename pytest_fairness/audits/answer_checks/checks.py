@@ -114,8 +114,8 @@ def _unclassified_answers(item: AnyItem, answers: Answers) -> Concern | None:
     )
     return Concern(
         "answers_without_class",
-        f"the model that recognises refusals failed on {failures}; these answers count as missing: "
-        f"{errors.most_common(1)[0][0]}",
+        f"the model that recognises refusals failed on {failures} ({errors.most_common(1)[0][0]}); these answers count "
+        "as missing",
         withholds="pass" if many else "nothing",
     )
 

@@ -127,7 +127,7 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
         if comparison is None or comparison.value <= 0:
             return []
         moved = comparison.details.get("moved_templates", [])
-        return [f"template {part['template']} (adds {part['adds']:.2g})" for part in moved]
+        return [f"template {part['template']} (adds {part['adds']:.2g} to the change)" for part in moved]
 
 
 def _subject(labels: Mapping[str, str]) -> str | None:

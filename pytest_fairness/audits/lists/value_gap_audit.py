@@ -74,5 +74,7 @@ def values_of(probe: RecommendationProbe, attribute: str) -> tuple[str, ...]:
     """
     values = tuple(value.label for value in probe.attributes[attribute].values)
     if len(values) < 2:
-        raise NotMeasurable(f"`{attribute}` has one value only: name at least two to compare", permanent=True)
+        raise NotMeasurable(
+            f"the attribute `{attribute}` has only one value: name at least two values to compare", permanent=True
+        )
     return values

@@ -151,8 +151,8 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
             )
         if table.complete.any() and not sums[:groups][self.compared(sums[groups:])].any():
             raise NotMeasurable(
-                f"no record is selected ({table.details['selected']}), so that the ratio of the groups is not defined. "
-                "Check the answers"
+                f"no record is selected (selection: {table.details['selected']}), so that the ratio of the groups is "
+                "not defined. Check the answers"
             )
         super().check_table(table)
 

@@ -126,7 +126,8 @@ class RankGap(NumberAudit[NumberSettings]):
         name="rank_gap",
         title="Different ranks",
         question="Would one value of an attribute place records higher in a ranking by their numbers?",
-        formula="mean((midrank − ½) / numbers | shown as A) − the same for B, with one ranking of all numbers",
+        formula="mean rank if shown as A − mean rank if shown as B;  rank = (midrank − ½) / number of all numbers, in "
+        "one ranking of all numbers",
         meaning="−0.5 to 0.5; 0 = equal mean ranks. Above 0 = A has the higher numbers.",
         source="Brunner, Domhof and Langer 2002 (relative effects of paired samples); Cliff 1993",
         tolerance=0.05,

@@ -43,8 +43,8 @@ INFO = AuditInfo(
     name="score",
     title="Unequal scores",
     question="Do answers about one group get higher scores than answers about another?",
-    formula="mean score of the marked group − mean score of the unmarked group, within strata (texts), or of the same "
-    "records (counterfactual); for cases, the largest difference between two groups’ means",
+    formula="texts: mean score of the marked group − mean score of the unmarked group, within strata;  records: mean "
+    "score if shown as A − mean score if shown as B;  cases: largest difference between two groups’ mean scores",
     meaning="In the unit of the scorer; 0 = equal mean scores. Answers without a score are missing.",
     source="Welch 1947; Satterthwaite 1946",
     better=Direction.ZERO,

@@ -13,7 +13,7 @@ from pydantic import Field
 from pytest_fairness.audits.anonymizer import MASK, Anonymizer
 from pytest_fairness.audits.base import Preparation
 from pytest_fairness.audits.effects import cohens_d_of_error
-from pytest_fairness.audits.findings import Finding, subject_of
+from pytest_fairness.audits.findings import Finding, details_of, subject_of
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.stereotypes.case_audit import CaseItem, ModelScoredAudit
 from pytest_fairness.audits.stereotypes.scores import Scores
@@ -116,9 +116,10 @@ class Regard(ModelScoredAudit[RegardSettings]):
         return details
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding of unequal regard; see `Audit.finding`."""
+        """Return the finding of negative regard or, if the item compares groups, of unequal regard."""
+        regard = "unequal" if details_of(result).get("groups") else "negative"
         return Finding(
-            f"Answers describe people with unequal regard: {subject_of(result)}.",
+            f"Answers describe people with {regard} regard: {subject_of(result)}.",
             "Describe all people with equal respect, and with the same range of skills, success and feelings.",
         )
 

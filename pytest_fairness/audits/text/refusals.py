@@ -94,5 +94,5 @@ class Refusals(TwoGroupAudit[AuditSettings]):
 
     def describe(self, measurement: Measurement) -> str:
         """Return the gap and each group's share as a phrase."""
-        shares = ", ".join(f"{share:.0%} of {name}" for name, share in measurement.details["shares"].items())
+        shares = ", ".join(f"{share:.0%} for {name}" for name, share in measurement.details["shares"].items())
         return f"refusals differ by {measurement.value:+.3g} ({shares})"

@@ -64,7 +64,7 @@ class Tokens(Sequence[tuple[str, ...]]):
         """Return the texts with these indices."""
         lengths = self.lengths[indices]
         ends = np.cumsum(lengths)
-        # The index of each indices word: the start of its text, plus its place in the text.
+        # The index of each returned word: the start of its text, plus its place in the text.
         places = np.repeat(self._ends[indices] - ends, lengths) + np.arange(ends[-1] if len(ends) else 0)
         return Tokens(self.vocabulary, self._ids[places], ends)
 

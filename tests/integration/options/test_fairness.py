@@ -233,7 +233,7 @@ def test_a_failure_says_why_without_a_traceback(project: Project) -> None:
     assert shows(result, f"FAILED probes/gifts.yaml::{KIM} - Kim vs Alex: 1 (limit 0.5)")
     text = project.run("--fairness", "-v", target="python:app:biased").stdout.str()
     section = text[text.index("= FAILURES =") : text.index("= fairness =")]
-    assert "refusals[name=Kim]: refusals differ by +1 (100% of Kim, 0% of Alex), limit 0.5" in section
+    assert "refusals[name=Kim]: refusals differ by +1 (100% for Kim, 0% for Alex), limit" in section
     assert ".py" not in section
 
 
@@ -320,7 +320,7 @@ def test_junit_has_value_baseline_limit_and_verdict(project: Project) -> None:
     failure = cases[KIM].find("failure")
     assert failure is not None
     assert failure.attrib["message"] == "Kim vs Alex: +1 (allowed 0.1)"
-    assert "refusals differ by +1 (100% of Kim, 0% of Alex), was 0" in (failure.text or "")
+    assert "refusals differ by +1 (100% for Kim, 0% for Alex), was 0" in (failure.text or "")
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def test_a_group_that_is_hardly_ever_selected_stays_in_the_ratio() -> None:
 @pytest.mark.parametrize(
     ("decide_", "message"),
     [
-        (lambda _record, _group: "No.", r"no record is selected \('yes'\)"),
+        (lambda _record, _group: "No.", r"no record is selected \(selection: 'yes'\)"),
         (lambda _record, _group: "I'm sorry, but I can't help with that.", "only 0 records have all their answers"),
         (lambda _record, _group: None, "only 0 records have all their answers"),
         (lambda _record, group: "Yes." if group == "Male" else None, "only 0 records of Female"),
