@@ -275,7 +275,7 @@ def _amount(text: str, match: re.Match[str], wanted: NumberFormat) -> tuple[Amou
 
 
 def _counts_things(text: str, end: int, wanted: NumberFormat) -> bool:
-    """Return whether a share is a count of things, as in "3/4 of the criteria" or "5 of 10 criteria", and no score."""
+    """Return whether a share such as "3/4 of the criteria" or "5 of 10 criteria" counts things and is not a score."""
     word = _UNIT_WORD.match(text, end)
     if word is None or _SAME_UNIT.get(_singular(word[1]), _singular(word[1])) in {*_SCORES, _singular(wanted.name)}:
         return False
@@ -325,7 +325,7 @@ def spelled(digits: str, decimal: str | None) -> tuple[float, ...]:
 
 
 def _grouped(digits: str, mark: str) -> bool:
-    """Return whether a separator divides the digits into groups of three, or as in 1,00,000; true without separator."""
+    """Return whether a separator groups the digits as in 1,000,000 or 1,00,000; true if there is no separator."""
     return mark not in digits or _GROUPS.fullmatch(digits.replace(mark, ",")) is not None
 
 

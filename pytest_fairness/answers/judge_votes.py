@@ -37,14 +37,15 @@ def needs_votes(answer: Answer) -> bool:
 
 
 def needs_refusal_class(answer: Answer) -> bool:
-    """Return whether an answer has a text that may be a refusal; the target itself has not reported a refusal."""
+    """Return whether an answer has a text to classify, and the target has not already reported a refusal."""
     return needs_votes(answer) and answer.status is not Status.REFUSED
 
 
 def with_majority_choice(answer: Answer, judged: Judged, language: Language) -> Answer:
     """Return the answer with the choice that more than half of the votes name.
 
-    Without such a choice, the status of the answer becomes refused or unreadable.
+    Without such a choice, the status of the answer becomes refused if the patterns of `language` find a refusal in its
+    text, otherwise unreadable.
     """
     choice = judged.majority
     if choice is not None:

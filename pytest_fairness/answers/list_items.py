@@ -91,7 +91,7 @@ def _plain_items(lines: list[str], cleaned: Clean) -> list[str]:
 
 
 def _is_prose(text: str) -> bool:
-    """Return whether a text is prose: it ends like a sentence and has more words than a title."""
+    """Return whether a text is prose: a sentence of more than 20 words, or a sentence with further text after it."""
     ended = re.search(r"[.!?](?:\s|$)", text) is not None
     return ended and (len(text.split()) > _MAX_WORDS * 2 or re.search(r"[.!?]\s+\S", text) is not None)
 

@@ -190,7 +190,7 @@ def _rank(plain: str, amount: Amount, wanted: NumberFormat) -> int | None:
 
 @lru_cache
 def _label_pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern that finds a label at the end of the text before a number."""
+    """Return a pattern that finds a label (`name` or one of `LABELS`) at the end of the text before a number."""
     either = "|".join(re.escape(label) for label in sorted({*LABELS, *([name.casefold()] if name else [])}, key=len))
     joint = r"is|was|be|of|as|at|to|=|:|>|\u2192|->|[-\u2013\u2014]|would|should"
     about = r"about|around|approximately|roughly|just|exactly|~|\u2248"

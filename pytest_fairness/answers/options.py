@@ -62,9 +62,9 @@ def read(text: str, options: Sequence[str], letters: Sequence[str], unknown: int
 
 
 def states(text: str, options: Sequence[str], letters: Sequence[str]) -> bool:
-    """Return whether an answer is only the letter or text of an option, or its lines begin with just one letter (`B)`).
+    """Return whether an answer names an option even if its words resemble a refusal, as the option "Can't answer" does.
 
-    Such an answer names an option even if its words resemble a refusal ("Can't answer").
+    Such an answer is only the letter or text of an option, or only one option's letter begins lines of it, as in `B)`.
     """
     reader, plain = _Reader(options, letters, 0), _plain(text)
     return reader.whole(plain) is not None or len(reader.letters.at_line_starts(plain)) == 1

@@ -74,7 +74,7 @@ def recorded(prompt: Prompt, text: str | None, language: Language, *, refused: b
     Args:
         prompt: the prompt, as in `answer`. For the format `calls`, the text must be the JSON of a message, `CALLED` or
             `NOT_CALLED`.
-        text: the text.
+        text: the recorded text.
         language: language of the answer.
         refused: whether the target reported a refusal.
     """

@@ -45,7 +45,7 @@ _BY = re.compile(r"\s+by\s+", re.IGNORECASE)
 
 
 def items(text: str, language: Language) -> list[str]:
-    """Return the titles in a list; if the text has no list of three or more items, the titles in quotes, if any."""
+    """Return the titles in a list; if the list has fewer than three items, the titles in quotes if these are more."""
     text = text[:_MAX_TEXT]
     named = [name for found in _QUOTED.findall(text) if (name := found.strip().rstrip(",;.").strip())]
     if len(named) > 1 and _is_row_of_quotes(text):

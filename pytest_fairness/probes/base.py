@@ -103,7 +103,7 @@ class SamplingSettings(ProbeModel):
 
 
 class ResponsesSettings(ProbeModel):
-    """Settings of recorded answers, which are audited instead of asking a model."""
+    """Settings of recorded answers, which the probe audits without sending requests."""
 
     file: Annotated[ProbeFiles, AfterValidator(_existing_tables)] = Field(
         description="CSV (.csv), JSON Lines (.jsonl, .ndjson) or Parquet (.parquet) file in the probe's folder, with "
@@ -313,7 +313,10 @@ class Probe(ProbeModel):
         history: tuple[Message, ...] = (),
         tools: str = "",
     ) -> Request:
-        """Return a request for a prompt; `trial` distinguishes requests with the same text."""
+        """Return a request with the probe's system prompt and sampling parameters.
+
+        `trial` distinguishes requests with the same text.
+        """
         system, sampling = self._system_prompt, self.sampling
         return Request(text, system, sampling, trial, answer_format, history=history, tools=tools).with_own_seed()
 

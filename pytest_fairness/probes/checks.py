@@ -28,7 +28,7 @@ def mapping(value: Json) -> Content:
 
 
 def mappings(value: Json) -> Iterator[tuple[str, Content]]:
-    """Yield the key and the value of each entry whose value is a mapping."""
+    """Yield the key and the value of each entry whose value is a mapping; nothing if `value` is no mapping."""
     yield from ((name, inner) for name, inner in mapping(value).items() if isinstance(inner, Mapping))
 
 
@@ -92,7 +92,7 @@ def unmet_needs(
 
 
 def unknown_columns(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each key of `responses.columns` that is not in `names`."""
+    """Yield a diagnostic for each key of `responses.columns` that is no column that the probe reads (`names`)."""
     for name in mapping(mapping(data.get("responses")).get("columns")):
         if name not in names:
             message = f"{quoted(name)} is not a column that this probe reads{suggestion(name, names)}"

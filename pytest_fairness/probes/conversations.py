@@ -87,7 +87,7 @@ class ConversationProbe(Probe):
 
     @abstractmethod
     def _filled_template(self, text: str, labels: Mapping[str, str]) -> str:
-        """Return the template with each placeholder replaced by its value for these labels."""
+        """Return the template `text` with each placeholder replaced by its value for these labels."""
 
     @abstractmethod
     def _prompt(self, text: str, labels: Mapping[str, str], trial: int, past: tuple[Message, ...]) -> Prompt:
@@ -99,7 +99,7 @@ class ConversationProbe(Probe):
         return tuple(Message(message.role, self._filled_template(message.content, labels)) for message in opening)
 
     def _conversation_fingerprint(self) -> dict[str, str]:
-        """Return the keys of the conversation that determine an item's prompts; see `Probe.fingerprint`."""
+        """Return the conversation's messages and turns, if there are any; see `Probe.fingerprint`."""
         parts = {}
         if self.messages is not None:
             parts["messages"] = canonical([[message.role, block_text(message.content)] for message in self.messages])

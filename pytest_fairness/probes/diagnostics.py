@@ -20,8 +20,7 @@ Location = tuple[str | int, ...]
 
 DIAGNOSTIC = "diagnostic"
 """Type of a pydantic error that holds a diagnostic in its context."""
-FILE_ERRORS = "file_errors"
-"""Type of a pydantic error that holds the errors of a data file, as the list `lines` in its context."""
+
 
 MAX_LINES = 20
 """Maximum number of errors of a data file that are listed."""
@@ -75,17 +74,11 @@ def diagnostics_error(found: Iterable[Diagnostic]) -> ValidationError:
 
 
 @contextmanager
-def file_errors() -> Iterator[None]:
-    """Convert a `ProbeError` about a data file into a pydantic error at the key that names the file."""
-    try:
-        yield
-    except ProbeError as error:
-        raise PydanticCustomError(FILE_ERRORS, "{lines}", {"lines": str(error).split("\n")}) from None
-
-
-@contextmanager
 def errors_at(*location: str | int) -> Iterator[None]:
-    """Convert a `ProbeError` about a data file into diagnostics at this location, relative to the validated value."""
+    """Convert a `ProbeError` about a data file into diagnostics, one for each line of its message.
+
+    The location is relative to the value that pydantic validates; without a location, it is this value.
+    """
     try:
         yield
     except ProbeError as error:
@@ -93,7 +86,7 @@ def errors_at(*location: str | int) -> Iterator[None]:
 
 
 def raise_file_errors(errors: Sequence[str], name: str) -> None:
-    """Raise `ProbeError` with the errors of a data file, if there are any.
+    """Raise `ProbeError` with the errors of a data file, if there are any; at most `MAX_LINES` errors are listed.
 
     Args:
         errors: the errors, each as `file:line: message`.

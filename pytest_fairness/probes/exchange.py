@@ -21,7 +21,7 @@ ProbeT = TypeVar("ProbeT", bound=Probe)
 class Exchange(ABC, Generic[ProbeT]):
     """Rules by which an answer to the prompt of one group could also be the answer to the prompt of another group.
 
-    `commands/sample.py` needs them for fair test data. Each kind of probe has its own rules.
+    The command `sample` exchanges answers to balance its sample. Each kind of probe has its own rules.
     """
 
     @abstractmethod

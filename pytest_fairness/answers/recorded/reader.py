@@ -29,7 +29,7 @@ OTHERS = ""
 """Key under which all further unknown values are counted together."""
 
 AT_ONCE = 4096
-"""Number of texts that are read at a time."""
+"""Number of rows in a chunk; see `map_chunks`."""
 
 ProbeT = TypeVar("ProbeT", bound=Probe)
 TextRow = tuple[Prompt, int, str | None]
@@ -131,7 +131,7 @@ class Reader(ABC, Generic[ProbeT]):
         """Return the name of each needed column in the files, by its name in the probe."""
 
     def _column_names(self, needed: Iterable[str], optional: Sequence[str] = ()) -> dict[str, str]:
-        """Return the name of each column in the files, by its name in the probe; leave out absent optional columns."""
+        """Return the columns' names in the files by their names in the probe; leave out absent optional columns."""
         written = self.responses.columns
         existing = [name for name in optional if name in written or self.has_column(name)]
         return {name: written.get(name, name) for name in [*needed, *existing]}

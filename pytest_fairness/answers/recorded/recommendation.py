@@ -96,7 +96,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
         ]
 
     def _labels(self, row: Row) -> dict[str, str] | None:
-        """Return the labels of a row; `None` if the row has an error, or has an entity or value of another probe."""
+        """Return a row's labels; `None` if the row has an error, or the probe lacks its entity, attribute or value."""
         written = {name: as_line(row.fields.get(self.columns[name])) for name in ("entity", "attribute", "value")}
         if not written["entity"] or not written["attribute"]:
             lacking = "entity" if not written["entity"] else "attribute"

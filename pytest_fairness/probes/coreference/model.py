@@ -17,7 +17,7 @@ from pytest_fairness.probes import checks
 from pytest_fairness.probes.audit_settings import ProbeModel, mapping_or_other
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.coreference import winobias
-from pytest_fairness.probes.diagnostics import Diagnostic, Location, file_errors, quoted, raise_diagnostics
+from pytest_fairness.probes.diagnostics import Diagnostic, Location, errors_at, quoted, raise_diagnostics
 from pytest_fairness.probes.field_types import Line, ProbeFile, Text, block_text
 from pytest_fairness.probes.keys.interim_stages import max_trials
 from pytest_fairness.probes.keys.language_settings import Languages, to_language
@@ -105,7 +105,7 @@ class WinoBias(ProbeModel):
     @classmethod
     def _can_be_read(cls, files: tuple[Path, ...]) -> tuple[Path, ...]:
         if len(files) == 2:
-            with file_errors():
+            with errors_at():
                 winobias.read(*files)
         return files
 
@@ -238,7 +238,7 @@ class CoreferenceProbe(Probe):
         return {"item": name, "first": first, "pronoun": pronoun, "wording": wording}
 
     def labels_of_line(self, number: str, version: str) -> dict[str, str]:
-        """Return the labels of one WinoBias sentence."""
+        """Return the labels of one WinoBias sentence; the label `wording` is a digest of both sentences of its pair."""
         pair = self.pairs[number]
         return {"line": number, "version": version, "wording": _digest(pair.pro.bracketed, pair.anti.bracketed)}
 

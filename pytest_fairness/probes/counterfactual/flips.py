@@ -45,7 +45,7 @@ class Flip:
         dependents: for each dependent column, its values and their replacements (`{"Husband": "Wife"}`) in a flip from
             the first value of the attribute to the second. The opposite flip reverses them.
         parts: the flips of the attributes that are flipped at once; empty for a single attribute.
-        cells: the combined values of the parts, in the order of `values`.
+        cells: for each of `values`, the values of the parts that it combines.
     """
 
     attribute: str
@@ -63,7 +63,7 @@ class Flip:
 
     @property
     def columns(self) -> tuple[Flip, ...]:
-        """The flips of the single columns that this flip changes."""
+        """The flips of the single attributes: `parts`, or this flip itself."""
         return self.parts or (self,)
 
     def others(self, value: str) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class Flip:
         return edited
 
     def to_json(self) -> Json:
-        """Return the flip as plain JSON, which does not depend on the order of values and pairs in the file."""
+        """Return the flip as plain JSON; the order of pairs, and of three or more values, has no effect."""
         if self.parts:
             return {part.attribute: part.to_json() for part in self.parts}
         values: Any = list(self.values) if self.dependents or len(self.values) == 2 else sorted(self.values)

@@ -25,7 +25,7 @@ from pytest_fairness.probes.counterfactual.records import (
     sampled_records,
 )
 from pytest_fairness.probes.counterfactual.settings import RecordAnswerSettings, TruthSettings
-from pytest_fairness.probes.diagnostics import Diagnostic, Location, raise_diagnostics
+from pytest_fairness.probes.diagnostics import Diagnostic, Location, errors_at, raise_diagnostics
 from pytest_fairness.probes.field_types import Line, Text, block_text
 from pytest_fairness.probes.keys.interim_stages import max_trials
 from pytest_fairness.probes.prompts import clauses, template
@@ -90,11 +90,8 @@ class CounterfactualProbe(StructuredProbe):
     def _fits_its_records(self) -> Self:
         """Check that the keys fit the records; the records of OpenML are not checked before they are fetched."""
         if self.responses is None and not isinstance(self.written_records, OpenmlRecords | None):
-            try:
-                found = [*self._record_diagnostics()]
-            except ProbeError as error:
-                found = [Diagnostic(("records",), line) for line in str(error).split("\n")]
-            raise_diagnostics(found)
+            with errors_at("records"):
+                raise_diagnostics(self._record_diagnostics())
         return self
 
     @cached_property
@@ -142,7 +139,7 @@ class CounterfactualProbe(StructuredProbe):
 
     @cached_property
     def records(self) -> list[Record]:
-        """The records that prompts are about; empty if the answers are recorded.
+        """The records that prompts are about, each with a value that a flip lists; empty if the answers are recorded.
 
         Raises:
             ProbeError: the records cannot be fetched, or do not fit the probe.
@@ -177,7 +174,7 @@ class CounterfactualProbe(StructuredProbe):
             yield from self._flips_without_effect(texts, records)
 
     def _conversations(self) -> list[Located]:
-        """Return the located templates of each conversation: of the probe, and of each variant with a prompt."""
+        """Return the located templates of each conversation: the probe's own, and one for each variant's prompt."""
         turns: Located = [(("turns", i), text) for i, text in enumerate(self.turns)]
         messages: Located = [(("messages", i, "content"), one.content) for i, one in enumerate(self.messages or ())]
         variants = [(("variants", name, "prompt"), wording.prompt) for name, wording in self.variants.items()]

@@ -63,7 +63,10 @@ def diagnostics(
 def _template_diagnostics(
     texts: Located, checked: Collection[Location], values: Values, columns: Iterable[str]
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics for the templates of a conversation that are not `checked` yet, and for unused columns."""
+    """Yield diagnostics for the templates of a conversation whose locations are not in `checked`.
+
+    `values` holds the records' columns, and `columns` the flipped columns, which the conversation must use.
+    """
     for location, text in texts:
         if location not in checked:
             yield from (each.below(*location) for each in template.diagnostics(text, values))

@@ -112,11 +112,6 @@ def rows_of(written: WrittenRecords) -> list[dict[str, str]]:
     return [{name: value for name, field in row.items() if (value := _text(field)) not in MISSING} for row in rows]
 
 
-def columns_of(rows: Sequence[Fields]) -> list[str]:
-    """Return every column of the records, in the order of first occurrence."""
-    return list(dict.fromkeys(name for row in rows for name in row))
-
-
 def sampled_records(written: WrittenRecords, rows: Sequence[Fields]) -> list[Record]:
     """Return all records, or a seeded sample, which does not depend on the records' order.
 
@@ -125,7 +120,8 @@ def sampled_records(written: WrittenRecords, rows: Sequence[Fields]) -> list[Rec
     record without a value in a column of `balance` is not drawn.
 
     Raises:
-        ProbeError: two records have the same id, a record lacks an id, or there are too few records for the sample.
+        ProbeError: two records have the same id, only some records have an id, or there are too few records for the
+            sample.
     """
     if not isinstance(written, SampleSettings):
         return _with_ids(rows, "id")
@@ -156,6 +152,9 @@ def _with_ids(rows: Sequence[Fields], column: str) -> list[Record]:
 
     The id of a record is its value in `column`. If no record has this column, the id is a digest of the record's
     content, with a number added if several records have the same content.
+
+    Raises:
+        ProbeError: two records have the same id, or only some records have an id.
     """
     if not any(column in row for row in rows):
         seen: Counter[str] = Counter()

@@ -18,6 +18,7 @@ from pytest_fairness.probes.diagnostics import (
     Diagnostic,
     Location,
     diagnostics_error,
+    errors_at,
     nearest,
     quoted,
     raise_diagnostics,
@@ -172,10 +173,9 @@ def _own(name: str, settings: SwapSettings, code: str) -> tuple[Axis, SwapTerms]
     location = ("swap", name, "terms")
     if not isinstance(settings.terms, TermsFile):
         return axis, _terms_of_rows(location, axis.values, settings.terms or (), code)
-    try:
-        return axis, _terms_of_file(settings.terms, axis.values, code)
-    except ProbeError as error:
-        raise diagnostics_error(Diagnostic(location, line) for line in str(error).split("\n")) from None
+    with errors_at(*location):
+        terms = _terms_of_file(settings.terms, axis.values, code)
+    return axis, terms
 
 
 def _terms_of_rows(location: Location, groups: Sequence[str], rows: Sequence[Sequence[str]], code: str) -> SwapTerms:

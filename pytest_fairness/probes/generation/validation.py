@@ -125,7 +125,7 @@ def _swap_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) 
 
 
 def _intersection_diagnostics(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for repeated intersections, and for intersections without two different axes."""
+    """Yield diagnostics for repeated intersections, and for unknown, repeated or missing axes in an intersection."""
     seen: set[frozenset[str]] = set()
     for i, crossed in checks.items(intersections):
         if not isinstance(crossed, list) or not all(isinstance(name, str) for name in crossed):

@@ -106,7 +106,7 @@ Languages = Annotated[
 
 
 def to_language(written: str | tuple[str, ...] | DeclaredLanguage) -> Language:
-    """Return the language that the key `language` names."""
+    """Return the language, or the combined languages, that the key `language` names."""
     if isinstance(written, DeclaredLanguage):
         return written.to_language()
     return language(*((written,) if isinstance(written, str) else dict.fromkeys(written)))

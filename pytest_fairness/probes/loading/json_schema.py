@@ -50,7 +50,10 @@ def schema_text(kinds: Kinds) -> str:
 
 
 def _audits(kind: str, models: Mapping[str, type[AuditSettings]], definitions: dict[str, Json]) -> dict[str, Json]:
-    """Return the schema of the key `audits` for one kind: each audit's name with its settings or an empty value."""
+    """Return the schema of the key `audits` for one kind: each audit's name with its settings or an empty value.
+
+    The schemas of the settings are added to `definitions`.
+    """
     properties = {}
     for name, model in models.items():
         schema = model.model_json_schema(by_alias=True, mode="validation")

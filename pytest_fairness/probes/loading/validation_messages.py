@@ -15,7 +15,6 @@ from pydantic_core import ErrorDetails
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.diagnostics import (
     DIAGNOSTIC,
-    FILE_ERRORS,
     Diagnostic,
     Location,
     dotted,
@@ -72,9 +71,7 @@ def diagnostics(
         location = (*prefix, *error["loc"])
         if error["type"] in ("missing", "extra_forbidden"):
             keys.append(location)
-        if error["type"] == FILE_ERRORS:
-            found += [Diagnostic(document.find(location)[1], line) for line in error["ctx"]["lines"]]
-        elif error["type"] == DIAGNOSTIC:
+        if error["type"] == DIAGNOSTIC:
             found.append(replace(error["ctx"]["diagnostic"], location=document.find(location)[1]))
         elif not _is_secondary(error, prefix, document):
             diagnostic, alternative = _diagnostic(error, prefix, document, model)

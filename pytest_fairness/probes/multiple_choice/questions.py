@@ -26,7 +26,7 @@ from pytest_fairness.probes import checks, table
 from pytest_fairness.probes.audit_settings import ProbeModel, mapping_or_other
 from pytest_fairness.probes.diagnostics import (
     Diagnostic,
-    file_errors,
+    errors_at,
     quoted,
     raise_diagnostics,
     raise_file_errors,
@@ -168,7 +168,7 @@ class QuestionsFile(ProbeModel):
 
     @model_validator(mode="after")
     def _holds_questions(self, info: ValidationInfo) -> Self:
-        with file_errors():
+        with errors_at():
             found = read(matching(self.file), probe_source(info).root)
         by_category: dict[str, list[Question]] = {}
         for question in found:

@@ -15,7 +15,7 @@ from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import table
 from pytest_fairness.probes.audit_settings import ProbeModel, mapping_or_other
 from pytest_fairness.probes.data_file import DataFile, as_items, as_line
-from pytest_fairness.probes.diagnostics import file_errors, suggestion
+from pytest_fairness.probes.diagnostics import errors_at, suggestion
 from pytest_fairness.probes.field_types import Line, display_path, probe_source
 from pytest_fairness.probes.table import Table
 
@@ -31,7 +31,7 @@ class Entity(ProbeModel):
 
 def _table(path: Path, info: ValidationInfo, holds: str) -> Table:
     """Return the table in a file that a probe names; raise errors in the file at the key that names the file."""
-    with file_errors():
+    with errors_at():
         return table.read(path, display_path(path, probe_source(info).root), holds)
 
 

@@ -12,7 +12,7 @@ from pydantic import Discriminator, Field, Tag, ValidationError, ValidationInfo,
 from pytest_fairness.probes import table
 from pytest_fairness.probes.audit_settings import ProbeModel, mapping_or_other
 from pytest_fairness.probes.data_file import DataFile
-from pytest_fairness.probes.diagnostics import file_errors, raise_file_errors
+from pytest_fairness.probes.diagnostics import errors_at, raise_file_errors
 from pytest_fairness.probes.field_types import CaseName, Line, ProbeSource, Text, Texts, display_path, probe_source
 from pytest_fairness.probes.loading.validation_messages import row_messages
 from pytest_fairness.probes.stereotype import published_files, validation
@@ -91,7 +91,7 @@ class CasesFile(DataFile):
     @field_validator("file")
     @classmethod
     def _holds_cases(cls, file: Path, info: ValidationInfo) -> Path:
-        with file_errors():
+        with errors_at():
             read(file, display_path(file, probe_source(info).root))
         return file
 

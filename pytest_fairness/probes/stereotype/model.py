@@ -125,7 +125,7 @@ class StereotypeProbe(FreeTextProbe):
         )
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the prompts and groups of the item's cases or, for cases with sentences, the sentences."""
+        """Return the inputs of the item: its cases, and the system prompt or columns; see `Probe.fingerprint`."""
         parts = {}
         if self.responses is None:
             parts["system"] = block_text(self.system)

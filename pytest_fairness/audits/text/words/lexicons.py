@@ -20,7 +20,7 @@ from pydantic_core import PydanticCustomError
 
 from pytest_fairness.probes import search_terms, table
 from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel, mapping_or_other
-from pytest_fairness.probes.diagnostics import Diagnostic, file_errors, raise_diagnostics, raise_file_errors
+from pytest_fairness.probes.diagnostics import Diagnostic, errors_at, raise_diagnostics, raise_file_errors
 from pytest_fairness.probes.field_types import Identifier, Line, ProbeFile, display_path, probe_source
 
 COMMENT = "#"
@@ -60,7 +60,7 @@ class LexiconFile(ProbeModel):
                 "file", "{named} is not a text file with one term in each line: its name must end in {suffix}",
                 {"named": repr(file.name), "suffix": SUFFIX},
             )  # fmt: skip
-        with file_errors():
+        with errors_at():
             read(file, display_path(file, probe_source(info).root))
         return file
 
