@@ -247,16 +247,9 @@ def _headline(document: Mapping[str, Json]) -> list[str]:
     total = counts["total"]
     if not total:
         return ["## Fairness: no audit ran", *_notes(document)]
-    parts = {
-        "failed": "failed",
-        "errors": "error",
-        "inconclusive": "inconclusive",
-        "known": "known",
-        "passed": "passed",
-    }
     by_outcome = ", ".join(
-        f"{SIGNS[kind]} {counts[name]} {kind}{'s' if kind == 'error' and counts[name] > 1 else ''}"
-        for name, kind in parts.items()
+        f"{SIGNS[name.removesuffix('s')]} {counts[name]} {name if counts[name] > 1 else name.removesuffix('s')}"
+        for name in ("failed", "errors", "inconclusive", "known", "passed")
         if counts.get(name)
     )
     bad = counts["failed"] + counts["errors"]

@@ -21,22 +21,16 @@ interval of the difference excludes 0.
 ORDER: Sequence[State] = ("worse", "new", "removed", "value changed", "better", "unchanged")
 """Order in which items are listed."""
 
-FACTS = {
-    "target": "target",
+FACTS = ("target", "target_version", "commit", "tool", "started", "seconds")
+"""Keys of facts about runs in the report document. Reports of earlier versions lack some facts."""
+NAMES = {
     "target_version": "version of the target",
-    "commit": "commit",
-    "tool": "tool",
-    "started": "started",
-    "seconds": "seconds",
-}
-"""Names of facts about runs, by their key in the report document. Reports of earlier versions lack some facts."""
-REQUESTS = {
     "prompt_tokens": "prompt tokens",
     "completion_tokens": "completion tokens",
     "cost": "cost",
     "oldest_reused": "oldest reused answer",
 }
-"""Names of facts about requests, by key. Any other fact is shown as `requests` with its key."""
+"""Names of facts by key. Any other fact about runs is shown with its key, about requests as `requests` and its key."""
 COUNTS = ("total", "passed", "failed", "inconclusive", "errors", "known")
 
 
@@ -91,10 +85,10 @@ def compare(old: Mapping[str, Json], new: Mapping[str, Json]) -> RunComparison:
     )
     items = [_change(*key, old_items.get(key), new_items.get(key)) for key in sorted({*old_items, *new_items})]
     facts: list[tuple[str, Json, Json]] = [
-        *((title, old.get(name), new.get(name)) for name, title in FACTS.items()),
+        *((NAMES.get(name, name), old.get(name), new.get(name)) for name in FACTS),
         *((name, old["summary"].get(name, 0), new["summary"].get(name, 0)) for name in COUNTS),
         *(
-            (REQUESTS.get(name, f"requests {name}"), count, new["requests"][name])
+            (NAMES.get(name, f"requests {name}"), count, new["requests"][name])
             for name, count in old["requests"].items()
             if name != "failures"  # their number is a fact of its own
         ),

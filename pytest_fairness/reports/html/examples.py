@@ -74,7 +74,7 @@ def _side(answers: Sequence[Mapping[str, Json]], place: int, words: Words | None
 
     def pieces(text: str, against: str) -> list[text_diff.Piece]:
         if words == {}:
-            return text_diff.side_by_side(text, against)[0]
+            return text_diff.highlight_differences(text, against)
         by_group = words or {}
         return text_diff.highlight(text, by_group.get(group, frozenset()) | by_group.get("", frozenset()))
 

@@ -7,21 +7,19 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from pytest_fairness.records import Json
-from pytest_fairness.reports.formatting import escaped
-from pytest_fairness.reports.formatting import number as short_number
+from pytest_fairness.reports import formatting
 
 MISSING = "–"
 
 
 def number(value: Json) -> str:
     """Return the number as `formatting.number` does, but with a typographic minus sign; a dash for `None`."""
-    return MISSING if value is None else short_number(float(value)).replace("-", "−")
+    return MISSING if value is None else formatting.number(float(value)).replace("-", "−")
 
 
 def signed(value: Json) -> str:
-    """Return the number with its sign; 0 has no sign."""
-    shown = number(value)
-    return shown if shown in (MISSING, "0") or shown.startswith("−") else f"+{shown}"
+    """Return the number as `formatting.signed` does, but with a typographic minus sign; a dash for `None`."""
+    return MISSING if value is None else formatting.signed(float(value)).replace("-", "−")
 
 
 def cell(value: Json) -> str:
@@ -62,7 +60,7 @@ def clean(value: Json) -> Json:
     if isinstance(value, str):
         if value.isprintable():
             return value
-        return "\n".join(escaped(line) for line in value.replace("\r\n", "\n").split("\n"))
+        return "\n".join(formatting.escaped(line) for line in value.replace("\r\n", "\n").split("\n"))
     if value is None or isinstance(value, int | float):
         return value
     if isinstance(value, Mapping):

@@ -70,6 +70,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "number": filters.number,
         "cell": filters.cell,
+        "duration": filters.duration,
         "signed": filters.signed,
         "plain": filters.plain,
         "grown_words": grown_words,

@@ -16,7 +16,8 @@ from pytest_fairness.reports.items.top_contributors import sided_words
 
 _PIECES = re.compile(r"\s+|\w[\w'’-]*|.", re.DOTALL)
 MIN_LIST_LINES, MAX_LIST_LINE = 2, 60
-"""A text counts as a list if it has at least `MIN_LIST_LINES` line ends and no line over `MAX_LIST_LINE` characters."""
+"""A text counts as a list if it has at least `MIN_LIST_LINES` line ends and no line over `MAX_LIST_LINE` characters.
+Two lists are compared line by line, other texts word by word."""
 MAX_COMPARED = 1500
 """Maximum number of compared pieces of a text; the rest is not highlighted."""
 
@@ -35,32 +36,22 @@ def highlight(text: str, words: Set[str]) -> list[Piece]:
     return _merged([Piece(piece, piece.casefold() in words) for piece in pieces if piece])
 
 
-def side_by_side(first: str, second: str) -> tuple[list[Piece], list[Piece]]:
-    """Return both texts in pieces, in which the differences between the texts are highlighted."""
-    pieces = _pieces(first, second)
-    left, right = ([piece.casefold().strip() or piece for piece in side[:MAX_COMPARED]] for side in pieces)
-    same: tuple[set[int], set[int]] = (set(), set())
-    for block in SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks():
-        same[0].update(range(block.a, block.a + block.size))
-        same[1].update(range(block.b, block.b + block.size))
-    first_pieces, second_pieces = (
-        _merged(
-            [
-                Piece(text, place < MAX_COMPARED and place not in equal and any(map(str.isalnum, text)))
-                for place, text in enumerate(side)
-            ]
-        )
-        for side, equal in zip(pieces, same, strict=True)
+def highlight_differences(text: str, other: str) -> list[Piece]:
+    """Return the text in pieces, in which its differences from the other text are highlighted."""
+    texts = (text, other)
+    are_lists = all(
+        side.count("\n") >= MIN_LIST_LINES and max(map(len, side.split("\n"))) <= MAX_LIST_LINE for side in texts
     )
-    return first_pieces, second_pieces
-
-
-def _pieces(first: str, second: str) -> list[list[str]]:
-    """Return both texts split into words and separators or, if both texts are lists, into lines."""
-    texts = (first, second)
-    if all(text.count("\n") >= MIN_LIST_LINES and max(map(len, text.split("\n"))) <= MAX_LIST_LINE for text in texts):
-        return [text.splitlines(keepends=True) for text in texts]
-    return [_PIECES.findall(text) for text in texts]
+    parts, other_parts = [side.splitlines(keepends=True) if are_lists else _PIECES.findall(side) for side in texts]
+    left, right = ([part.casefold().strip() or part for part in side[:MAX_COMPARED]] for side in (parts, other_parts))
+    blocks = SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks()
+    equal = {place for block in blocks for place in range(block.a, block.a + block.size)}
+    return _merged(
+        [
+            Piece(part, place < MAX_COMPARED and place not in equal and any(map(str.isalnum, part)))
+            for place, part in enumerate(parts)
+        ]
+    )
 
 
 def _merged(pieces: list[Piece]) -> list[Piece]:

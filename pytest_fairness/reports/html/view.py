@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, overload
+from typing import ClassVar
 
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json
@@ -106,26 +106,10 @@ class View:
         return [item for item in self.items if item.display_outcome == "failed"][:MAX_OPEN]
 
     @property
-    def has_change_charts(self) -> bool:
-        """Return whether any item has a chart of its change."""
-        return any(item.change_chart for item in self.items)
-
-    @property
-    def answers(self) -> int:
-        """Return the number of requests that were sent, or that a recorded response answered."""
-        requests = self.document["requests"]
-        return int(requests["sent"] + requests["reused"])
-
-    @property
     def served_models(self) -> Sequence[str]:
         """Return the names of the models that the server reported, without repetitions."""
         served = (item["details"].get("served_model") for item in self.document["items"])
         return sorted({str(model) for model in served if model is not None})
-
-    @property
-    def duration(self) -> str:
-        """Return the duration of the run as text."""
-        return filters.duration(self.document["seconds"])
 
     @property
     def categories(self) -> Table:
@@ -194,6 +178,8 @@ class View:
             return view
         self._full += 1
         drawn = view.outcome != "passed" or has_changed(item)
+        change = charts.baseline_change(item, method) if drawn else None
+        trend = charts.trend(filters.clean(points)) if drawn else None
         significant = headline.is_significant(item)
         charts_of_details, rest = charts.detail_charts(item, method)
         suggested = item["details"].get("suggestions") or {}
@@ -203,8 +189,8 @@ class View:
             view,
             change_chart=ChangeChart.of(item) if drawn else None,
             contributors=top_contributors(item) if significant else (),
-            baseline_change=self._figure(charts.baseline_change(item, method)) if drawn else None,
-            trend=self._figure(charts.trend(filters.clean(points))) if drawn else None,
+            baseline_change=None if change is None else self._figure(change),
+            trend=None if trend is None else self._figure(trend),
             figures=[self._figure(chart if drawn else replace(chart, spec={})) for chart in charts_of_details],
             examples=examples_of(item, words),
             facts=facts,
@@ -214,13 +200,7 @@ class View:
             to_try=mappings_in(suggested.get("try")),
         )
 
-    @overload
-    def _figure(self, chart: Chart) -> Figure: ...
-    @overload
-    def _figure(self, chart: None) -> None: ...
-    def _figure(self, chart: Chart | None) -> Figure | None:
-        if chart is None:
-            return None
+    def _figure(self, chart: Chart) -> Figure:
         self._drawn += 1
         name = f"chart-{self._drawn}"
         shown = replace(chart, table=replace(chart.table, rows=chart.table.rows[:MAX_ROWS]))

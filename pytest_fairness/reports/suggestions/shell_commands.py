@@ -78,12 +78,8 @@ def rebaseline_command(
     def is_named_whole(file: str, own: Sequence[str]) -> bool:
         covered = all_items is not None and set(own) >= set(all_items.get(file, [file]))
         many = len(own) >= WHOLE_FILE_FROM and file not in incomplete_files
-        return covered or many or not all(map(_is_printable, own))
+        return covered or many or any(printable(nodeid) != nodeid for nodeid in own)
 
     named = [name for file, own in sorted(by_file.items()) for name in ([file] if is_named_whole(file, own) else own)]
     folder = f"{root.rstrip('/')}/" if root not in ("", ".") else ""
     return ["pytest", "--fairness-rebaseline", *options, *(folder + name for name in named)] if named else None
-
-
-def _is_printable(nodeid: str) -> bool:
-    return printable(nodeid) == nodeid

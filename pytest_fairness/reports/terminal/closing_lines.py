@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports import run_notes
 from pytest_fairness.reports.document import reused_age
 from pytest_fairness.reports.formatting import printable
 from pytest_fairness.reports.items.report_items import Item, status
@@ -15,6 +14,7 @@ from pytest_fairness.reports.terminal.forecast import money
 from pytest_fairness.reports.terminal.lines import Line, paragraph
 
 SHOWN_MESSAGES = 3
+TOO_FEW_AUDITS = ("no-audit", "few-audits")
 
 
 def request_counts(document: Mapping[str, Json], width: int, retried: float, above: Sequence[Line]) -> list[Line]:
@@ -61,11 +61,10 @@ def _failures(requests: Mapping[str, Json], width: int, above: Sequence[Line]) -
 
 def notes(document: Mapping[str, Json], width: int) -> list[Line]:
     """Return the lines of the notes on the run: red for notes on too few audits, yellow for other notes."""
-    red = [note["kind"] in ("no-audit", "few-audits") for note in document.get("notes", ())]
     return [
         line
-        for text, is_red in zip(run_notes.texts(document), red, strict=True)
-        for line in paragraph(text, width, {"red" if is_red else "yellow": True})
+        for note in document.get("notes", ())
+        for line in paragraph(note["text"], width, {"red" if note["kind"] in TOO_FEW_AUDITS else "yellow": True})
     ]
 
 

@@ -85,12 +85,8 @@ def _runs(points: Sequence[Point], width: int) -> str:
     first = points[0]
     head = ("verdict", "run (UTC)", "value", "95 % interval", "target")
     title = printable(f"{first['probe']} {first['id']}")
-    return "\n".join([title, *table([head, *_printable(rows)], width, right=(2,))]) + "\n"
+    return "\n".join([title, *table([head, *(tuple(map(printable, row)) for row in rows)], width, right=(2,))]) + "\n"
 
 
 def _word(point: Point) -> str:
     return WORDS[point.get("status", point["verdict"])]
-
-
-def _printable(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    return [[printable(cell) for cell in row] for row in rows]
