@@ -204,9 +204,9 @@ class FairnessSession:
                     own.send(self._run)
 
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
-        """Return the lines of the header.
+        """Return the lines of the header or, if no audit is selected, a line that says so.
 
-        If no probe file was found, the only line names the folders that were searched.
+        If no probe file was found, this line names the folders that were searched.
         """
         if self._header is None or (self._config.getoption("collectonly") and self._config.getoption("verbose", 0) < 0):
             return []  # programs read the output of `--co -q`, which lists node ids only

@@ -36,7 +36,7 @@ def signed(value: float | None) -> str:
 
 
 def with_interval(text: str, interval: Sequence[float | None] | None) -> str:
-    """Return a formatted estimate followed by its interval: `0.02 [0.01, 0.03]`."""
+    """Return a formatted estimate, followed by its interval if there is one: `0.02 [0.01, 0.03]`."""
     return f"{text} [{number(interval[0])}, {number(interval[1])}]" if interval else text
 
 
@@ -54,7 +54,7 @@ def printable(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""Return the text with control and direction characters written as codes (`\x1b`), which a terminal ignores."""
+    r"""Return the text with control and direction characters written as codes (`\x1b`), which a terminal only shows."""
     # Most texts need no codes, and a check of the whole text takes much less time than one of each character.
     return text if text.isprintable() else "".join(map(_escaped_character, text))
 

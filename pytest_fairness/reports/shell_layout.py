@@ -54,7 +54,7 @@ def shell_word(word: str, *, windows: bool = WINDOWS) -> str:
 def reason_lines(reason: str, width: int) -> list[str]:
     """Return a verdict's reason in lines of at most `width` columns; a command at its end is not wrapped."""
     text = printable(reason)
-    found = _TRAILING_COMMAND.search(text)
-    if found is None:
+    match = _TRAILING_COMMAND.search(text)
+    if match is None:
         return wrap(text, width, hanging="  ")
-    return [*wrap(text[: found.start() + 1], width, hanging="  "), found["command"]]
+    return [*wrap(text[: match.start() + 1], width, hanging="  "), match["command"]]

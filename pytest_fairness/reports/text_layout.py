@@ -42,11 +42,15 @@ def cut_middle(text: str, width: int) -> str:
 
 
 def cut_ids(names: Sequence[str], width: int) -> list[str]:
-    """Return items' ids, or `probe::id`, each cut to at most `width` columns.
+    """Return names of items, each cut to at most `width` columns.
 
     If one name is too wide, all names are written without their axes (`jsd[race=Black]` becomes `jsd[Black]`). If a
     name is still too wide, its probe's name is cut, and then the middle of its values. The audit's name is kept if
     there is room.
+
+    Args:
+        names: ids of items, after the probe's name (`probe::id` or `probe id`) or without it.
+        width: number of columns.
     """
     if all(width_of(name) <= width for name in names):
         return list(names)
@@ -102,7 +106,7 @@ def wrap(text: str, width: int, *, indent: str = "", hanging: str | None = None,
 
 
 def fill(parts: Sequence[str], width: int, *, comma: str = ",") -> list[str]:
-    """Return the parts in lines of at most `width` columns; only a longer part is broken.
+    """Return the parts in lines of at most `width` columns; a part is broken only if it is wider than a line.
 
     Args:
         parts: phrases.
@@ -120,7 +124,7 @@ def fill(parts: Sequence[str], width: int, *, comma: str = ",") -> list[str]:
 
 
 def table(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int] = ()) -> list[str]:
-    """Return rows of printable cells as lines with aligned columns.
+    """Return rows of printable cells as lines with aligned columns; lines that are too long are cut.
 
     Args:
         rows: rows of equal length; the first row has the headings.

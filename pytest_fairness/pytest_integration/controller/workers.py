@@ -33,7 +33,10 @@ class Workers:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Send a worker the identifier of the run and the addresses of the models that this process serves."""
+        """Send a worker the run's identifier, the addresses of the models that this process serves, and a flag.
+
+        The flag says whether the worker must send its header.
+        """
         settings = self._run.settings
         for target in settings.targets.values() or [settings.target]:
             if target not in self._models:

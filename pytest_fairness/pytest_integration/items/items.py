@@ -83,7 +83,8 @@ class FairnessItem(pytest.Item):
     """Test item of a probe. Its set-up sends requests and measures the answers; its call judges the measurement.
 
     Attributes:
-        siblings: whether each item of the same baseline, selected or not, is skipped; by item id.
+        siblings: for the id of each item of the same baseline, whether the item is skipped; also has items that pytest
+            does not select.
     """
 
     def __init__(

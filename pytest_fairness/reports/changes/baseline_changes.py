@@ -68,7 +68,7 @@ def terminal(changes: Sequence[ItemChange], title: str, problems: Sequence[str],
 
 
 def _table(rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Return the table of changes; names that are too wide for the last column have a line of their own."""
+    """Return the table of changes; if a name is too wide for the last column, each name has a line of its own."""
     numbers = table([HEADINGS[:-1], *(row[:-1] for row in rows)], width - len(INDENT), right=(1, 2, 3, 4))
     room = width - max(map(width_of, numbers)) - len(INDENT)
     names = [row[-1] for row in rows]
@@ -159,7 +159,7 @@ def _details(change: ItemChange) -> Iterator[str]:
 
 
 def _words(change: ItemChange) -> Iterator[str]:
-    """Yield lines with the words that became significant or are no longer significant, for audits that count words."""
+    """Yield lines about the comparison and the significance of words; nothing for audits that do not count words."""
     old, new = change.old, change.new
     if old is None or new is None or old.value == new.value or change.info is None or change.info.tolerance_of_value:
         return

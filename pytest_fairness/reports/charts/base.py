@@ -133,28 +133,14 @@ def names_axis(rows: Sequence[Mapping[str, Json]]) -> Spec:
     return {"field": "name", "type": "nominal", "sort": None, "scale": {"domain": order}, "axis": axis}
 
 
-def reference_line(value: float, label: str, *, dash: Sequence[int] = (4, 3), align: str = "center") -> list[Spec]:
-    """Return the layers of a vertical line across all rows, and of its label.
-
-    Args:
-        value: position of the line on the axis of values.
-        label: text above the line.
-        dash: lengths of the line's dashes and gaps, in pixels.
-        align: alignment of the label.
-    """
+def reference_line(value: float, label: str) -> list[Spec]:
+    """Return the layers of a dashed vertical line at this value, across all rows, and of the label above the line."""
     at = {"datum": value, "type": "quantitative"}
     # Vega draws a layer without its own data once for each row of the chart.
     once: Spec = {"data": {"values": [{}]}}
-    text = {
-        "type": "text",
-        "text": label,
-        "align": align,
-        "baseline": "bottom",
-        "color": TEXT,
-        "fontSize": 12,
-        "dy": -3,
-    }
+    position = {"align": "center", "baseline": "bottom", "dy": -3}
+    text = {"type": "text", "text": label, "color": TEXT, "fontSize": 12, **position}
     return [
-        {**once, "mark": {"type": "rule", "color": TEXT, "strokeDash": list(dash)}, "encoding": {"x": at}},
+        {**once, "mark": {"type": "rule", "color": TEXT, "strokeDash": [4, 3]}, "encoding": {"x": at}},
         {**once, "mark": text, "encoding": {"x": at, "y": {"value": 0}}},
     ]

@@ -19,7 +19,7 @@ def counts(_item: Item, detail: Json) -> Chart | None:
 
     Args:
         _item: not used.
-        detail: number of answers by kind, or by type of sentence or question and by kind.
+        detail: for each type of sentence or question, the number of answers of each kind; or only these numbers.
     """
     if not isinstance(detail, Mapping) or not detail:
         return None

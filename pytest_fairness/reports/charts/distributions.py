@@ -18,9 +18,9 @@ DASHES: tuple[list[int], list[int]] = ([], [6, 3])
 
 
 def by_group(item: Item, detail: Json) -> Chart | None:
-    """Return a chart with a line of quantiles for each group; `None` if the groups' quantiles are not comparable.
+    """Return a chart with a line of quantiles for each group; where two lines lie apart, the groups differ.
 
-    Where two lines lie apart, the groups differ.
+    The result is `None` if a group lacks quantiles, or if the groups have different numbers of quantiles.
 
     Args:
         item: item of the report document.

@@ -81,7 +81,7 @@ class Plot:
         """
         path = Path(path)
         drawn = self.svg()
-        # Deferred, because it is an optional dependency of 30 MB.
+        # Deferred: vl-convert is an optional dependency of 30 MB.
         import vl_convert
 
         match path.suffix.lower():

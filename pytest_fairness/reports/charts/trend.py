@@ -17,8 +17,8 @@ def trend(points: Sequence[Mapping[str, Json]]) -> Chart | None:
     """Return the chart of an item's values; `None` for fewer than `MIN_RUNS` runs with a value.
 
     Args:
-        points: a mapping for each run with `started`, `tool`, `value`, `interval` and `verdict`, the oldest run first;
-            an item with a mark `xfail` also has its `status`.
+        points: a mapping for each run, the oldest run first, with `started`, `tool`, `value`, `interval` and `verdict`;
+            if the item is marked `xfail`, also with `status`.
     """
     measured = [point for point in points if as_float(point["value"]) is not None]
     if len(measured) < MIN_RUNS:

@@ -18,6 +18,8 @@ MAX_BYTES = 1024 * 1024
 def append(document: Mapping[str, Json]) -> None:
     """Append the Markdown report to the file that `$GITHUB_STEP_SUMMARY` names, if the report fits.
 
+    Do nothing if this environment variable is not set.
+
     Raises:
         FairnessError: the file cannot be written.
     """

@@ -70,7 +70,7 @@ class Headline:
     Attributes:
         verdict: verdict on the run in words.
         outcome: outcome that selects the colour of the verdict: the worst of the items' outcomes.
-        findings: one finding about each group that got worse.
+        findings: one finding about each of the first `MAX_FINDINGS` groups that got significantly worse.
         affected: groups that got worse.
         unaffected: groups whose items all passed without a significant change.
     """
@@ -170,7 +170,7 @@ def is_significant(item: Mapping[str, Json]) -> bool:
 
 
 def _size(items: Iterable[Item]) -> str:
-    """Return a phrase with the largest regression as a multiple of its tolerance; empty if there is none."""
+    """Return a phrase with the largest regression as a multiple of its tolerance; empty if no regression has one."""
     times = [
         item["change"]["value"] / item["tolerance"]
         for item in items

@@ -18,7 +18,7 @@ _ORDER = (*FOUND, UNKNOWN, Size.NONE, "")
 
 
 def size_of(item: Item) -> str:
-    """Return the size of an item's effect as a word; an empty text if the item has no effect size."""
+    """Return the size of an item's effect as a word: `none` to `large`, or `UNKNOWN`; empty without an effect size."""
     effect = item.get("effect")
     return "" if effect is None else effect["size"] or UNKNOWN
 

@@ -71,7 +71,7 @@ def _finding_parts(item: Item, method: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _contributors(item: Item) -> str:
-    """Return the first contributors; after words, the group that uses them more: `nurse, care (more for woman)`."""
+    """Return the first contributors; words are followed by the group that uses them more: `nurse (more for woman)`."""
     groups = dict(zip(("marked", "unmarked"), group_names(item), strict=True))
     sides = {
         str(word.get("word")): groups.get(str(word.get("side")), "")
@@ -106,7 +106,7 @@ def _remarks(item: Item) -> Iterator[str]:
 
 
 def _placebo(item: Item) -> Iterator[str]:
-    """Yield the concern about the placebo or, in a run without verdicts, at least the placebo's value."""
+    """Yield the concern about the placebo; without a concern, a run without verdicts has the placebo's value."""
     messages = [concern["message"] for concern in item["concerns"] if concern["name"] == "placebo_effect"]
     if not messages and item["verdict"] == VerdictName.MEASURED and (placebo := placebo_text(item)):
         messages.append(f"placebo {placebo}")

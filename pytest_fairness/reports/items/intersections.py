@@ -30,7 +30,7 @@ class Cell:
 
     Attributes:
         text: number, difference and marks.
-        level: −3 to 3: the number of marks, below 0 for a number that is lower than the reference.
+        level: number of marks, from 0 to 3; negative if the number is lower than the reference.
     """
 
     text: str = ""
@@ -45,7 +45,7 @@ class CellTable:
         title: what the table shows.
         columns: headings; the first names the attributes of the rows.
         rows: heading and cells of each row.
-        failed: whether an item of the table did not pass.
+        failed: whether an item of the table failed or is an error.
     """
 
     title: str
@@ -118,7 +118,7 @@ def _grid(title: str, names: Sequence[str], cells: Mapping[tuple[str, ...], Cell
 
 
 def _level(gap: float | None, p_value: float | None, tolerance: float | None) -> int:
-    """Return the level of a gap, see `Cell`: 0 if it is not significant, else ±1 to ±3 by its size in tolerances."""
+    """Return the level of a gap (see `Cell`): 0 if not significant, otherwise ±1 to ±3 by its size in tolerances."""
     if not gap or p_value is None or p_value > SIGNIFICANT:
         return 0
     size = abs(gap) / tolerance if tolerance else 0.0

@@ -50,7 +50,7 @@ def unit_of(item: Item, method: Mapping[str, Json]) -> str:
 
 
 def severity(item: Item) -> tuple[int, float, str]:
-    """Return a sort key: by status, the worst first, then by change as a multiple of the tolerance."""
+    """Return a sort key: status (worst first), change as a multiple of the tolerance (largest first), node id."""
     change, tolerance = item["change"], item["tolerance"]
     worse = (change["value"] or 0.0) / (tolerance or 1.0) if change else 0.0
     return WORST_FIRST.index(status(item)), -worse, item["nodeid"]

@@ -30,7 +30,7 @@ def failure_text(item: Item, width: int = 80) -> str:
 
 
 def evidence_lines(item: Item, width: int) -> list[str]:
-    """Return indented lines with the top contributors and examples, at most `width` columns wide."""
+    """Return indented lines with top contributors, examples and answered sentences, at most `width` columns wide."""
     lines = [
         line for text in top_contributors(item) for line in wrap(printable(text), width, indent="  ", hanging="    ")
     ]
@@ -174,7 +174,7 @@ def _answers(item: Item) -> list[str]:
 
 
 def _sentences(details: Mapping[str, Json]) -> list[str]:
-    """Return texts with a sentence and its answer; only sentences whose answers became worse, if there are any."""
+    """Return texts with a sentence and its answer; if any answers became worse, only sentences of these answers."""
     changed = mappings_in(details.get("changed_sentences"))
     shown = changed or mappings_in(details.get("sentences"))
     return [

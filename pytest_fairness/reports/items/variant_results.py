@@ -13,7 +13,7 @@ Variant = Mapping[str, Json]
 
 
 def variants_of(item: Item) -> dict[str, Variant]:
-    """Return the result of each variant by name: first variants with less bias, then unclear ones, then more bias."""
+    """Return the results by name of the variant; the order is less bias, unclear effect, more bias, error."""
     details = item["details"].get("variants")
     if not isinstance(details, Mapping):
         return {}

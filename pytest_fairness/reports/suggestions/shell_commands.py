@@ -36,11 +36,11 @@ def accept_command(
         The unquoted words of the command; `None` if no failed item would pass with a new baseline.
     """
     items = list(items)
-    found = [item for item in items if status(item) in ACCEPTABLE]
+    acceptable = [item for item in items if status(item) in ACCEPTABLE]
     # A new baseline of the whole file would accept its known failures, too.
     incomplete_files = {item["nodeid"].partition("::")[0] for item in items if status(item) == KNOWN}
-    command = rebaseline_command((item["nodeid"] for item in found), options, root, all_items, incomplete_files)
-    replaced = any(item["verdict"] != VerdictName.NO_BASELINE for item in found)
+    command = rebaseline_command((item["nodeid"] for item in acceptable), options, root, all_items, incomplete_files)
+    replaced = any(item["verdict"] != VerdictName.NO_BASELINE for item in acceptable)
     return command if command is None or not replaced else with_reason(command)
 
 
@@ -66,7 +66,8 @@ def rebaseline_command(
         options: options that select the same requests as this run (`["--fairness-target", "openai:gpt-5"]`).
         root: path from the user's working directory to pytest's rootdir, as `..`.
         all_items: node ids of all items of each file, by file; files may be missing.
-        incomplete_files: files of which not all items are given, so that their items are named one by one.
+        incomplete_files: files whose other items must keep their baselines, so that many given items do not select the
+            whole file.
 
     Returns:
         The unquoted words of the command; `None` if no items are given.

@@ -52,7 +52,7 @@ class DataTable:
 
     @classmethod
     def joined(cls, tables: Iterable[DataTable], empty: DataTable) -> DataTable:
-        """Return one table with the rows of all tables; `empty` is a table with the same columns."""
+        """Return one table with the rows of all tables and the columns of `empty`."""
         return cls(empty.columns, list(chain.from_iterable(table.rows for table in tables)), empty.paper_columns)
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ SHOWN_ROWS = 60
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return an HTML table of the first rows; every heading and cell is escaped."""
+    """Return an HTML table of the first `SHOWN_ROWS` rows; every heading and cell is escaped."""
     head = "".join(f"<th>{escape(printable(column))}</th>" for column in columns)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:SHOWN_ROWS])
     more = len(rows) - SHOWN_ROWS

@@ -54,15 +54,15 @@ def history(points: Sequence[Point], last: int, width: int = 100) -> str:
 
 
 def _fitting(rows: Sequence[tuple[str, str, str, str, Sequence[str]]], width: int) -> list[str]:
-    """Return the rows as lines that fit the width: names are cut in the middle, and the oldest values are left out."""
-    start = table([("verdict", "runs", "last run"), *(row[:3] for row in rows)], width, right=(1,))
-    first = max(map(width_of, start))
-    size = max(LEAST_NAME, width - first - 2 * len(_GAP) - VALUES_WIDTH)
-    names = ["item", *cut_ids([row[3] for row in rows], size)]
-    size = max(map(width_of, names))
+    """Return the rows as lines that fit the width: long names are cut, and the oldest values are left out."""
+    fixed = table([("verdict", "runs", "last run"), *(row[:3] for row in rows)], width, right=(1,))
+    fixed_width = max(map(width_of, fixed))
+    name_width = max(LEAST_NAME, width - fixed_width - 2 * len(_GAP) - VALUES_WIDTH)
+    names = ["item", *cut_ids([row[3] for row in rows], name_width)]
+    name_width = max(map(width_of, names))
     lines = []
-    for begin, name, values in zip(start, names, ([VALUES], *(row[4] for row in rows)), strict=True):
-        line = f"{pad(begin, first)}{_GAP}{pad(name, size)}"
+    for cells, name, values in zip(fixed, names, ([VALUES], *(row[4] for row in rows)), strict=True):
+        line = f"{pad(cells, fixed_width)}{_GAP}{pad(name, name_width)}"
         for value in values:
             if width_of(line) + len(_GAP) + len(value) > width:
                 break

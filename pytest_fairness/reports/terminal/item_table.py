@@ -31,7 +31,7 @@ LEAST_NAME = 20
 
 
 def item_rows(items: Sequence[Item], document: Mapping[str, Json], width: int, *, verbose: bool) -> list[Line]:
-    """Return a row for each item, followed by the item's finding if it must be shown; see `needs_finding`."""
+    """Return the headings and a row for each item, followed by its finding if `needs_finding` says so."""
     several = len({item["probe"] for item in document["items"]}) > 1
     compared = any(item["change"] for item in items)
     exact, short = (
@@ -87,7 +87,7 @@ def _cells(item: Item, *, several_probes: bool, rounded: bool) -> dict[str, str]
     change, limit = item["change"], item["limit"]
     baseline = (item["baseline"] or {}).get("value")
     value = _rounded(item["value"], item["interval"]) if rounded else item["value"]
-    shift = change and (_rounded(change["value"], change["interval"]) if rounded else change["value"])
+    shown_change = change and (_rounded(change["value"], change["interval"]) if rounded else change["value"])
     if change and item["verdict"] != VerdictName.OVER_LIMIT:
         allowed = number(item["tolerance"])
     else:
@@ -96,7 +96,7 @@ def _cells(item: Item, *, several_probes: bool, rounded: bool) -> dict[str, str]
         "verdict": verdict_word(item),
         "value": "" if value is None else number(value),
         "baseline": "" if baseline is None else number(baseline),
-        "change": _with_half_width(grown_words(item) or signed(shift), change["interval"]) if change else "",
+        "change": _with_half_width(grown_words(item) or signed(shown_change), change["interval"]) if change else "",
         "allowed": allowed,
         "placebo": placebo_text(item),
         "item": full_name(item, several_probes=several_probes),
@@ -152,7 +152,13 @@ def _room(table: Sequence[Mapping[str, str]], headings: Mapping[str, str], width
 
 
 def hidden_rows(items: Sequence[Item], hidden: int, width: int) -> list[Line]:
-    """Return lines with the number of rows that are left out, and the verdicts by probe, the worst first."""
+    """Return lines with the number of hidden rows and, for several probes, the verdicts of each probe.
+
+    Args:
+        items: all items, the worst first.
+        hidden: number of items without a row.
+        width: maximum width of a line.
+    """
     by_probe: defaultdict[str, list[Item]] = defaultdict(list)
     for item in items:
         by_probe[item["probe"]].append(item)

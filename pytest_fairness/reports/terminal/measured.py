@@ -48,12 +48,12 @@ def answer_lines(items: Sequence[Item], width: int) -> list[str]:
             missing = item["missing"].get(group, 0)
             lost, answers = groups.setdefault(group, {}), item["n"].get(group, 0) + missing
             lost[answers] = max(missing, lost.get(answers, 0))
-    found = []
+    texts = []
     for group, lost in groups.items():
-        left = f" ({_range_text(lost.values())} missing)" if any(lost.values()) else ""
-        found.append(f"{printable(group)} {_range_text(answers - lost[answers] for answers in lost)}{left}")
-    more = [f"{len(found) - SHOWN:,} more groups"] if len(found) > SHOWN else []
-    return wrap(f"usable answers: {', '.join([*found[:SHOWN], *more])}", width, hanging="  ") if found else []
+        missing_text = f" ({_range_text(lost.values())} missing)" if any(lost.values()) else ""
+        texts.append(f"{printable(group)} {_range_text(answers - lost[answers] for answers in lost)}{missing_text}")
+    more = [f"{len(texts) - SHOWN:,} more groups"] if len(texts) > SHOWN else []
+    return wrap(f"usable answers: {', '.join([*texts[:SHOWN], *more])}", width, hanging="  ") if texts else []
 
 
 def _range_text(counts: Iterable[int]) -> str:
@@ -63,9 +63,10 @@ def _range_text(counts: Iterable[int]) -> str:
 
 
 def explanation_lines(items: Sequence[Item], methods: Mapping[str, Mapping[str, Json]], width: int) -> list[str]:
-    """Return a sentence for each item; equal sentences appear once, with the number of their items.
+    """Return a sentence for each item, and a sentence about the number of differences that chance alone would give.
 
-    The sentence states the finding or, if no difference was found, the smallest difference that would have been found.
+    An item's sentence states the finding or, if no difference was found, the smallest difference that would have been
+    found. Equal sentences appear once, with the number of their items.
 
     Args:
         items: items that were measured.

@@ -34,8 +34,8 @@ def other_targets(items: Sequence[Item], document: Mapping[str, Json]) -> list[s
 
 def table_by_target(document: Mapping[str, Json], width: int) -> list[Line]:
     """Return a table of value and verdict by item and target; an empty list for fewer than two targets."""
-    names, found = target_table.items_by_target(document)
-    if len(names) < 2 or not found:
+    names, items_by_target = target_table.items_by_target(document)
+    if len(names) < 2 or not items_by_target:
         return []
     head = ["", *(f"@{name}" for name in names)]
     rows = [
@@ -43,7 +43,7 @@ def table_by_target(document: Mapping[str, Json], width: int) -> list[Line]:
             printable(title),
             *(f"{number(own[name]['value'])} {verdict_word(own[name])}" if name in own else "" for name in names),
         ]
-        for title, own in found
+        for title, own in items_by_target
     ]
     rows.append(["", *(target_table.passed(document, name) for name in names)])
     columns = [max(width_of(row[column]) for row in [head, *rows]) for column in range(len(head))]
@@ -57,8 +57,8 @@ def table_by_target(document: Mapping[str, Json], width: int) -> list[Line]:
 
 def intersection_tables(items: Sequence[Item], width: int, *, verbose: bool) -> list[Line]:
     """Return the tables of intersections: all if `verbose` is set, otherwise the first tables with failures."""
-    found = intersections.tables(items)
-    shown = found if verbose else [table for table in found if table.failed][:SHOWN_INTERSECTIONS]
+    tables = intersections.tables(items)
+    shown = tables if verbose else [table for table in tables if table.failed][:SHOWN_INTERSECTIONS]
     lines: list[Line] = []
     for table in shown:
         lines += paragraph(table.title, width, {"bold": True})
