@@ -10,7 +10,7 @@ import numpy as np
 
 from pytest_fairness.stats.arrays import Bools, Floats, Ints, numbered
 from pytest_fairness.stats.groups import stratified_difference
-from pytest_fairness.stats.resampling import significance
+from pytest_fairness.stats.resampling import relabelling, significance
 
 PERMUTATIONS = 1999
 
@@ -112,22 +112,29 @@ class TwoRuns:
 
         The weight is 0 if a run has only one group in the stratum.
         """
-        return stratified_difference.equal_size_weights(self.marked, self.strata, self.is_current)
+        return stratified_difference.precision(*self._common_sizes)
 
     def gaps(self, cuts: int, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the gaps of both runs for random cuts; see `stratified_difference.differences_at_equal_size`."""
-        return stratified_difference.differences_at_equal_size(
-            self._values, self.marked, self.strata, self.is_current, cuts, random
-        )
+        """Return the gaps of both runs, each (cuts,), after random cuts of both runs to equal size in each cell.
+
+        If the runs already have equal size in every cell, each result has a single gap.
+        """
+        first, second = relabelling.equal_size(self.is_current, self._cells, cuts, random)
+        return first @ self._terms, second @ self._terms
 
     def gaps_after_swaps(self, count: int, random: np.random.Generator) -> tuple[Floats, Floats]:
         """Return the gaps of both runs, each (count,), after random exchange of documents between the runs.
 
-        The draws are the null distribution: they show which gaps occur if the runs do not differ.
+        The draws are the null distribution: they show which gaps occur if the runs do not differ. Documents are
+        exchanged within cells; see `relabelling.run_swaps`.
         """
-        return stratified_difference.swapped_differences(
-            self._values, self.marked, self.strata, self.is_current, count, random
-        )
+        rows = max(1, stratified_difference.CHUNK // len(self.strata))
+        parts = []
+        for start in range(0, count, rows):
+            runs = relabelling.run_swaps(self.is_current, self._cells, min(rows, count - start), random)
+            parts.append([run @ self._terms for run in runs])
+        first, second = zip(*parts, strict=True)
+        return np.concatenate(first), np.concatenate(second)
 
     def error(self) -> tuple[float, float]:
         """Return the standard error of the change of the gap, and its degrees of freedom."""
@@ -139,5 +146,21 @@ class TwoRuns:
         return math.sqrt(square), 1 / sum((error**2 / square) ** 2 / degrees for error, degrees in errors)
 
     @property
-    def _values(self) -> Floats:
-        return np.concatenate([self.current.values, self.baseline.values])
+    def _cells(self) -> Ints:
+        return self.strata * 2 + self.marked
+
+    @cached_property
+    def _common_sizes(self) -> tuple[Ints, Ints]:
+        """Return the numbers of marked and of unmarked documents to which both runs can be cut, each (strata,)."""
+        number = int(self.strata.max()) + 1
+        marked, current = self.marked, self.is_current
+        runs = [stratified_difference.cell_sizes(marked[run], self.strata[run], number) for run in (current, ~current)]
+        return np.minimum(runs[0][0], runs[1][0]), np.minimum(runs[0][1], runs[1][1])
+
+    @cached_property
+    def _terms(self) -> Floats:
+        """Return what each document adds to the gap of a run that is cut to equal size; shape (documents,)."""
+        sizes = np.where(self.marked, *(size[self.strata] for size in self._common_sizes))
+        share = self.weights / self.weights.sum()
+        values = np.concatenate([self.current.values, self.baseline.values])
+        return np.asarray(np.where(self.marked, 1.0, -1.0) * share[self.strata] / np.maximum(sizes, 1) * values)

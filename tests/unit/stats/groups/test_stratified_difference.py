@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from pytest_fairness.stats.groups import stratified_difference
+from pytest_fairness.stats.groups.stratified_values import StratifiedValues, TwoRuns
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.resampling import relabelling
 
@@ -73,18 +74,23 @@ def test_permuted_differences_are_those_of_permuted_labels() -> None:
     assert found == pytest.approx(np.array(expected))
 
 
+def two_runs(values: np.ndarray, marked: np.ndarray, within: np.ndarray, current: np.ndarray) -> TwoRuns:
+    names = tuple(map(str, range(int(within.max()) + 1)))
+    runs = (StratifiedValues(values[own], marked[own], within[own], names, 0.0) for own in (current, ~current))
+    return TwoRuns.of(*runs)
+
+
 def test_swapped_runs_of_one_kind_differ_by_chance_only() -> None:
     random = np.random.default_rng(3)
     marked, within = np.tile([True, False], 40), np.repeat([0, 1], 40)
     current = random.permutation(np.repeat([True, False], 40))
     values = random.normal(size=80) + 2 * marked
-    whole = stratified_difference.swapped_differences(values, marked, within, current, 999, np.random.default_rng(4))
+    runs = two_runs(values, marked, within, current)
+    whole = runs.gaps_after_swaps(999, np.random.default_rng(4))
     assert np.mean(whole[0] - whole[1]) == pytest.approx(0, abs=0.05)
     assert np.mean(whole[0]) == pytest.approx(2, abs=0.4)
     more_than_one_batch = stratified_difference.CHUNK // 80 + 500
-    parts = stratified_difference.swapped_differences(
-        values, marked, within, current, more_than_one_batch, np.random.default_rng(4)
-    )
+    parts = runs.gaps_after_swaps(more_than_one_batch, np.random.default_rng(4))
     assert np.std(parts[0]) == pytest.approx(np.std(whole[0]), rel=0.1)
     assert [len(side) for side in parts] == [more_than_one_batch] * 2
     # The second batch is drawn as the first is, and does not repeat it.
@@ -96,12 +102,11 @@ def test_runs_are_cut_to_equal_size_in_every_cell() -> None:
     marked, within = np.repeat([True, False, True, False], [4, 4, 2, 8]), np.zeros(18, dtype=np.int64)
     current = np.repeat([True, False], [8, 10])
     values = np.where(marked, 5.0, 2.0)
-    first, second = stratified_difference.differences_at_equal_size(
-        values, marked, within, current, 7, np.random.default_rng(5)
-    )
+    runs = two_runs(values, marked, within, current)
+    first, second = runs.gaps(7, np.random.default_rng(5))
     assert first == pytest.approx(np.full(7, 3.0))
     assert second == pytest.approx(np.full(7, 3.0))
-    assert stratified_difference.equal_size_weights(marked, within, current) == pytest.approx([1 / (1 / 2 + 1 / 4)])
+    assert runs.weights == pytest.approx([1 / (1 / 2 + 1 / 4)])
 
 
 def test_documents_are_drawn_within_their_cells() -> None:
