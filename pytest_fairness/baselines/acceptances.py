@@ -199,7 +199,8 @@ def _acceptances(files: Iterator[FileChange], date: str, commit: str | None) -> 
             old, new = before[0].get(item), after.get(item)
             if all(entries.get(item) != new for entries in before):
                 changed.append((name, item, old, new))
-    renamed = [new for _, item, old, new in changed if old is None and _removed(changed, item, new)]
+    removed = [(item, old) for _, item, old, new in changed if new is None]
+    renamed = [new for _, item, old, new in changed if old is None and (item, new) in removed]
     groups: dict[tuple[str, str | None, str | None], list[AcceptedItem]] = defaultdict(list)
     for name, item, old, new in changed:
         if (new or old) in renamed and (old is None or new is None):
@@ -208,7 +209,3 @@ def _acceptances(files: Iterator[FileChange], date: str, commit: str | None) -> 
         groups[key].append(AcceptedItem(name, item, *(None if entry is None else entry.value for entry in (old, new))))
     for (when, by, reason), items in groups.items():
         yield Acceptance(when, by, reason, commit, items)
-
-
-def _removed(changed: Sequence[tuple[str, str, Entry | None, Entry | None]], item: str, entry: Entry | None) -> bool:
-    return any(other == item and new is None and old == entry for _, other, old, new in changed)

@@ -70,16 +70,22 @@ class Classifier:
         Raises:
             ModelError: the model cannot be found or downloaded, is outside of the folder, or lacks safetensors.
         """
-        if self._given.is_dir():
+        path = self._given
+        if path.is_dir():
             self._require_inside()
         elif _HUB_ID.fullmatch(self.name):
-            return self._with_safetensors(_fetched(self.name, self._place, self._setting))
+            path = _fetched(self.name, self._place, self._setting)
         else:
             raise ModelError(
                 f"{self._place} has no folder {self.name!r} with a model. Set {self._setting} to a folder inside of "
                 f"{self._place}, or to an id of the Hugging Face Hub"
             )
-        return self._with_safetensors(self._given)
+        if (path / "config.json").exists() and not any(path.glob("*.safetensors")):
+            raise ModelError(
+                f"{self.name} has no weights in the format safetensors, and other formats are not loaded. Save a copy "
+                f"of the model with `save_pretrained` of transformers in {self._place}, and name it in {self._setting}."
+            )
+        return path
 
     def _require_inside(self) -> None:
         """Raise `ModelError` for a model outside of the folder: probe files may be untrusted."""
@@ -92,14 +98,6 @@ class Classifier:
             if not path.resolve().is_relative_to(root):
                 shown = path.relative_to(self._folder).as_posix()
                 raise ModelError(f"{self.name}: {shown} is a link that leads out of {self._place}; copy the files")
-
-    def _with_safetensors(self, path: Path) -> Path:
-        if (path / "config.json").exists() and not any(path.glob("*.safetensors")):
-            raise ModelError(
-                f"{self.name} has no weights in the format safetensors, and other formats are not loaded. Save a copy "
-                f"of the model with `save_pretrained` of transformers in {self._place}, and name it in {self._setting}."
-            )
-        return path
 
     @cached_property
     def labels(self) -> tuple[str, ...]:

@@ -132,8 +132,7 @@ def is_unknown_name(tokens: Tokens, index: int) -> bool:
     if not tokens.is_capitalised(index) or tokens.is_acronym(index) or tokens.in_capitals:
         return False
     plain = tokens.lower(index).removesuffix("'s")
-    neutral = {term.forms[2].lower() for term in names().listed.values()}
-    known = plain in names().listed or plain in neutral or plain in gender()["titles"] or "'" in plain
+    known = plain in names().listed or plain in names().neutral or plain in gender()["titles"] or "'" in plain
     return not known and plain not in ("i", "i'm") and len(plain) > 1
 
 
@@ -145,15 +144,14 @@ def check_unknown_names(tokens: Tokens, swapped: Collection[int], *, subjects: b
         swapped: positions in the text at which the swapped terms begin.
         subjects: whether the first word of a sentence may be a name if an age or a verb follows.
     """
-    neutral = {term.forms[2].lower() for term in names().listed.values()}
     lower_case = {token.text for token in tokens.all if token.text.islower()}
-    known = names().no_names | names().before_places | lower_case | neutral | words("names", "titles")
+    known = names().no_names | names().before_places | lower_case | names().neutral | words("names", "titles")
     parts_of_names: set[int] = set()
     for index, token in enumerate(tokens.all):
         plain = token.lower.removesuffix("'s")
         if not tokens.is_capitalised(index) or tokens.in_capitals or len(token.text) < 2:
             continue
-        if _is_part_of_name(tokens, index, parts_of_names, neutral):
+        if _is_part_of_name(tokens, index, parts_of_names):
             parts_of_names.add(index)
         elif (
             token.start in swapped or plain in known or tokens.is_acronym(index) or not plain.replace("-", "").isalpha()
@@ -163,14 +161,13 @@ def check_unknown_names(tokens: Tokens, swapped: Collection[int], *, subjects: b
             raise CannotSwapError(f"'{token.text[: len(plain)]}' may be a name that the built-in list lacks")
 
 
-def _is_part_of_name(tokens: Tokens, index: int, parts_of_names: Collection[int], neutral: Collection[str]) -> bool:
+def _is_part_of_name(tokens: Tokens, index: int, parts_of_names: Collection[int]) -> bool:
     """Return whether a word with a capital is a surname, or part of the name of a place or an organisation.
 
     Args:
         tokens: the prompt.
         index: position of the word.
         parts_of_names: positions of the earlier words for which this function returned true.
-        neutral: gender-neutral first names, in lower case.
     """
     before = index - 2 if tokens.lower(index - 1) == "." else index - 1
     previous = tokens.lower(before).removesuffix("'s")
@@ -189,7 +186,8 @@ def _is_part_of_name(tokens: Tokens, index: int, parts_of_names: Collection[int]
     place = previous in names().before_places | _BEFORE_PLACES and tokens.lower(index) != "the"
     place = place or (previous == "to" and tokens.lower(index - 3) == "from")
     organisation = previous in names().places and tokens.is_capitalised(index - 1)
-    return index - 1 in parts_of_names or place or organisation or previous in names().listed or previous in neutral
+    surname = previous in names().listed or previous in names().neutral
+    return index - 1 in parts_of_names or place or organisation or surname
 
 
 def _is_subject(tokens: Tokens, index: int) -> bool:

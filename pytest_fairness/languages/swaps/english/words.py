@@ -33,6 +33,7 @@ class Names:
 
     Attributes:
         listed: names with counterparts, in lower case.
+        neutral: gender-neutral counterparts, in lower case.
         same_origin: for each listed name, the other names of its group and origin, beginning with the next on the list.
         others: names with a gender and without counterparts.
         words_at_start: names in `others` that may be an ordinary word at the beginning of a sentence, such as "Will".
@@ -45,6 +46,7 @@ class Names:
     """
 
     listed: Mapping[str, Term]
+    neutral: frozenset[str]
     same_origin: Mapping[str, tuple[str, ...]]
     others: frozenset[str]
     words_at_start: frozenset[str]
@@ -117,6 +119,7 @@ def names() -> Names:
     famous = [re.escape(name.strip()) for name in content["famous"].replace("\n", " ").split(",")]
     return Names(
         listed=listed,
+        neutral=frozenset(term.forms[2].lower() for term in listed.values()),
         same_origin=same_origin,
         others=frozenset(content["others"].split() + content["others_of_faker"].split()),
         words_at_start=frozenset(content["words_at_start"].split()),
