@@ -113,8 +113,7 @@ class ItemChange:
         known = [error for error in errors if error is not None]
         if len(known) < 2:
             return None
-        low, high = normal.interval(0.0, math.hypot(*known))
-        return (high - low) / 2
+        return normal.quantile(0.975) * math.hypot(*known)
 
     @property
     def tolerance(self) -> float | None:
