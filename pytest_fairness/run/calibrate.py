@@ -60,7 +60,6 @@ def calibrate(probe: Probe, labelled: Path) -> list[Calibration]:
     """Return the calibration of each audit of a probe, measured on labelled outputs.
 
     Args:
-        probe: the probe.
         labelled: CSV or JSON Lines file with the columns of the probe's kind, the column `label` (acceptable or
             problematic) and, if a label applies to several outputs together, the column `set`.
 

@@ -74,7 +74,6 @@ class EarlierResults:
         """Return the stored result of an item; `None` if no result is stored for the present inputs.
 
         Args:
-            item: the item.
             target: the system under test.
             nodeid: the item's id in pytest.
         """

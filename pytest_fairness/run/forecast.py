@@ -214,7 +214,6 @@ class Forecaster:
         """Estimate the tokens of the requests `new`.
 
         Args:
-            target: the target.
             requests: all requests of the probe by key, whose recorded responses are used for the estimate.
             new: the requests to send.
 

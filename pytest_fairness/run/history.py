@@ -35,7 +35,6 @@ class History:
     """Table of earlier runs in a store.
 
     Args:
-        store: the store.
         max_runs: maximum number of runs; `add` deletes older runs.
 
     Raises:

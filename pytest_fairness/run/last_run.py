@@ -18,7 +18,6 @@ def store_last_run(
     """Store the report document of a run, in place of the previous run's document.
 
     Args:
-        store: the store.
         document: the report document.
         targets: target of each item that sent requests, by probe name and item id.
         trials: number of trials that overrode the probes' own numbers, or `None`.

@@ -116,7 +116,6 @@ class Run(Closing):
         With growing trials, the item is measured and compared at each interim analysis until its verdict is clear.
 
         Args:
-            item: the item.
             target: the system under test; `None` if the answers are in the probe's `responses:` file.
             rebaseline: whether to make only the final analysis, and to return its measurement as a new baseline.
 

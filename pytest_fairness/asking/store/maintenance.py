@@ -73,7 +73,6 @@ def prune(store: Store, *, older_than: float, target: str | None = None) -> int:
     kept, because `export` reads it.
 
     Args:
-        store: the store.
         older_than: the date (seconds since the epoch); later responses are kept.
         target: identity of the target whose responses are deleted; `None` for all targets.
     """

@@ -173,9 +173,7 @@ class Store(Closing):
 
         Args:
             key: the request's key.
-            request: the request.
             target_identity: the target that answered.
-            response: the answer.
             fresh: rule of the sending run; it decides which recorded answers the run reuses.
         """
         self.record_all([(key, request, response)], target_identity, fresh)

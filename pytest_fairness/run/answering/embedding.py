@@ -22,7 +22,6 @@ def embedded(item: ProbeItem, answers: Sequence[Answer], embedder: Target, engin
     Equal texts are embedded once, and recorded embeddings are not requested again.
 
     Args:
-        item: the item.
         answers: answers as they were parsed from the responses.
         embedder: the embedding model.
         engines: the run's engines, which send requests to the embedding model.

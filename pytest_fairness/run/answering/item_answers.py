@@ -45,7 +45,6 @@ class ItemAnswers:
         """Return the answers from which an item is measured; responses that are not recorded are requested.
 
         Args:
-            item: the item.
             target: the system under test; `None` if the answers are in the probe's `responses:` file.
 
         Raises:

@@ -46,7 +46,6 @@ class OpenTargets:
         """Return the target that a value stands for: the name of a target, a callable, or a target.
 
         Args:
-            value: the value.
             name: name of the target in reports and baselines, if the value is a callable.
 
         Raises:

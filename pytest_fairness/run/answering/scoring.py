@@ -23,7 +23,6 @@ def scored(item: ProbeItem, answers: Sequence[Answer], store: Store | None) -> S
     without a text to score is `None`.
 
     Args:
-        item: the item.
         answers: answers as they were parsed from the responses.
         store: store in which scores are kept, so that no text is scored twice; `None` to keep no scores.
 

@@ -14,7 +14,6 @@ def words_of(item: ProbeItem, answers: Sequence[Answer], details: Mapping[str, J
     """Return the table of the words in an item's answers; empty if the audit uses no words.
 
     Args:
-        item: the item.
         answers: answers of a run; answers that the item does not measure are ignored.
         details: details of the item's measurement.
 

@@ -67,7 +67,6 @@ def measurement_key(what: str, item: ProbeItem, *answers: Sequence[Answer], embe
 
     Args:
         what: name of the computation.
-        item: the item.
         answers: answers of one run, or of the two runs that are compared.
         embedder: identity of the model that embeds the answers, if there is one.
     """

@@ -40,7 +40,6 @@ class Measurer:
         """Return the measurement of an item; responses that are not recorded are requested.
 
         Args:
-            item: the item.
             target: the system under test; `None` if the answers are in the probe's `responses:` file.
 
         Raises:
@@ -82,7 +81,6 @@ class Measurer:
 
         Args:
             what: name of the computation.
-            item: the item.
             runs: answers of one run, or of the two runs that are compared.
             from_json: function that converts the stored JSON to the result.
             compute: function that computes the result; if it raises an error, nothing is stored.

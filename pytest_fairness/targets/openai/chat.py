@@ -115,7 +115,6 @@ class Chat(ApiClient):
         """Send a request with its sampling parameters, and return the response.
 
         Args:
-            request: the request.
             more: further fields of the body, for servers that understand them.
             json_format: whether the body of a request for JSON sets `response_format`.
 

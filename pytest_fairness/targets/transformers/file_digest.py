@@ -27,7 +27,6 @@ def digest(file: Path, target: str) -> str:
     """Return the digest of a weight file, as `sha256:…`.
 
     Args:
-        file: the file.
         target: the target's name, for messages.
 
     Raises:

@@ -76,7 +76,6 @@ class HttpErrors:
         """Return the error for an HTTP status that may be due to this request alone.
 
         Args:
-            status: the status.
             headers: headers of the response.
             said: message of the server.
             check: what to check if every request gets the status; by default the model's name, endpoint and key.
