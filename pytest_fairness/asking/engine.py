@@ -175,7 +175,7 @@ class Engine:
             return
         if recorded is None:
             recorded = self._store.recorded(new, self._fresh)
-        # Read before the requests are planned: if the store fails, nobody waits for requests that are never sent.
+        # The store is read before the requests are planned: if it fails, nobody waits for requests that are never sent.
         missing = [] if self._replay else [key for key in new if key not in recorded]
         batched = self._batches.pending(missing) if missing else {}
         left = self._tracker.add(new, recorded)

@@ -138,5 +138,5 @@ class TransformersEmbedder(TransformersTarget):
         return TextEncoder(self.name, self._weights, self._device)
 
     def _answer(self, batch: Sequence[Job]) -> Sequence[Response | FairnessError]:
-        encoder = cast("TextEncoder", self._model)  # requests are batched only after it is loaded
+        encoder = cast("TextEncoder", self._model)  # requests are batched only after the model is loaded
         return encoder.embed([job.request.prompt for job in batch])

@@ -118,7 +118,7 @@ def check_spec(spec: str, settings: RunSettings) -> None:
 def _unknown_message(spec: str, prefix: str, rest: str) -> str:
     near = get_close_matches(prefix.lower(), [*TARGETS, *extensions.declared("targets")], n=1)
     meant = f"{near[0]}:{rest}" if near and rest else near[0] if near else None
-    if rest.partition("/")[0].isdigit():  # a host and its port
+    if rest.partition("/")[0].isdigit():  # a host and its port, such as `localhost:8000`
         meant = f"http://{spec}"
     if meant is None and spec and not rest:  # the name of a model alone
         hint = f" A target begins with its kind, such as 'openai:{spec}'."

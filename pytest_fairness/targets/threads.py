@@ -46,7 +46,7 @@ class DaemonThreads:
                 value = function(*args, **kwargs)
             except Exception as exception:  # noqa: BLE001 - raised for the caller
                 error = exception
-            except BaseException as exception:  # noqa: BLE001 - it must end neither this thread nor the loop
+            except BaseException as exception:  # noqa: BLE001 - an exit must end neither this thread nor the loop
                 error = Escaped(exception)
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(_settle, future, value, error)

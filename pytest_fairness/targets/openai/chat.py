@@ -27,7 +27,7 @@ from pytest_fairness.targets.web.http_client import is_too_long, parsed, parsed_
 from pytest_fairness.targets.web.http_library import httpx
 
 if TYPE_CHECKING:
-    from openai._types import RequestOptions  # the package exports no name for it
+    from openai._types import RequestOptions  # the package does not export this type
 
 CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
 """Finish reasons of answers that were cut off by `max_tokens`; the first one is OpenAI's."""

@@ -90,7 +90,7 @@ class TransformersTarget:
         return LanguageModel(self.name, self._weights, self._device)
 
     def _answer(self, batch: Sequence[Job]) -> Sequence[Response | FairnessError]:
-        model = cast("LanguageModel", self._model)  # requests are batched only after it is loaded
+        model = cast("LanguageModel", self._model)  # requests are batched only after the model is loaded
         requests = [job.request for job in batch]
         if requests[0].answer_format == "likelihood":
             return model.score(requests)

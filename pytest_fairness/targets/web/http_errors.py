@@ -52,7 +52,7 @@ class HttpErrors:
 
         `cause` is the exception of the HTTP client.
         """
-        why = self.quoted(str(cause).replace(" ssl:default", ""))  # aiohttp writes it for http:// addresses too
+        why = self.quoted(str(cause).replace(" ssl:default", ""))  # aiohttp adds this to http:// addresses, too
         if isinstance(cause, RedirectedElsewhere):
             return TargetError(f"{self.name}: {why}; nothing was sent there. Check {self.where}.")
         if isinstance(cause, UntrustedCertificate):
