@@ -63,7 +63,7 @@ def reply_of(message: Json) -> Reply:
     if isinstance(message, list):
         message = {"content": message}
     if not isinstance(message, dict) or message.keys().isdisjoint(("content", "tool_calls")):
-        raise ValueError("is not an object with `content` and `tool_calls`")
+        raise ValueError("is not an object with `content` or `tool_calls`")
     content, calls = message.get("content"), message.get("tool_calls") or []
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     if not isinstance(calls, list):

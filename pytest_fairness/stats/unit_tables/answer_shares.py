@@ -32,7 +32,7 @@ class RightShare(Ratio):
         return float(self.value(baseline) - self.value(current))
 
     def standard_error(self, sample: Sample) -> float:
-        """Return the standard error of the share, by the delta method."""
+        """Return the standard error of the share; `sample.least_error` in place of an error up to `ROUNDING`."""
         return _error_or_least(super().standard_error(sample), sample)
 
     def interval(self, sample: Sample) -> tuple[float, float]:
@@ -82,7 +82,7 @@ class ShareDifferenceOfAnswers(UnitStatistic):
         return exact if joint >= 0 else -exact
 
     def standard_error(self, sample: Sample) -> float:
-        """Return the standard error of the difference, by the delta method."""
+        """Return the standard error of the difference; `sample.least_error` in place of an error up to `ROUNDING`."""
         return _error_or_least(super().standard_error(sample), sample)
 
     def interval(self, sample: Sample) -> tuple[float, float]:

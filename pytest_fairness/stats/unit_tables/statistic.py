@@ -94,7 +94,7 @@ class UnitStatistic(ABC):
         return float(len(rows) - 1)
 
     def standard_error(self, sample: Sample) -> float:
-        """Return the standard error of the value, by the delta method."""
+        """Return the standard error of the value, by the delta method; `sample.least_error` in place of 0."""
         centred = sample.rows - sample.rows.mean(axis=0)
         return mean_error(centred @ self.loss_gradient(sample.means)) or sample.least_error
 

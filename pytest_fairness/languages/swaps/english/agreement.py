@@ -51,7 +51,7 @@ def plural_contraction(tokens: Tokens, index: int) -> str:
             return has
         if verb in words("agreement", "is"):
             return is_
-        raise CannotSwapError(f"'{tokens.all[index].text} {verb}' may be 'is' or 'has'")
+        raise CannotSwapError(f"'{tokens.all[index].text} {verb}' may contain 'is' or 'has'")
     return is_
 
 

@@ -96,7 +96,7 @@ class _Finder:
         if _may_lack_apostrophe(tokens, index) or word.lower in words("left_out", "misspelt"):
             raise CannotSwapError(f"'{word.text}' may be misspelt")
         if word.lower == "guys":
-            raise CannotSwapError(f"'{word.text}' may be people of any gender")
+            raise CannotSwapError(f"'{word.text}' may mean people of any gender")
         if (column := pronouns.column(word.lower)) is not None:
             self._add_pronoun(index, column)
         elif (term := self._term(index)) is not None:
