@@ -19,7 +19,7 @@ def git(folder: Path, *arguments: str) -> bytes:
     """Return the output of a git command that is run in a folder.
 
     Raises:
-        GitError: git cannot be run, or the command failed; the message is then git's error message on one line.
+        GitError: git cannot be run, or the command failed. If it failed, the message is git's own, on one line.
     """
     try:
         done = subprocess.run(  # noqa: S603 - no shell; callers check what may come from users

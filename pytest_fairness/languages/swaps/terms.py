@@ -23,7 +23,7 @@ class SwapTermsError(FairnessError):
 
     Args:
         message: complete message for the user.
-        row: number of the row with the error, from 1; `None` if the groups are wrong.
+        row: number of the row with the error, from 1; `None` for an error of the groups or of the whole list.
     """
 
     def __init__(self, message: str, row: int | None = None) -> None:

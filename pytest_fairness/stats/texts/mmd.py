@@ -101,7 +101,8 @@ def standard_error(features: Features | Sums, strata: Ints, first: Bools, second
     The estimate is a quadratic form of mean embeddings. Its variance has a linear part, which grows with the
     difference, and a second-order part, which remains if the samples do not differ. The delta method at the observed
     difference gives the linear part plus twice the second-order part, because the observed difference contains noise
-    too. The variance of the null distribution is the second-order part and is subtracted once.
+    too. The variance of the null distribution is the second-order part and is subtracted once. The standard error is at
+    least `null_sd`.
 
     Args:
         features: as in `estimates`.
