@@ -67,10 +67,7 @@ def of_decisions(probe: CounterfactualProbe, answers: Answers) -> AnswerQuality 
 
 
 def of_resolutions(probe: CoreferenceProbe, answers: Answers) -> AnswerQuality | None:
-    """Return the accuracy of each WinoBias sentence.
-
-    Return `None` for ambiguous sentences, which have no right answer, or if no answer can be scored.
-    """
+    """Return the accuracy of each WinoBias sentence; `None` for other sentences, or if no answer can be scored."""
     if not probe.is_winobias:
         return None
     coded = [each for each in coded_answers(probe, answers) if each.choice is not None]

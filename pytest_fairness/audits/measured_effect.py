@@ -90,17 +90,13 @@ def _description(
     if size is Size.NONE:
         smallest = ""
         if detectable is not None:
-            words = _size_in_words(effect_size, detectable)
-            smallest = f"; {answers} answers can show a difference of about {detectable:.2g}{words}"
+            size_in_words = "" if detectable < effect_size.cutoffs[0] else f" ({effect_size.size(detectable)})"
+            smallest = f"; {answers} answers can show a difference of about {detectable:.2g}{size_in_words}"
         return f"no difference found ({number}){smallest}"
     small = effect_size.cutoffs[0]
     below = f", below the cut-off {small:g} for a small effect" if abs(value) < small else ""
     but = "" if doubt is None else f"; but {doubt.message}"
     return f"{size} difference ({number}{below}){but}"
-
-
-def _size_in_words(effect_size: EffectSize, effect: float) -> str:
-    return "" if effect < effect_size.cutoffs[0] else f" ({effect_size.size(effect)})"
 
 
 def _nan_for_none(effect: float | None) -> float:

@@ -159,7 +159,6 @@ def _is_long(value: Hashable) -> bool:
 
 
 def _labels_without_group(item: AnyItem, answer: Answer) -> Hashable:
-    """Return the labels of an answer's prompt without the labels that name the group."""
     group = {*item.labels, *getattr(item.probe, "axes", ()), "value", "attribute"}
     return tuple(sorted((name, label) for name, label in answer.labels.items() if name not in group))
 

@@ -39,10 +39,7 @@ def constant_places(probe: MultipleChoiceProbe, coded: Sequence[Coded]) -> list[
 
 
 def always_unknown(coded: Sequence[Coded]) -> list[Concern]:
-    """Return a concern if nearly all answers are `unknown`, else an empty list.
-
-    The system is then possibly unable to choose.
-    """
+    """Return a concern if nearly all answers are `unknown`, else an empty list."""
     contexts: dict[str, Counter[bool]] = {}
     for each in coded:
         if each.choice is not None:

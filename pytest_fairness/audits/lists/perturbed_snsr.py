@@ -11,7 +11,7 @@ from pytest_fairness.audits.lists.entity_audit import ListItem
 from pytest_fairness.audits.lists.neutral_similarity import SimilaritySettings, similarity_to_neutral
 from pytest_fairness.audits.lists.normalization import NEUTRAL
 from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS
-from pytest_fairness.records import Answer, Answers, Json
+from pytest_fairness.records import Answers, Json
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.groups.distance_measures import value_range
 from pytest_fairness.stats.resampling import column_means, randomness, significance
@@ -37,7 +37,12 @@ def perturbed_snsr(item: ListItem[SimilaritySettings], answers: Answers, attribu
         similarity_to_neutral(
             item.probe,
             item.settings,
-            [each for each in answers if _question_kind(each) in ((NEUTRAL, wording), (attribute, wording))],
+            [
+                answer
+                for answer in answers
+                if answer.labels["attribute"] in (NEUTRAL, attribute)
+                and answer.labels.get("perturbation", "") == wording
+            ],
             attribute,
             values,
             wording,
@@ -72,8 +77,3 @@ def perturbed_snsr(item: ListItem[SimilaritySettings], answers: Answers, attribu
         "p_value": significance.p_value(change(swapped[0], swapped[1]), observed, exact=swapped[2]),
         "entities": len(shared),
     }
-
-
-def _question_kind(answer: Answer) -> tuple[str, str]:
-    """Return the names of the attribute and of the perturbation in an answer's question."""
-    return answer.labels["attribute"], answer.labels.get("perturbation", "")

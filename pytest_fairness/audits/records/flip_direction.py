@@ -76,7 +76,10 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
         return {
             **super().value_details(table, random),
             "positive_share": {
-                name: {"mean": float(share), "interval": list(_wilson(float(share), len(rows)))}
+                name: {
+                    "mean": float(share),
+                    "interval": list(proportions.wilson(float(share) * len(rows), len(rows), normal.quantile(0.975))),
+                }
                 for name, share in zip(table.columns, rows.mean(axis=0), strict=True)
             },
             "n10": int((rows[:, first] > rows[:, second]).sum()),
@@ -92,8 +95,3 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
             f"difference {measurement.value:.3g} (of the same {details['records']} records, {share[first]} get "
             f"{details['positive']!r} if shown as {first} and {share[second]} if shown as {second})"
         )
-
-
-def _wilson(share: float, records: int) -> tuple[float, float]:
-    """Return Wilson's 95 % confidence interval of a share of records."""
-    return proportions.wilson(share * records, records, normal.quantile(0.975))

@@ -39,7 +39,7 @@ class CaseScore(ScoreAudit[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
     def preparation(self, item: CaseItem[ScoreSettings]) -> Preparation:
         """Return which model scores which texts; see `Audit.preparation`."""
         groups = [group for case in self.cases(item) for group in case.groups]
-        return common.preparation(item, lambda answer: str(answer.content), Anonymizer(groups, item.probe.language))
+        return common.preparation(item, Anonymizer(groups, item.probe.language))
 
     def score_of(self, item: CaseItem[ScoreSettings], answer: Answer) -> float | None:
         """Return the score of an answer; `None` if the answer or its score is missing."""

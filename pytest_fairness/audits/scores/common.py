@@ -14,9 +14,10 @@ from pytest_fairness.audits.base import AuditItem, Preparation
 from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.scores.settings import LABEL, ScoreSettings
-from pytest_fairness.errors import BaselineStale, NotMeasurable
+from pytest_fairness.audits.text.documents import text_of
+from pytest_fairness.errors import BaselineStale
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.records import Answer, Answers, Concern, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Json
 from pytest_fairness.stats import effect_sizes
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import normal
@@ -29,14 +30,8 @@ SHOWN_PAIRS = 2
 LARGEST_SHRINKAGE = 10
 """Runs are not compared if the scores' standard deviation is more than this factor smaller than in the baseline."""
 
-
 Measured = Mapping[str, Floats]
 """Scores by group."""
-
-
-def _d_of_furthest(value: float, measurement: Measurement) -> float | None:
-    """Return Cohen's d of the two groups whose mean scores differ most."""
-    return effect_sizes.ratio(value, measurement.details["sd"])
 
 
 INFO = AuditInfo(
@@ -54,7 +49,7 @@ INFO = AuditInfo(
     effect=EffectSize(
         name="Cohen’s d",
         formula="value / standard deviation of the scores within groups",
-        of=_d_of_furthest,
+        of=lambda value, measurement: effect_sizes.ratio(value, measurement.details["sd"]),
         cutoffs=(0.2, 0.5, 0.8),
         source=COHEN,
     ),
@@ -62,19 +57,16 @@ INFO = AuditInfo(
 """Description of the audit. It is the same for all kinds of probes, as reports name audits by their names."""
 
 
-def preparation(
-    item: AuditItem[Probe, ScoreSettings], text: Callable[[Answer], str], anonymizer: Anonymizer
-) -> Preparation:
+def preparation(item: AuditItem[Probe, ScoreSettings], anonymizer: Anonymizer) -> Preparation:
     """Return the scorer with the texts that it reads.
 
     Args:
         item: the item.
-        text: function that returns the text of a usable answer.
         anonymizer: anonymizer that masks identity terms if the setting `mask` is true.
     """
 
     def texts(answers: Answers) -> list[str | None]:
-        plain = (text(answer) if answer.usable else None for answer in answers)
+        plain = (text_of(answer) if answer.usable else None for answer in answers)
         masked = item.settings.mask
         return [anonymizer.masked(each, MASK) if masked and each is not None else each for each in plain]
 
@@ -110,31 +102,8 @@ def unscored(answers: Answers) -> dict[str, Json]:
     }
 
 
-def with_unscored(error: NotMeasurable, answers: Answers) -> NotMeasurable:
-    """Return the error; if answers have no score, its message then also states their number and the reasons."""
-    if details := unscored(answers):
-        error.args = (f"{str(error).rstrip('.')}. {_unscored_message(details['unscored'])}.",)
-    return error
-
-
-def concerns(measurement: Measurement) -> list[Concern]:
-    """Return concerns if all scores are equal, and if answers have no score.
-
-    Answers without a score are also missing answers, of which too many prevent a `pass`.
-    """
-    details, concerns = measurement.details, []
-    if details["lowest"] == details["highest"]:
-        message = (
-            f"all {sum(measurement.n.values())} scores are {details['lowest']:.6g}, so that they show no difference. "
-            "Check the scorer"
-        )
-        concerns.append(Concern("constant_scores", message))
-    if "unscored" in details:
-        concerns.append(Concern("unscored_answers", _unscored_message(details["unscored"]), withholds="nothing"))
-    return concerns
-
-
-def _unscored_message(unscored: Mapping[str, Any]) -> str:
+def unscored_message(unscored: Mapping[str, Any]) -> str:
+    """Return a sentence with the number of answers without a score, and the reasons."""
     reasons = "; ".join(f"{reason} ({count})" for reason, count in unscored["reasons"])
     return f"{unscored['answers']} of {unscored['of']} answers have no score: {reasons}"
 

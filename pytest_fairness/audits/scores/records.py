@@ -35,7 +35,7 @@ class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings
     def preparation(self, item: RecordItem[ScoreSettings]) -> Preparation:
         """Return the scorer; see `Audit.preparation`."""
         values = item.probe.flips[item.labels["attribute"]].values
-        return common.preparation(item, lambda answer: str(answer.content), Anonymizer(values, item.probe.language))
+        return common.preparation(item, Anonymizer(values, item.probe.language))
 
     def number(self, probe: CounterfactualProbe, answer: Answer) -> float:
         """Return the score of the answer."""

@@ -38,10 +38,7 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
         ]
 
     def fingerprint(self, item: AuditItem[ProbeT, ScoreSettings]) -> dict[str, str]:
-        """Return whether identity terms are masked; the run adds the identity of the scorer.
-
-        See `Audit.fingerprint`.
-        """
+        """Return whether identity terms are masked; the run adds the identity of the scorer."""
         return {"mask": str(item.settings.mask)}
 
     def measure(self, item: AuditItem[ProbeT, ScoreSettings], answers: Answers) -> Measurement:
@@ -49,13 +46,28 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
         try:
             return super().measure(item, answers)  # type: ignore[safe-super]  # see `items`
         except NotMeasurable as error:
-            raise common.with_unscored(error, answers) from None
+            if details := common.unscored(answers):
+                error.args = (f"{str(error).rstrip('.')}. {common.unscored_message(details['unscored'])}.",)
+            raise
 
     def concerns(
         self, item: AuditItem[ProbeT, ScoreSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return the concerns of the kind's audits, and the concerns about scores."""
-        return [*super().concerns(item, answers, measurement), *common.concerns(measurement)]
+        """Return the concerns of the kind's audits, and concerns if all scores are equal, or if answers have no score.
+
+        Answers without a score are also missing answers, of which too many prevent a `pass`.
+        """
+        details, concerns = measurement.details, [*super().concerns(item, answers, measurement)]
+        if details["lowest"] == details["highest"]:
+            message = (
+                f"all {sum(measurement.n.values())} scores are {details['lowest']:.6g}, so that they show no "
+                "difference. Check the scorer"
+            )
+            concerns.append(Concern("constant_scores", message))
+        if "unscored" in details:
+            message = common.unscored_message(details["unscored"])
+            concerns.append(Concern("unscored_answers", message, withholds="nothing"))
+        return concerns
 
     def describe(self, measurement: Measurement) -> str:
         """Return the value and the mean scores of the two groups that differ most, as a phrase."""

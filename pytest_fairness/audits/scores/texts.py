@@ -14,7 +14,7 @@ from pytest_fairness.audits.scores.score_audit import ScoreAudit
 from pytest_fairness.audits.scores.settings import LABEL, ScoreSettings
 from pytest_fairness.audits.text.document_value_audit import DocumentValueAudit
 from pytest_fairness.audits.text.document_values import DocumentValues
-from pytest_fairness.audits.text.documents import anonymizer, text_of
+from pytest_fairness.audits.text.documents import anonymizer
 from pytest_fairness.audits.text.groups import Groups, TextItem, comparable, sides_and_strata
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Json
@@ -50,7 +50,7 @@ class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, T
 
     def preparation(self, item: TextItem[ScoreSettings]) -> Preparation:
         """Return the scorer; see `Audit.preparation`."""
-        return common.preparation(item, text_of, anonymizer(item.probe))
+        return common.preparation(item, anonymizer(item.probe))
 
     def values(self, item: TextItem[ScoreSettings], groups: Groups) -> TextScores:
         """Return the scores; see `DocumentValueAudit.values`."""

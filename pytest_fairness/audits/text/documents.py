@@ -111,10 +111,6 @@ class Documents:
             current=self.current[indices],
         )
 
-    def counts(self, minimum_documents: int = 1) -> tuple[list[str], csr_array]:
-        """Return the vocabulary and the sparse (documents, words) counts; see `Tokens.counts`."""
-        return self.words.counts(minimum_documents)
-
 
 def _tokens(texts: Sequence[str], anonymize: Anonymizer) -> Tokens:
     return Tokens.of(map(anonymize.words, texts))

@@ -35,7 +35,7 @@ class Vectors(Sample):
     @cached_property
     def counted(self) -> tuple[list[str], csr_array]:
         """Return the vocabulary and the (documents, words) counts."""
-        return self.documents.counts()
+        return self.documents.words.counts()
 
     @cached_property
     def vectors(self) -> mmd.Features | mmd.Sums:

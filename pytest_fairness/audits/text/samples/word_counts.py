@@ -53,7 +53,7 @@ class WordCounts(Sample):
             measured: (documents,) mask of the documents that are counted to decide whether a stratum is large; `None`
                 for all documents.
         """
-        vocabulary, counts = documents.counts()
+        vocabulary, counts = documents.words.counts()
         if documents.bundles is not None:
             return cls(documents, vocabulary, counts, _bundled(counts, documents.bundles))
         measured = np.ones(len(documents.words), dtype=np.bool_) if measured is None else measured
