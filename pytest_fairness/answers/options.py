@@ -95,7 +95,9 @@ class _Letters:
     """Patterns that find the letters of options.
 
     Attributes:
-        places: index of each letter's option.
+        places: index of each letter's option, by the letter in lower case.
+        first: pattern that matches the letter at the beginning of a text.
+        another: pattern that matches a further letter after the first, such as `, B` or ` or B`.
     """
 
     def __init__(self, letters: Sequence[str]) -> None:

@@ -21,8 +21,9 @@ LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
 CASE = r"^[^\x00-\x20\x7f/=\[\]]([^\x00-\x1f\x7f/=\[\]]{0,98}[^\x00-\x20\x7f/=\[\]])?$"
 EMBEDDER = r"^(openai|transformers):[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?$"
 PATTERNS = {
-    NAME: "must be letters, digits, '.', '_' and '-', beginning with a letter or digit, to be part of file names",
-    IDENTIFIER: "must be letters, digits and '_', not beginning with a digit",
+    NAME: "must consist of letters, digits, '.', '_' and '-', and begin with a letter or digit, "
+    "to be part of file names",
+    IDENTIFIER: "must consist of letters, digits and '_', and not begin with a digit",
     SOMETHING: "must not be empty",
     LINE: "must be one line of text, and not empty",
     EMBEDDER: "must be openai:MODEL or transformers:ID_OR_PATH",

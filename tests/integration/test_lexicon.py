@@ -163,7 +163,7 @@ def faults(folder: Path, text: str) -> list[str]:
         ),
         ("{file: empty.txt}", "10:24: empty.txt:1: the file has no terms: write one in each line"),
         ("{file: bad.txt}", "10:24: bad.txt:4: 'l*': a stem must have at least 2 letters before its `*`, as in lead*"),
-        ("[a b]\n      my-own: [x]", "11:7: the name 'my-own' must be letters, digits and '_'"),
+        ("[a b]\n      my-own: [x]", "11:7: the name 'my-own' must consist of letters, digits and '_'"),
     ],
 )
 def test_what_is_wrong_with_a_lexicon_is_located(tmp_path: Path, after: str, fault: str) -> None:

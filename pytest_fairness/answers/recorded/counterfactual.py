@@ -10,7 +10,6 @@ from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.reader import Reader
 from pytest_fairness.probes import checks
 from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN, CounterfactualProbe
-from pytest_fairness.probes.diagnostics import raise_file_errors
 from pytest_fairness.probes.table import Row
 from pytest_fairness.records import Answer
 
@@ -51,7 +50,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
                 self._leave_out(row, [self.columns[name] for name in self._values], of_group=True)
         found = [answer for name, own in by_record.items() for answer in self._answers_about_record(name[0], own)]
         self.trial_numbers.raise_errors()
-        self._require_values()
+        self._require_values(self._values)
         return found
 
     def _columns(self) -> dict[str, str]:
@@ -139,21 +138,6 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
 
     def _truth(self, row: Row) -> str:
         return _cell(row, self.columns["truth"]) if "truth" in self.columns else ""
-
-    def _require_values(self) -> None:
-        faults = []
-        for name, values in self._values.items():
-            written = [_cell(row, self.columns[name]) for row in self.rows()]
-            existing = dict.fromkeys(filter(None, written))
-            folded = {*map(checks.folded, existing)}
-            others = ", ".join(map(repr, list(existing)[:10]))
-            faults += [
-                f"{self.name}:1: no row has {value!r} in the column {self.columns[name]!r}; the column has {others}. "
-                "Name the value as in the file, add such rows, or remove the value from the probe"
-                for key, value in values.items()
-                if key not in folded
-            ]
-        raise_file_errors(faults, self.name)
 
 
 def _cell(row: Row, column: str) -> str:

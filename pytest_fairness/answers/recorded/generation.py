@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.reader import TextReader
-from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import checks
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.table import Row
@@ -31,31 +30,13 @@ class GenerationReader(TextReader[GenerationProbe]):
 
     def answers(self) -> list[Answer]:
         """Return the answers of the probe; see `Reader.answers`."""
-        self._require_values()
+        self._require_values(self._values)
         return self._texts()
 
     def _columns(self) -> dict[str, str]:
         needed = [*self.probe.axes, *(("prompt",) if "prompt" in self.responses.columns else ())]
         strata = {stratum: stratum for stratum in self.responses.strata}
         return self._column_names(needed) | strata | self._column_names(["text"], ["trial"])
-
-    def _require_values(self) -> None:
-        faults = []
-        for axis, known in self._values.items():
-            existing: dict[str, str] = {}
-            for row in self.rows():
-                written = fields.text(row.fields.get(self.columns[axis]))
-                existing.setdefault(checks.folded(written), written)
-            for folded, value in known.items():
-                if folded not in existing:
-                    others = [written for other, written in existing.items() if other not in known and written][:10]
-                    found = f"; the column also has {', '.join(map(repr, others))}" if others else ""
-                    faults.append(
-                        f"{self.name}:1: no row has {value!r} in the column {self.columns[axis]!r}{found}. Name the "
-                        "group as in the file, add such rows, or remove the group from the probe"
-                    )
-        if faults:
-            raise ProbeError("\n".join(faults))
 
     def _labels(self, row: Row) -> dict[str, str] | None:
         labels, unknown = {}, []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from pytest_fairness.answers import reading
@@ -15,6 +15,7 @@ from pytest_fairness.chunks import chunks_of
 from pytest_fairness.languages.language import Language
 from pytest_fairness.probes import checks, table
 from pytest_fairness.probes.base import Probe, ResponsesSettings
+from pytest_fairness.probes.diagnostics import raise_file_errors
 from pytest_fairness.probes.field_types import display_path
 from pytest_fairness.probes.table import Row
 from pytest_fairness.records import Answer, Json, Prompt, RowsWithoutGroup, Status
@@ -125,6 +126,27 @@ class Reader(ABC, Generic[ProbeT]):
         if values:
             known = values[0] in self._unknown or len(self._unknown) < MOST_VALUES
             self._unknown[values[0] if known else OTHERS] += 1
+
+    def _require_values(self, values_by_name: Mapping[str, Mapping[str, str]]) -> None:
+        """Raise `ProbeError` if no row has a value of the probe.
+
+        Args:
+            values_by_name: for each column, by its name in the probe, the probe's values by their folded form.
+        """
+        faults = []
+        for name, values in values_by_name.items():
+            column = self.columns[name]
+            texts = (fields.text(value).strip() for row in self.rows() if (value := row.fields.get(column)) is not None)
+            existing = {checks.folded(text): text for text in texts}
+            others = [text for folded, text in existing.items() if text and folded not in values][:10]
+            hint = f"; the column also has {', '.join(map(repr, others))}" if others else ""
+            faults += [
+                f"{self.name}:1: no row has {value!r} in the column {column!r}{hint}. Name the value as in the file, "
+                "add such rows, or remove the value from the probe"
+                for folded, value in values.items()
+                if folded not in existing
+            ]
+        raise_file_errors(faults, self.name)
 
     @abstractmethod
     def _columns(self) -> dict[str, str]:

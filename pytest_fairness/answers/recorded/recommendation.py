@@ -47,7 +47,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
         """Return the lists of the probe; see `Reader.answers`."""
         found = self._ranked_lists() if "rank" in self.columns else self._whole_lists()
         self.trial_numbers.raise_errors()
-        self._require_values({f"{labels['attribute']} {labels['value']}" for _, labels, _ in found})
+        self._require_pairs({f"{labels['attribute']} {labels['value']}" for _, labels, _ in found})
         return [fields.answer(written, labels, trial, self.probe) for written, labels, trial in found]
 
     def _columns(self) -> dict[str, str]:
@@ -123,7 +123,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
         labels = {"entity": entity.name if entity else written["entity"], "attribute": named[0], "value": named[1]}
         return labels | ({"domain": domain} if domain else {})
 
-    def _require_values(self, existing: set[str]) -> None:
+    def _require_pairs(self, existing: set[str]) -> None:
         columns = [self.columns[name] for name in ("attribute", "value")]
         written = dict.fromkeys(
             " ".join(as_line(row.fields.get(column)) for column in columns).strip() for row in self.rows()

@@ -127,7 +127,7 @@ def _sentences(path: Path) -> list[tuple[int, str, Sentence | str]]:
         ) from None
     if len(content) > MAX_BYTES:
         raise ProbeError(
-            f"{path.name}: the file is larger than {MAX_BYTES:,} bytes, so it cannot be a file of WinoBias sentences"
+            f"{path.name}: the file has more than {MAX_BYTES:,} bytes and is no file of WinoBias: name the right file"
         )
     try:
         lines = content.decode("utf-8-sig").splitlines()

@@ -54,7 +54,7 @@ class SwapSettings(ProbeModel):
     marked: Annotated[tuple[Line, ...], Field(min_length=1)] | None = Field(
         default=None,
         description="The groups that are compared with the unmarked group. Default: the second group of a built-in "
-        "list.",
+        "list, or its first group if `unmarked` names another one.",
     )
     terms: (
         Annotated[

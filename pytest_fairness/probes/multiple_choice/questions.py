@@ -258,7 +258,7 @@ def _questions_of_row(fields: Mapping[str, Json], path: Path) -> list[Question]:
 
 
 def drawn(questions: Sequence[Question], count: int, seed: int) -> list[Question]:
-    """Return a random sample of `count` questions, in their given order; their order does not change the sample.
+    """Return a random sample of `count` questions in the given order; the order does not change which are drawn.
 
     Templates are equally frequent, and so are types of questions: ambiguous and disambiguated contexts, negative and
     non-negative questions, and right answers that agree with the stereotype or contradict it. With the same seed, a

@@ -120,7 +120,7 @@ def test_every_missing_column_is_named(tmp_path: Path) -> None:
 def test_values_without_rows_are_named(tmp_path: Path) -> None:
     assert fault_of(tmp_path, a_csv=CSV.replace("Black", "African-American")) == (
         "a.csv:1: no row has 'Black' in the column 'group'; the column also has 'African-American', 'Asian'. "
-        "Name the group as in the file, add such rows, or remove the group from the probe"
+        "Name the value as in the file, add such rows, or remove the value from the probe"
     )
 
 

@@ -107,7 +107,7 @@ audits:
     assert errors(text) == [
         "1:7: unknown kind 'generatoin': did you mean 'generation'?",
         (
-            "2:7: `name` must be letters, digits, '.', '_' and '-', beginning with a letter or digit, "
+            "2:7: `name` must consist of letters, digits, '.', '_' and '-', and begin with a letter or digit, "
             "to be part of file names"
         ),
         "5:11: unknown placeholder '{rase}': did you mean 'race'?",
@@ -124,7 +124,7 @@ audits:
         "10:35: `axes.gender.marked` must not be empty",
         "11:3: an axis cannot be called 'prompt', because answers have a label of this name: rename the axis",
         "11:11: `axes.prompt.unmarked` is missing: the value with which the marked values are compared",
-        "12:3: the name 'a-b' must be letters, digits and '_', not beginning with a digit",
+        "12:3: the name 'a-b' must consist of letters, digits and '_', and not begin with a digit",
         "12:8: `axes.a-b` must be a mapping, not 5",
         "13:9: `trials` must be a whole number, not the text '2'",
         "14:1: the key 'trials' is already used in line 13: remove one of the two keys",
@@ -202,7 +202,7 @@ audits:
         ("system: ''", "5:9: `system` must not be empty"),
         ("system: '  '", "5:9: `system` must not be empty"),
         ("marks: []", "5:8: `marks` must not be empty"),
-        ("marks: [a b]", "5:9: `marks[0]` must be letters, digits and '_', not beginning with a digit"),
+        ("marks: [a b]", "5:9: `marks[0]` must consist of letters, digits and '_', and not begin with a digit"),
         ("variants: {}", "5:11: `variants` must not be empty"),
         ("variants: {a: {prompt: 'no {groop}'}}", "5:28: unknown placeholder '{groop}': did you mean 'group'?"),
         ("variants: {a: {prompt: nothing}}", "5:24: this prompt does not use the axis 'group': write {group} where"),
