@@ -117,7 +117,7 @@ class ItemChange:
 
     @property
     def tolerance(self) -> float | None:
-        """Return the stored tolerance; if none is stored (in files of earlier versions), the audit's default."""
+        """Return the stored tolerance or, for files of earlier versions, the audit's default; `None` if unknown."""
         entry = self.new or self.old
         if entry is not None and entry.tolerance is not None:
             return entry.tolerance
@@ -133,8 +133,8 @@ class ItemChange:
     def changed_contributions(self) -> list[tuple[str, float | None, float | None]]:
         """Return each word, group or record whose contribution to the value changed, with its old and new contribution.
 
-        The largest change is first. The list is empty for a removed item, and if the value's change may be due to
-        chance or has no known standard error.
+        A contribution that is not stored is `None`. The largest change is first. The list is empty for a removed item,
+        and if the value's change may be due to chance or has no known standard error.
         """
         if self.new is None or (self.old is not None and not self.beyond_chance and self.half_width != 0):
             return []

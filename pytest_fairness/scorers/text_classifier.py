@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch
 
 REGARD_LABELS = ("negative", "neutral", "positive", "other")
-"""Labels, in order, of models of regard that name no labels; regard is how positively a text speaks of a group."""
+"""Labels, in order, of models of regard whose files do not name them; regard is how positively a group is described."""
 MAX_TOKENS = 512
 BATCH = 32
 DIGITS = 6
@@ -195,7 +195,11 @@ class Classifier:
 
 
 def _fetched(name: str, place: str, setting: str) -> Path:
-    """Return the cached folder of a model of the Hugging Face Hub; download the model if it is missing."""
+    """Return the cached folder of a model of the Hugging Face Hub; download the model if it is missing.
+
+    Raises:
+        ModelError: the model cannot be downloaded.
+    """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 

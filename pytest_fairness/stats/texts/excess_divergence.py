@@ -97,9 +97,8 @@ class Words:
         Args:
             counts: (documents, words) counts.
             strata: (documents,) stratum number of each document.
-            first: (documents,) whether the document is in the first group. Other labellings must have the same group
-                sizes.
-            second: (documents,) whether the document is in the second group.
+            first, second: (documents,) whether the document is in the first, and in the second group. Other labellings
+                must have the same group sizes.
             least: number of documents that a stratum must have of each group to become a block.
             bundled: sizes and squared counts, if each row of `counts` is a bundle of documents rather than a document.
         """
@@ -164,9 +163,8 @@ class Words:
         The divergence is 0 if a group has no words in the block.
 
         Args:
-            first: (labellings, documents) whether the document is in the first group.
-            second: (labellings, documents) whether the document is in the second group. A document may be in neither
-                group.
+            first, second: (labellings, documents) whether the document is in the first, and in the second group. A
+                document may be in neither group.
         """
         return self._mapped(_divergences, first, second)
 

@@ -33,8 +33,7 @@ def standard_error(
 
     Args:
         words: word counts.
-        first: (documents,) whether the document is in the first group.
-        second: (documents,) whether the document is in the second group.
+        first, second: (documents,) whether the document is in the first, and in the second group.
         cells: (documents,) cell number of each document (group within stratum).
         null_sd: standard deviation of the divergence over labels permuted within strata, in bits.
         random: random generator.

@@ -105,10 +105,8 @@ def standard_error(features: Features | Sums, strata: Ints, first: Bools, second
     least `null_sd`.
 
     Args:
-        features: as in `estimates`.
-        strata: as in `estimates`.
-        first: (units,) whether the unit is in the first sample.
-        second: (units,) whether the unit is in the second sample.
+        features, strata: as in `estimates`.
+        first, second: (units,) whether the unit is in the first, and in the second sample.
         null_sd: standard deviation of the estimate over labels permuted within strata.
     """
     design = Design.of(strata, first, second, _sizes(features))
@@ -168,8 +166,7 @@ def contributions(values: Features | csr_array, strata: Ints, first: Bools, seco
     Args:
         values: (units, dimensions) numbers.
         strata: (units,) stratum number of each unit.
-        first: (units,) whether the unit is in the first sample.
-        second: (units,) whether the unit is in the second sample.
+        first, second: (units,) whether the unit is in the first, and in the second sample.
     """
     design = Design.of(strata, first, second)
     together, apart = np.zeros(values.shape[1]), np.zeros(values.shape[1])

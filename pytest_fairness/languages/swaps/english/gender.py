@@ -128,7 +128,11 @@ class _Finder:
                 self.replacements.append(Replacement(token.start, token.text, forms, is_term=False))
 
     def _term(self, index: int) -> tuple[Term, int, int] | None:
-        """Return the term at a position, and where the term begins and ends in the word; `None` if there is no term."""
+        """Return the term at a position, and where the term begins and ends in the word; `None` if there is no term.
+
+        Raises:
+            CannotSwapError: "ms" may be a title, or the built-in list lacks a compound.
+        """
         word = self._tokens.all[index]
         plain = word.lower.removesuffix("'s")
         if plain in gender()["titles"]:
