@@ -168,7 +168,7 @@ def audit(
         [('refusals[person=woman]', 1.0)]
         >>> results.table.write("results.csv")
     """
-    given = {
+    arguments = {
         "base_url": base_url,
         "trials": trials,
         "concurrency": concurrency,
@@ -193,7 +193,7 @@ def audit(
     }
     root = Path.cwd()
     named = target if isinstance(target, str) else DEFAULT_TARGET
-    chosen = RunSettings(root=root, target=named, **_checked(given))
+    chosen = RunSettings(root=root, target=named, **_checked(arguments))
     settings = replace(chosen, store=in_folder(root, chosen.store))
     path = _probe_file(probe)
     with Run(settings) as run:
@@ -228,7 +228,7 @@ def _name_of(target: str | Application | Target) -> str:
     return str(getattr(target, "__name__", "target"))
 
 
-def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `audit` as checked settings.
 
     Raises:
@@ -237,14 +237,14 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
     checked = {}
     for option in SETTINGS:
         name = option.name.removeprefix("fairness_")
-        if option.setting is None or given.get(name) is None:
+        if option.setting is None or arguments.get(name) is None:
             continue
         try:
-            checked[option.setting] = option.type.parse(given[name])
+            checked[option.setting] = option.type.parse(arguments[name])
         except ValueError as error:
             raise ValueError(f"audit: {name} {error}") from None
         except (TypeError, AttributeError):
-            raise ValueError(f"audit: {name} must be {option.type.takes}, not {given[name]!r}.") from None
+            raise ValueError(f"audit: {name} must be {option.type.takes}, not {arguments[name]!r}.") from None
     return checked
 
 

@@ -87,13 +87,13 @@ def read(content: bytes, count: int, source: str) -> list[Response | FairnessErr
     return outcomes
 
 
-def _numbers(given: Json) -> list[float]:
-    if given is None:
+def _numbers(embedding: Json) -> list[float]:
+    if embedding is None:
         raise ValueError("the response does not contain it")
-    if not isinstance(given, list) or not all(type(number) in (int, float) for number in given):
+    if not isinstance(embedding, list) or not all(type(number) in (int, float) for number in embedding):
         raise ValueError("the vector is not a list of numbers")
     try:
-        return [float(number) for number in given]
+        return [float(number) for number in embedding]
     except OverflowError:
         raise ValueError("the vector has numbers that are not finite") from None
 

@@ -113,7 +113,7 @@ class LiteLLMTarget:
         """Convert an exception of LiteLLM to an error of this package."""
         if self._litellm is None or self._errors is None:
             raise error
-        said = self._errors.quoted(str(error))
+        said = self._errors.quoted(str(error)).removesuffix(".")
         kinds = self._litellm.exceptions
         match error:
             case kinds.Timeout():

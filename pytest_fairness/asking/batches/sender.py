@@ -319,9 +319,9 @@ class BatchSender:
         now = time.monotonic()
         self._failing_since = self._failing_since or now
         if now - self._failing_since > self._settings.give_up:
+            last = str(self._caller.without_secrets(error)).removesuffix(".")
             raise AnswersMissing(
-                f"{self._caller.without_secrets(error)} The batches continue at the provider; run again to collect "
-                "their answers."
+                f"{last}. The batches continue at the provider; run again to collect their answers."
             ) from error
 
 

@@ -47,7 +47,8 @@ def embedded(item: ProbeItem, answers: Sequence[Answer], embedder: Target, engin
     if errors:
         raise AnswersMissing(
             f"{len(errors)} of {len(different)} texts have no embedding by {embedder.name} (`embeddings` of "
-            f"{item.id}); the first error: {errors[0]} The other embeddings are recorded, and are not requested again."
+            f"{item.id}); the first error: {errors[0].removesuffix('.')}. The other embeddings are recorded, and are "
+            "not requested again."
         )
     return [
         answer if text is None else replace(answer, embedding=vectors[text])

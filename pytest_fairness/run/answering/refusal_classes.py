@@ -85,9 +85,9 @@ def _is_classified(probe: Probe, answer: Answer) -> bool:
 
 
 def _with_class(
-    probe: Probe, answer: Answer, found: Mapping[str, Judged], errors: Mapping[str, str] | None = None
+    probe: Probe, answer: Answer, judged: Mapping[str, Judged], errors: Mapping[str, str] | None = None
 ) -> Answer:
     if not _is_classified(probe, answer):
         return answer
     text = answer.text or ""
-    return judge_votes.with_refusal_class(answer, found[text], (errors or {}).get(text))
+    return judge_votes.with_refusal_class(answer, judged[text], (errors or {}).get(text))

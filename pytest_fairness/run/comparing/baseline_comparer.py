@@ -169,8 +169,9 @@ class BaselineComparer:
         try:
             own = self._measurer.stored("value", item, [answers], float, value)
         except NotMeasurable as error:
+            reason = str(error).removesuffix(".")
             raise BaselineError(
-                f"{baseline.answers_path}: the answers of {item.id} cannot be measured: {error} Make a new baseline "
+                f"{baseline.answers_path}: the answers of {item.id} cannot be measured: {reason}. Make a new baseline "
                 "with --fairness-rebaseline.",
                 fixed_by_rebaseline=True,
             ) from error

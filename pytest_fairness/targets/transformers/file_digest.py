@@ -66,8 +66,8 @@ def sha256(file: Path) -> str:
     return digest
 
 
-def _state(found: os.stat_result) -> list[int]:
-    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+def _state(status: os.stat_result) -> list[int]:
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
 def _cached_digests(place: Path) -> dict[str, Json]:
