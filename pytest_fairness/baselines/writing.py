@@ -54,8 +54,8 @@ def update_baseline(
         # Somebody removed the file of answers: kept entries can refer to no answer set any more.
         kept = {item: replace(entry, answer_set=None) for item, entry in kept.items()}
     elif old is not None:
-        named = {entry.answer_set for entry in kept.values() if entry.answer_set is not None}
-        answer_sets = {answer_set: old.answers(answer_set) for answer_set in named}
+        needed = {entry.answer_set for entry in kept.values() if entry.answer_set is not None}
+        answer_sets = {answer_set: old.answers(answer_set) for answer_set in needed}
     new_rows = list(rows) if keep_answers else []
     answer_set = answer_set_for(new_rows, answer_sets)
     if answer_set is not None:

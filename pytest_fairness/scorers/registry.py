@@ -56,8 +56,8 @@ def open_scorer(definition: str, root: Path) -> tuple[Scorer, str]:
     """
     prefix, _, rest = definition.partition(":")
     if prefix == "python":
-        module, _, named = rest.partition(":")
-        attribute, _, label = named.partition(":")
+        module, _, rest = rest.partition(":")
+        attribute, _, label = rest.partition(":")
         scorer = open_python(module, attribute, root)
     elif prefix == "transformers":
         model, _, label = rest.partition(":")

@@ -158,11 +158,11 @@ class Classifier:
             config = json.loads((self.path / "config.json").read_text("utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             raise ModelError(
-                f"{self.name}: its config.json cannot be read ({error}). Save the model again with `save_pretrained`"
+                f"{self.name}: config.json cannot be read ({error}). Save the model again with `save_pretrained`"
             ) from error
         if not isinstance(config, Mapping):
             raise ModelError(
-                f"{self.name}: its config.json holds no JSON object. Save the model again with `save_pretrained`"
+                f"{self.name}: config.json holds no JSON object. Save the model again with `save_pretrained`"
             )
         return config
 
