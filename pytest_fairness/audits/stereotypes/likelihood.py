@@ -71,7 +71,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         value_range=(0, 100),
         effect=cohens_g(
             "share of cases in which the stereotype is likelier − 1/2",
-            scale=stereoset.WHOLE,
+            scale=stereoset.LARGEST_SCORE,
             no_effect=stereoset.FAIR,
         ),
     )
@@ -122,14 +122,14 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
             n={"pairs": int((~np.isnan(preferred)).sum())},
             missing={"pairs": int(np.isnan(preferred).sum())},
             details=stereoset_details(item.probe, scoring, sentences, tied, terms),
-            step=stereoset.WHOLE / (len(names) * max(cases.values())) if names else 0.0,
+            step=stereoset.LARGEST_SCORE / (len(names) * max(cases.values())) if names else 0.0,
             least_error=_error_of_equal_terms(rows[~np.isnan(rows)]),
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
         """Return the statistic: the mean over terms; a mean further from 50 is worse."""
         return DistanceFromMiddle(
-            whole=stereoset.WHOLE, names=("the preference for stereotypes", "the preference against them")
+            maximum=stereoset.LARGEST_SCORE, names=("the preference for stereotypes", "the preference against them")
         )
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
@@ -190,4 +190,4 @@ def _error_of_equal_terms(scores: Floats) -> float:
     """
     if not len(scores) or np.ptp(scores) > 0:
         return 0.0
-    return stereoset.WHOLE * float(1 - EXACT_ALPHA ** (1 / len(scores))) / normal.quantile(1 - EXACT_ALPHA)
+    return stereoset.LARGEST_SCORE * float(1 - EXACT_ALPHA ** (1 / len(scores))) / normal.quantile(1 - EXACT_ALPHA)

@@ -34,16 +34,16 @@ class Mean(UnitStatistic):
 
 @dataclass(frozen=True)
 class DistanceFromMiddle(UnitStatistic):
-    """The mean of a single column of scores from 0 to `whole`; the middle of this scale means no preference.
+    """The mean of a single column of scores from 0 to `maximum`; the middle of this scale means no preference.
 
-    The two halves of the scale are compared like two groups, with the numbers score / 2 and (`whole` − score) / 2.
+    The two halves of the scale are compared like two groups, with the numbers score / 2 and (`maximum` − score) / 2.
 
     Attributes:
-        whole: largest value of the scale.
+        maximum: largest value of the scale.
         names: names of the two groups; the first group is preferred if the mean is above the middle.
     """
 
-    whole: float
+    maximum: float
     names: tuple[str, str]
     pairs = ((0, 1),)
     distance = largest_difference(((0, 1),))
@@ -53,12 +53,12 @@ class DistanceFromMiddle(UnitStatistic):
         return means[..., 0]
 
     def groups(self, means: Floats) -> Floats:
-        """Return half of the score, and half of its complement (`whole` − score), as two groups; shape (..., 2).
+        """Return half of the score, and half of its complement (`maximum` − score), as two groups; shape (..., 2).
 
-        Their difference is the distance of the score from the middle, score − `whole` / 2.
+        Their difference is the distance of the score from the middle, score − `maximum` / 2.
         """
         scores = means[..., 0]
-        return np.stack([scores, self.whole - scores], axis=-1) / 2
+        return np.stack([scores, self.maximum - scores], axis=-1) / 2
 
     def group_gradients(self, means: Floats) -> Floats:
         """Return the gradients of the two groups' numbers, 0.5 and −0.5; shape (2, 1)."""
