@@ -42,7 +42,7 @@ def settings_from(config: pytest.Config) -> RunSettings:
     defaults.
 
     Raises:
-        pytest.UsageError: a value is invalid; the message says where it is written.
+        pytest.UsageError: options contradict each other, or a value is invalid; the message says where it is set.
     """
     _prefer_command_line(config, "--fairness-fresh", "--fairness-replay")
     if config.getoption("fairness_fresh") and config.getoption("fairness_replay"):

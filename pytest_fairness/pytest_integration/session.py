@@ -121,7 +121,11 @@ def _require_targets(settings: RunSettings) -> None:
 
 
 def _collect_probes(config: pytest.Config, settings: RunSettings) -> None:
-    """Add the probe folders to the paths that pytest collects, unless the command line names files or folders."""
+    """Add the probe folders to the paths that pytest collects, unless the command line names files or folders.
+
+    Raises:
+        pytest.UsageError: a folder that the ini file names does not exist.
+    """
     if config.args_source is pytest.Config.ArgsSource.ARGS or picks(config):
         return
     here = config.invocation_params.dir

@@ -89,7 +89,7 @@ def test_a_planted_gap_of_a_service_is_a_regression_and_a_fair_one_passes(people
     assert sum(gap["n"].values()) == 2 * RECORDS, "requests are not repeated"
     page = (people.path / "report.html").read_text("utf-8")
     assert "Distribution of the numbers, by value of the attribute" in page
-    assert "Mean number, by value" in page
+    assert "Mean of the numbers, by value" in page
     assert "USD" in (people.path / "report.md").read_text("utf-8")
 
 

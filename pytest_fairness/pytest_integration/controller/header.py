@@ -148,7 +148,9 @@ def _counts(run: Run, count: RequestCount, *, known: bool, by_batch: bool, turns
     part = f" (shard {run.settings.shard})" if run.settings.shard else ""
     part += " by batch" if by_batch else ""
     if turns:
-        part += " (later turns of conversations one by one)" if by_batch else " with all turns of conversations"
+        part += (
+            " (later turns of conversations are sent one by one)" if by_batch else " with all turns of conversations"
+        )
     if run.settings.replay:
         missing = f", {count.to_send:,} not recorded" if known and count.to_send else ""
         return f"no request is sent, {count.recorded:,} recorded{oldest}{missing}"

@@ -1,1 +1,1 @@
-"""Test items of probe files, and fixtures of Python tests: collection, targets, planning of requests, results."""
+"""Test items of probe files and of Python tests: collection, targets, planning of requests, results."""

@@ -67,7 +67,15 @@ class Biased(Unfair):
 def attach_result(
     item: pytest.Item, result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json
 ) -> Record:
-    """Attach a result to a pytest item, so that the item's report includes the result; return the record."""
+    """Attach a result to a pytest item, so that the item's report includes the result; return the record.
+
+    Args:
+        item: the pytest item.
+        result: the result.
+        probe_item: the measured item.
+        target: name of the target or of the file with the answers, if known.
+        **more: further fields of `Record`.
+    """
     record = record_of(replace(result, line=_line_of(item)), probe_item, target, **more)
     item.stash.setdefault(RECORDS, []).append(record)
     return record

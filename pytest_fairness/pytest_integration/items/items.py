@@ -68,7 +68,7 @@ class ProbeFile(pytest.File):
             )
 
     def _fixtures(self, needs_target: bool) -> FuncFixtureInfo:
-        """Return the fixtures of the items that need, or do not need, the fixture `fairness_target`."""
+        """Return the fixtures of items; with `needs_target`, these include `fairness_target`."""
         function = _needs_target if needs_target else None
         return self.session._fixturemanager.getfixtureinfo(node=self, func=function, cls=None)  # type: ignore[arg-type] # items have no other fixtures than their file
 
@@ -83,8 +83,7 @@ class FairnessItem(pytest.Item):
     """Test item of a probe. Its set-up sends requests and measures the answers; its call judges the measurement.
 
     Attributes:
-        siblings: for the id of each item of the same baseline, whether the item is skipped; also has items that pytest
-            does not select.
+        siblings: ids of all items of the same baseline, selected or not; the value is whether the item is skipped.
     """
 
     def __init__(
@@ -150,8 +149,8 @@ class FairnessItem(pytest.Item):
     ) -> TerminalRepr:
         """Return an error, such as an exceeded time limit, without a traceback, because a probe has no Python code.
 
-        Formatting the traceback would take pytest a tenth of a second. An error of the set-up does not reach
-        `repr_failure`.
+        Formatting the traceback would take pytest a tenth of a second. pytest's public method `repr_failure` is not
+        called for an error of the set-up.
         """
         if isinstance(excinfo.value, FairnessError | pytest.fail.Exception) and not self.config.getoption(
             "fulltrace", False

@@ -79,7 +79,7 @@ class ProbeFiles:
                 raise pytest.UsageError(f"{file} has no item {name!r}{_unknown_item_hint(name, ids)}")
 
     def items_of_id(self, path: Path, name: str) -> list[ProbeItem]:
-        """Return the items of a probe file that have this id, with or without a target's name in the id."""
+        """Return the items of a probe file that have this id, which may end with a target's name."""
         return [item for item in self._all_items(self._run.load(path)) if item.id == name]
 
     def shown_path_of(self, name: str) -> str | None:

@@ -95,7 +95,8 @@ class RequestPlanner:
         if targets and name is None:
             raise TargetError(
                 f"{TARGET_FIXTURE}: there are several targets ({', '.join(targets)}), but the test is not repeated "
-                f"for each target. Add one of the fixtures {', '.join(sorted(REQUEST_FIXTURES))} as an argument."
+                "for each target. Give the test function one of these fixtures as an argument: "
+                f"{', '.join(sorted(REQUEST_FIXTURES))}."
             )
         return self._run.targets.named(name)
 

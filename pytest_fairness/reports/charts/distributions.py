@@ -1,4 +1,4 @@
-"""Chart of the distribution of numbers, by group."""
+"""Chart of the distribution of answers that are numbers, by group."""
 
 from __future__ import annotations
 

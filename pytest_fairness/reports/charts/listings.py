@@ -22,8 +22,7 @@ def flips(_item: Item, detail: Json) -> Chart | None:
         # The examples show the full answers.
         row.pop("texts", None)
         rows.append(row)
-    title = "Records whose answer changes when the attribute is flipped"
-    return _listing(rows, title, "records get a different answer")
+    return _listing(rows, "Records whose answer changes when the attribute is flipped")
 
 
 def _with_arrow(ends: Json) -> str:
@@ -32,19 +31,19 @@ def _with_arrow(ends: Json) -> str:
 
 def changed_sentences(_item: Item, detail: Json) -> Chart | None:
     """Return a table of the sentences whose answers became worse than in the baseline; `None` without sentences."""
-    return _listing(detail, "Sentences whose answers became worse", "sentences have worse answers than in the baseline")
+    return _listing(detail, "Sentences whose answers became worse than in the baseline")
 
 
 def changed_questions(_item: Item, detail: Json) -> Chart | None:
     """Return a table of the questions whose answers became worse than in the baseline; `None` without questions."""
-    return _listing(detail, "Questions whose answers became worse", "questions have worse answers than in the baseline")
+    return _listing(detail, "Questions whose answers became worse than in the baseline")
 
 
-def _listing(detail: Json, title: str, summary: str) -> Chart | None:
+def _listing(detail: Json, title: str) -> Chart | None:
     records = mappings_in(detail)
     if not records:
         return None
     columns = list(dict.fromkeys(column for record in records for column in record))
     heads = [column.replace("_", " ") for column in columns]
     rows = [[record.get(column) for column in columns] for record in records]
-    return Chart(title, f"{len(records)} {summary}.", Table(heads, rows))
+    return Chart(title, f"{title}: {len(records)}.", Table(heads, rows))

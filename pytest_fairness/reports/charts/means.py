@@ -24,7 +24,7 @@ TITLES = {
     "missing": "Share of missing items, by value",
     "ndcg": "NDCG, by value",
     "scores": "Mean score, by group",
-    "mean": "Mean number, by value",
+    "mean": "Mean of the numbers, by value",
     "quantile": "Quantile of the numbers, by value",
     "rank": "Mean rank / length of the ranking, by value",
 }

@@ -1,4 +1,4 @@
-"""Examples of an item in the HTML report: answers side by side, with the words that differ."""
+"""Examples of an item in the HTML report: answers side by side, with highlighted words."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ PHRASES: Mapping[str, tuple[str, str]] = {
     VerdictName.ERROR: ("could not be measured", "could not be measured"),
     VerdictName.NOT_MEASURABLE: ("had too few usable answers", "had too few usable answers"),
     UNEXPECTED_PASS: ("passes although marked xfail", "pass although marked xfail"),
-    VerdictName.STALE_BASELINE: ("has a baseline made from other prompts", "have a baseline made from other prompts"),
+    VerdictName.STALE_BASELINE: ("has a stale baseline", "have a stale baseline"),
     VerdictName.NO_BASELINE: ("has no baseline yet", "have no baseline yet"),
     VerdictName.INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
 }

@@ -95,8 +95,8 @@ def _marked_words(details: Mapping[str, Json], marked: str, unmarked: str) -> li
         }
         return [f"more for {group} since the baseline: {_listed(side)}" for group, side in sides.items() if side]
     words = [word for word in mappings_in(details.get("words")) if word.get("significant")]
-    over = [_marked_word(word) for word in words if (word.get("z") or 0) > 0]
-    under = [_marked_word(word) for word in words if (word.get("z") or 0) < 0]
+    over = [_marked_word(word, "marked", "unmarked") for word in words if (word.get("z") or 0) > 0]
+    under = [_marked_word(word, "unmarked", "marked") for word in words if (word.get("z") or 0) < 0]
     return [f"used more for {group}: {_listed(side)}" for group, side in ((marked, over), (unmarked, under)) if side]
 
 
@@ -222,12 +222,10 @@ def _from_to(shares: Json) -> str | None:
     return f"{shares[0]:.0%} → {shares[1]:.0%}"
 
 
-def _marked_word(word: Mapping[str, Json]) -> str:
-    z, marked, unmarked = word.get("z"), word.get("marked"), word.get("unmarked")
-    known = [] if z is None else [f"z {number(z)}"]
-    if marked is not None and unmarked is not None:
-        known.append(f"{number(marked)} against {number(unmarked)}")
-    return f"{word.get('word')} ({', '.join(known)})" if known else str(word.get("word"))
+def _marked_word(word: Mapping[str, Json], own: str, other: str) -> str:
+    counts = word.get(own), word.get(other)
+    uses = "" if None in counts else f", uses {number(counts[0])} against {number(counts[1])}"
+    return f"{word.get('word')} (z {number(word['z'])}{uses})"
 
 
 def _listed(parts: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     head = "".join(f"<th>{escape(printable(column))}</th>" for column in columns)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:SHOWN_ROWS])
     more = len(rows) - SHOWN_ROWS
-    note = f"<p>… and {more:,} more rows; <code>to_pandas()</code> has all.</p>" if more > 0 else ""
+    note = f"<p>… and {more:,} more; <code>to_pandas()</code> has all rows.</p>" if more > 0 else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}"
 
 

@@ -52,7 +52,7 @@ def answer_lines(items: Sequence[Item], width: int) -> list[str]:
     for group, lost in groups.items():
         missing_text = f" ({_range_text(lost.values())} missing)" if any(lost.values()) else ""
         texts.append(f"{printable(group)} {_range_text(answers - lost[answers] for answers in lost)}{missing_text}")
-    more = [f"{len(texts) - SHOWN:,} more groups"] if len(texts) > SHOWN else []
+    more = [counted(len(texts) - SHOWN, "more group")] if len(texts) > SHOWN else []
     return wrap(f"usable answers: {', '.join([*texts[:SHOWN], *more])}", width, hanging="  ") if texts else []
 
 

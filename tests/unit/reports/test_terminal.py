@@ -156,8 +156,8 @@ def test_the_failure_text_names_the_top_contributors() -> None:
         report(result(VerdictName.OVER_LIMIT, audit="svm"))["items"][0]
     )
     words = failure_text(report(result(VerdictName.REGRESSION, audit="marked_words"))["items"][0])
-    assert "used more for Black: hair (z 6.12, 41 against 3)" in words
-    assert "used more for White: tie (z -4.5, 1 against 22)" in words
+    assert "used more for Black: hair (z 6.12, uses 41 against 3)" in words
+    assert "used more for White: tie (z -4.5, uses 22 against 1)" in words
     assert "nice" not in words
 
 

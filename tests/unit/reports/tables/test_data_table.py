@@ -120,7 +120,7 @@ def test_html_escapes_and_shows_the_first_rows() -> None:
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
     assert html.count("<tr>") == 61
-    assert "… and 40 more rows" in html
+    assert "… and 40 more;" in html
 
 
 def test_the_suffix_selects_the_format(tmp_path: Path) -> None:
