@@ -1,4 +1,4 @@
-"""Results that are kept for the objects of the last few calls."""
+"""Cache of a function's results for the arguments of its last calls."""
 
 from __future__ import annotations
 

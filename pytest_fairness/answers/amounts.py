@@ -13,7 +13,7 @@ from pytest_fairness.records import NumberFormat
 WINDOW = 80
 """Number of characters before and after a number that are searched for units and words."""
 MOST_NUMBERS = 1000
-"""Largest number of numbers that are read in a text; a longer list of numbers is no answer to a question."""
+"""Maximum number of numbers that are read in a text; a longer list of numbers is no answer to a question."""
 
 _DIGITS = r"[0-9]{1,3}(?:[ \u00a0\u202f\u2009'\u2019_][0-9]{3})+(?![0-9])(?:[.,][0-9]+)?|[0-9]+(?:[.,][0-9]+)*"
 _NUMBER = re.compile(

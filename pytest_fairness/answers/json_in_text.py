@@ -13,7 +13,7 @@ _OPENING = re.compile(r"""\{\s*["}]|\[\s*["\[{\]tfn0-9-]""")
 # The closing quote is optional, as a text of escaped quotes would otherwise take quadratic time.
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _MAX_BROKEN = 50
-"""Number of broken pieces of JSON after which the search for JSON ends, because the search would take too long."""
+"""Number of broken pieces of JSON after which the search ends, because it would otherwise take too long."""
 
 _TITLES = ("title", "song_title", "movie_title", "name", "item", "product", "song", "movie", "film", "book", "artist")
 

@@ -17,7 +17,7 @@ from pytest_fairness.languages.language import Language
 LONGEST = 4_000
 """Number of characters of an answer that are read."""
 SHORT_WORDS = 8
-"""Number of words up to which an answer may name its option by a capital letter alone."""
+"""Maximum number of words of an answer that may name its option by a capital letter alone."""
 
 _ANSWER_KEYS = ("answer", "choice", "option", "letter", "response", "final_answer")
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u00b4\uff07]")

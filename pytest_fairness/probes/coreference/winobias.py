@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes import table
 from pytest_fairness.probes.diagnostics import raise_file_errors
 
 OCCUPATIONS = (
@@ -22,8 +23,6 @@ OCCUPATIONS = (
     *("tailor", "teacher", "writer"),
 )
 """The forty occupations in the sentences of WinoBias; each sentence names two or more of them."""
-
-MAX_BYTES = 10_000_000
 
 _LINE = re.compile(r"\s*(\d{1,9})\s+(\S.*?)\s*")
 _BRACKETS = re.compile(r"\[\s*([^\[\]]*?)\s*\]")
@@ -118,35 +117,14 @@ def read(pro: Path, anti: Path) -> tuple[Pair, ...]:
 
 def _sentences(path: Path) -> list[tuple[int, str, Sentence | str]]:
     """Return, for each non-empty line, its line number, its running number, and its sentence or error message."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ProbeError(
-            f"{path.name}: cannot be read ({error.strerror or error}): check its path and permissions"
-        ) from None
-    if len(content) > MAX_BYTES:
-        raise ProbeError(
-            f"{path.name}: the file has more than {MAX_BYTES:,} bytes and is no file of WinoBias: name the right file"
-        )
-    try:
-        lines = content.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ProbeError(f"{path.name}:{line}: not UTF-8 text: save the file in the encoding UTF-8") from None
     found: list[tuple[int, str, Sentence | str]] = []
-    for place, written in enumerate(lines, start=1):
+    for place, written in enumerate(table.read_text(path, path.name).splitlines(), start=1):
         if not written.strip():
             continue
         match = _LINE.fullmatch(written)
         if match is None:
-            found.append(
-                (
-                    place,
-                    f"line {place}",
-                    "a line needs a running number and a sentence, as in `1 [The nurse] … because [she] …`",
-                )
-            )
+            message = "a line needs a running number and a sentence, as in `1 [The nurse] … because [she] …`"
+            found.append((place, f"line {place}", message))
         else:
             found.append((place, str(int(match[1])), _sentence(match[2])))
     return found

@@ -10,7 +10,7 @@ from pytest_fairness.probes.diagnostics import Diagnostic, Location, nearest, qu
 from pytest_fairness.probes.prompts import template
 
 MAX_SUGGESTED = 20
-"""Maximum number of values of a column that a message lists."""
+"""Maximum number of different values of a column whose values a message lists."""
 
 Values = Mapping[str, Collection[str]]
 """For each column of the records, its values."""

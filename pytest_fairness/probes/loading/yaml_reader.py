@@ -18,8 +18,7 @@ from pytest_fairness.probes.document import Document, Lines, Node, not_text
 from pytest_fairness.records import Json
 
 MAX_BYTES = 1_000_000
-"""Maximum size of a probe file in bytes; also the maximum number of characters after YAML aliases are replaced by
-their values."""
+"""Maximum size of a probe file in bytes; also the maximum number of characters in the values of all its aliases."""
 
 MAX_DEPTH = 50
 """Maximum depth of nesting; the parser's time grows with the square of the depth."""

@@ -140,7 +140,7 @@ def _rows(path: Path, name: str) -> tuple[Row, ...]:
     if path.suffix.casefold() == ".json" and (found := published_files.stereoset(path, name)) is not None:
         return found
     content = table.read(path, name, "cases")
-    return published_files.crows_pairs(content, name) if published_files.is_crows_pairs(content) else content.rows
+    return published_files.crows_pairs(content, name) or content.rows
 
 
 def _nonempty_fields(fields: Mapping[str, Json]) -> dict[str, Json]:

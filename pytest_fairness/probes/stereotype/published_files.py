@@ -18,13 +18,8 @@ _GOLD = {"stereotype": "stereotype", "anti-stereotype": "anti_stereotype", "unre
 _TASKS = ("intersentence", "intrasentence")
 
 
-def is_crows_pairs(table: Table) -> bool:
-    """Return whether a table has the columns of CrowS-Pairs (Nangia et al. 2020)."""
-    return {"sent_more", "sent_less"} <= {*table.columns}
-
-
-def crows_pairs(table: Table, name: str) -> tuple[Row, ...]:
-    """Return the rows of CrowS-Pairs as cases, in the file's order.
+def crows_pairs(table: Table, name: str) -> tuple[Row, ...] | None:
+    """Return the rows of CrowS-Pairs (Nangia et al. 2020) as cases, in the file's order; `None` for another table.
 
     The column `sent_more` always has the stereotyped sentence, whatever the column `stereo_antistereo` says. The name
     of a case is `pair-N`; N is the number in the first, unnamed column, or else the row's position from 0. The cases
@@ -35,8 +30,11 @@ def crows_pairs(table: Table, name: str) -> tuple[Row, ...]:
         name: the file's name for messages.
 
     Raises:
-        ProbeError: a column is missing, or a direction is neither `stereo` nor `antistereo`.
+        ProbeError: the table has both sentences, but another column is missing, or a direction is neither `stereo` nor
+            `antistereo`.
     """
+    if not {"sent_more", "sent_less"} <= {*table.columns}:
+        return None
     missing = [column for column in CROWS_PAIRS if column not in table.columns]
     if missing:
         cure = suggestion(missing[0], table.columns)
@@ -45,23 +43,16 @@ def crows_pairs(table: Table, name: str) -> tuple[Row, ...]:
     for place, row in enumerate(table.rows):
         fields = row.fields
         if fields["stereo_antistereo"] not in _DIRECTIONS:
-            errors.append(
-                f"{name}:{row.line}: 'stereo_antistereo' must be stereo or antistereo, not "
-                f"{str(fields['stereo_antistereo'])[:40]!r}"
-            )
-        number = fields.get("") or str(place)
-        rows.append(
-            Row(
-                row.line,
-                {
-                    "name": f"pair-{number}",
-                    "category": fields["bias_type"],
-                    "stereotype": fields["sent_more"],
-                    "anti_stereotype": fields["sent_less"],
-                    "direction": fields["stereo_antistereo"],
-                },
-            )
-        )
+            written = str(fields["stereo_antistereo"])[:40]
+            errors.append(f"{name}:{row.line}: 'stereo_antistereo' must be stereo or antistereo, not {written!r}")
+        case: dict[str, Json] = {
+            "name": f"pair-{fields.get('') or place}",
+            "category": fields["bias_type"],
+            "stereotype": fields["sent_more"],
+            "anti_stereotype": fields["sent_less"],
+            "direction": fields["stereo_antistereo"],
+        }
+        rows.append(Row(row.line, case))
     raise_file_errors(errors, name)
     return tuple(rows)
 
