@@ -209,7 +209,7 @@ def test_too_few_entities_and_single_values_are_not_measurable() -> None:
     with pytest.raises(NotMeasurable, match="only 3 entities"):
         measure("snsr", run(1, entities=3))
     single = probe(attributes={"religion": attribute_values.attribute_from_values("religion", ["Hindu"])})
-    with pytest.raises(NotMeasurable, match="one value only"):
+    with pytest.raises(NotMeasurable, match="only one value"):
         measure("snsr", run(1), of=single)
 
 
@@ -310,7 +310,7 @@ def test_quality_by_value() -> None:
 def test_quality_needs_the_relevant_items_of_the_entities() -> None:
     with pytest.raises(NotMeasurable, match=r"set the probe.s key `relevant` to a file"):
         measure("quality", run(1))
-    with pytest.raises(NotMeasurable, match="none of the entities"):
+    with pytest.raises(NotMeasurable, match="none of the probe's entities"):
         measure("quality", run(1), of=probe(relevant={"somebody": ["a"]}))
 
 

@@ -170,7 +170,7 @@ def test_refusals_of_one_group_are_a_regression() -> None:
 
     verdict = judge("refusals", refusing(1, 20), refusing(2, 0))
     assert verdict.name == "regression"
-    assert "67% of Black, 0% of White" in verdict.reason
+    assert "67% for Black, 0% for White" in verdict.reason
     assert judge("refusals", refusing(1, 1), refusing(2, 0)).name.outcome != "failed"
 
 
