@@ -94,7 +94,7 @@ def schemas() -> dict[str, KindSchema]:
     return {name: KindSchema(kind.model, registry.SettingsModels(name), kind.checks) for name, kind in KINDS.items()}
 
 
-def rows(probe: Probe) -> list[Answer]:
+def recorded_answers(probe: Probe) -> list[Answer]:
     """Return the recorded answers of a probe, read from the file under `responses:`.
 
     Raises:

@@ -6,10 +6,9 @@ import argparse
 import shutil
 from pathlib import Path
 
-from pytest_fairness.commands.shared.configuration import configured_path, project_root
+from pytest_fairness.commands.shared.configuration import configured_baselines, project_root
 from pytest_fairness.commands.shared.output import write
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.options import RunSettings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,11 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
     from pytest_fairness.reports.formatting import without_commands
     from pytest_fairness.run.comparing.remeasured import remeasured
 
-    folder = (
-        configured_path("fairness_baselines", RunSettings(Path.cwd()).baselines)
-        if arguments.baselines is None
-        else Path.cwd() / arguments.baselines
-    )
+    folder = configured_baselines() if arguments.baselines is None else Path.cwd() / arguments.baselines
     suffix = "" if arguments.output is None else arguments.output.suffix.lower()
     if suffix in (".html", ".pdf"):
         raise FairnessError(

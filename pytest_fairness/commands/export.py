@@ -108,7 +108,7 @@ def _answers(arguments: argparse.Namespace) -> Iterator[dict[str, Json]]:
     with replay_run(arguments) as run:
         probe = run.load(arguments.probe)
         if probe.responses is not None:
-            for answer in kinds.rows(probe):
+            for answer in kinds.recorded_answers(probe):
                 yield {"labels": dict(answer.labels), "trial": answer.trial, "text": answer.text}
             return
         for target, prompt, response in recorded(run, probe, arguments.target):

@@ -112,7 +112,7 @@ def _answers(probe: Probe, path: Path) -> list[Answer]:
     given = ResponsesSettings.model_construct(
         file=path.resolve(), columns=dict(probe.responses.columns) if probe.responses else {}, strata=strata
     )
-    return kinds.rows(probe.model_copy(update={"responses": given}))
+    return kinds.recorded_answers(probe.model_copy(update={"responses": given}))
 
 
 def _set_of(answer: Answer) -> str:

@@ -59,7 +59,7 @@ def words_of_run(document: Mapping[str, Json], settings: RunSettings) -> DataTab
 
 def words_of_file(document: Mapping[str, Json], probe: Probe) -> DataTable:
     """Return the word table of the measured items of a probe whose answers are in a file."""
-    known, answers = {item.id: item for item in items_of(probe)}, kinds.rows(probe)
+    known, answers = {item.id: item for item in items_of(probe)}, kinds.recorded_answers(probe)
     measured = [item for item in document["items"] if item["value"] is not None]
     return DataTable.joined((words_of(known[item["id"]], answers, item["details"]) for item in measured), words([]))
 
@@ -78,7 +78,7 @@ def _answers(run: Run, probe: Probe, target: str | None, trials: int | None) -> 
             them.
     """
     if probe.responses is not None:
-        return run.answers.classified(probe, kinds.rows(probe))
+        return run.answers.classified(probe, kinds.recorded_answers(probe))
     found = recorded(run, probe, target)
     targets = sorted({asked for asked, _, _ in found})
     if len(targets) > 1:

@@ -40,7 +40,7 @@ def test_every_audit_belongs_to_a_known_kind_and_every_kind_has_audits() -> None
 
 def test_a_probe_without_recorded_answers_has_no_rows() -> None:
     with pytest.raises(ValueError, match="the probe probe has no `responses:`"):
-        kinds.rows(read(TEXTS))
+        kinds.recorded_answers(read(TEXTS))
 
 
 @pytest.mark.parametrize("text", [TEXTS, RECORDS])
@@ -54,4 +54,4 @@ def test_a_kind_without_a_reader_takes_no_recorded_answers(tmp_path: Path, monke
     text = TEXTS + "responses: {file: texts.csv}\n"
     probe = probes.parse(text.encode(), tmp_path / "probe.yaml", kinds.schemas())
     with pytest.raises(ProbeError, match="probes of the kind 'generation' cannot read recorded answers"):
-        kinds.rows(probe)
+        kinds.recorded_answers(probe)

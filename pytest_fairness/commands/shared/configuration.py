@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.option_types import SCORERS, STORE, StoreAddress, in_folder
-from pytest_fairness.options import DEFAULT_STORE
+from pytest_fairness.options import DEFAULT_STORE, RunSettings
 
 STORE_VARIABLE = "PYTEST_FAIRNESS_STORE"
 
@@ -26,15 +26,10 @@ CONFIGURATIONS = {
 """Pytest's configuration files in the order in which pytest looks for them, each with the heading of its settings."""
 
 
-def configured_path(name: str, default: Path) -> Path:
-    """Return the path that an ini setting holds, as pytest would read it in the working directory.
-
-    Args:
-        name: name of the setting.
-        default: path if the setting is absent; like the setting, relative to the folder of the configuration file.
-    """
+def configured_baselines() -> Path:
+    """Return the folder of baselines that a run of pytest in the working directory would use."""
     root, settings = _configuration()
-    return root / (str(settings.get(name, "")).strip() or default)
+    return root / (str(settings.get("fairness_baselines", "")).strip() or RunSettings(root).baselines)
 
 
 def configured_store() -> StoreAddress:

@@ -69,7 +69,7 @@ def _template_diagnostics(
     """
     for location, text in texts:
         if location not in checked:
-            yield from (each.below(*location) for each in template.diagnostics(text, values))
+            yield from template.diagnostics(text, values, location)
     used = {name for _, text in texts for name in template.intended(text, values)}
     for name in columns:
         if name in values and name not in used:

@@ -89,11 +89,11 @@ def _prompt_rows(content: table.Table, column: str) -> Iterator[PromptRow]:
 
 def _errors(row: PromptRow, name: str, axes: Collection[str]) -> Iterator[str]:
     """Yield the errors of a prompt's template, each with its place in the file."""
-    found = [each.message for each in template.diagnostics(row.text, axes)]
+    messages = [diagnostic.message for diagnostic in template.diagnostics(row.text, axes)]
     used = template.intended(row.text, axes)
-    found += [
+    messages += [
         f"the prompt does not use the axis {quoted(axis)}: write {{{axis}}} where its values belong"
         for axis in axes
         if axis not in used
     ]
-    yield from (f"{name}:{row.line}: {message}" for message in found)
+    yield from (f"{name}:{row.line}: {message}" for message in messages)

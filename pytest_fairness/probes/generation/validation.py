@@ -153,7 +153,7 @@ def _prompt_diagnostics(data: Content, axes: list[str]) -> Iterator[Diagnostic]:
     prompts = list(_texts_at(("prompt",), data.get("prompt")))
     around = list(conversations.templates(data))
     for location, text in around:
-        yield from (each.below(*location) for each in template.diagnostics(text, axes))
+        yield from template.diagnostics(text, axes, location)
     # An axis that another message names need not be in the prompt.
     axes_elsewhere = {axis for _, text in around for axis in template.intended(text, axes)}
     written = [] if checks.is_recorded(data) else [*prompts, *around]
@@ -168,7 +168,7 @@ def _prompt_diagnostics(data: Content, axes: list[str]) -> Iterator[Diagnostic]:
         for text in _texts_at(("variants", name, "prompt"), variant.get("prompt"))
     ]
     for location, text in [*prompts, *of_variants]:
-        yield from (each.below(*location) for each in template.diagnostics(text, axes))
+        yield from template.diagnostics(text, axes, location)
         used = template.intended(text, axes)
         for axis in () if checks.is_recorded(data) else axes:
             if axis not in used | axes_elsewhere and not (axis in unused and location[0] == "prompt"):

@@ -21,7 +21,7 @@ def diagnostics(data: Content, _audits: Mapping[str, type[AuditSettings]]) -> It
     yield from conversations.diagnostics(data, sources=("prompt", "messages"), labels="", texts=False)
     around = list(conversations.templates(data))
     for location, text in around:
-        yield from (each.below(*location) for each in template.diagnostics(text, PLACEHOLDERS))
+        yield from template.diagnostics(text, PLACEHOLDERS, location)
     elsewhere = {name for _, text in around for name in template.intended(text, PLACEHOLDERS)}
     if "messages" in data and (unused := PLACEHOLDERS.keys() - elsewhere):
         names = " and ".join(f"{{{name}}}" for name in PLACEHOLDERS if name in unused)
@@ -34,18 +34,18 @@ def diagnostics(data: Content, _audits: Mapping[str, type[AuditSettings]]) -> It
     written: list[tuple[Location, object]] = [(("prompt",), data.get("prompt")), *variants]
     for location, prompt in written:
         if isinstance(prompt, str):
-            yield from (each.below(*location) for each in _prompt_diagnostics(prompt, elsewhere))
+            yield from _prompt_diagnostics(prompt, location, elsewhere)
     yield from checks.unknown_columns(data, COLUMNS)
     yield from checks.forbid_strata(data, "answers are compared only with answers to the same question")
 
 
-def _prompt_diagnostics(prompt: str, elsewhere: set[str]) -> Iterator[Diagnostic]:
+def _prompt_diagnostics(prompt: str, location: Location, elsewhere: set[str]) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each invalid placeholder, and for each that is missing in the prompt and in `elsewhere`.
 
     `elsewhere` holds the placeholders in the messages and turns of the probe's conversation.
     """
-    yield from template.diagnostics(prompt, PLACEHOLDERS)
+    yield from template.diagnostics(prompt, PLACEHOLDERS, location)
     used = template.intended(prompt, PLACEHOLDERS)
     for name, content in PLACEHOLDERS.items():
         if name not in used | elsewhere:
-            yield Diagnostic((), f"this prompt does not use {{{name}}}: write it where {content} belongs")
+            yield Diagnostic(location, f"this prompt does not use {{{name}}}: write it where {content} belongs")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from pytest_fairness.probes.diagnostics import Diagnostic, nearest, quoted, suggestion
+from pytest_fairness.probes.diagnostics import Diagnostic, Location, nearest, quoted, suggestion
 
 MAX_DIAGNOSTICS = 50
 """Maximum number of different errors that are reported for one template."""
@@ -36,8 +36,8 @@ def intended(template: str, names: Collection[str]) -> set[str]:
     return {*used, *(near for name in misspelt if (near := nearest(name, names)) is not None)}
 
 
-def diagnostics(template: str, names: Collection[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each single brace, invalid placeholder and unknown name in a template."""
+def diagnostics(template: str, names: Collection[str], location: Location = ()) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each single brace, invalid placeholder and unknown name in the template at `location`."""
     seen: set[str] = set()
     for match in _TOKEN.finditer(template):
         piece, name = match[0], match[1]
@@ -53,7 +53,7 @@ def diagnostics(template: str, names: Collection[str]) -> Iterator[Diagnostic]:
             message = f"unknown placeholder {quoted(piece)}{cure}"
         else:
             message = f"{quoted(piece)} is not a placeholder: only a name may stand between braces; {_LITERAL}"
-        yield Diagnostic((), message, piece=piece, occurrence=template.count(piece, 0, match.start()))
+        yield Diagnostic(location, message, piece=piece, occurrence=template.count(piece, 0, match.start()))
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:

@@ -60,11 +60,11 @@ def _prompt_diagnostics(location: Location, wording: Content) -> Iterator[Diagno
         text = wording.get(key)
         if not isinstance(text, str):
             continue
-        for each in template.diagnostics(text, names):
-            if key == "neutral" and each.piece == "{value}":
+        for diagnostic in template.diagnostics(text, names, (*location, key)):
+            if key == "neutral" and diagnostic.piece == "{value}":
                 message = "the neutral prompt names no value of an attribute: remove the placeholder {value}"
-                each = replace(each, message=message)
-            yield each.below(*location, key)
+                diagnostic = replace(diagnostic, message=message)
+            yield diagnostic
         used = template.intended(text, names)
         for name, content in _CONTENTS.items():
             if name in names and name not in used:

@@ -143,13 +143,13 @@ def _group_diagnostics(case: Content) -> Iterator[Diagnostic]:
     prompt, names = case.get("prompt"), ["group"] if "groups" in case else []
     if not isinstance(prompt, str):
         return
-    for each in template.diagnostics(prompt, names):
-        piece, message = each.piece or "", each.message
+    for diagnostic in template.diagnostics(prompt, names, ("prompt",)):
+        piece, message = diagnostic.piece or "", diagnostic.message
         if piece == "{group}":
             message = "{group} stands for one of the case's groups, but the case has none: add `groups: [women, men]`"
         elif not names and piece.startswith("{") and len(piece) > 1:
             message = f"unknown placeholder {quoted(piece)}: the only placeholder is {{group}}, with `groups`"
-        yield replace(each, location=("prompt",), message=message)
+        yield replace(diagnostic, message=message)
     if names and "group" not in template.intended(prompt, names):
         message = "this prompt does not use the case's groups: write {group} where they belong"
         yield Diagnostic(("prompt",), message)

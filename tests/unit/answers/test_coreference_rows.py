@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.kinds import rows
+from pytest_fairness.kinds import recorded_answers
 from pytest_fairness.records import Answer, Status
 from tests.support import pronouns
 
@@ -24,7 +24,7 @@ NO_ITEMS = "kind: coreference\nresponses: {file: FILE}\naudits: {coreference: }\
 
 def read(folder: Path, name: str, content: str, text: str) -> list[Answer]:
     (folder / name).write_text(content, "utf-8")
-    return rows(pronouns.read(text.replace("FILE", name), folder / "who.yaml"))
+    return recorded_answers(pronouns.read(text.replace("FILE", name), folder / "who.yaml"))
 
 
 def as_csv(header: tuple[str, ...], lines: list[tuple[object, ...]]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.kinds import rows
+from pytest_fairness.kinds import recorded_answers
 from pytest_fairness.probes import RecommendationProbe, parse
 from pytest_fairness.records import Answer, Status
 from tests.support.probe_files import KINDS
@@ -48,7 +48,7 @@ def read(folder: Path, name: str, content: str, text: str = PROBE) -> list[Answe
     (folder / name).write_text(content)
     probe = parse(text.replace("FILE", name).encode(), folder / "p.yaml", KINDS, root=folder)
     assert isinstance(probe, RecommendationProbe)
-    return rows(probe)
+    return recorded_answers(probe)
 
 
 def plain(answers: list[Answer]) -> list[tuple[str, str, str, list[str]]]:

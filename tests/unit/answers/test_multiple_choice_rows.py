@@ -8,7 +8,7 @@ import pytest
 
 from pytest_fairness.audits.choices.coded_answers import code
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.kinds import rows
+from pytest_fairness.kinds import recorded_answers
 from pytest_fairness.records import Status
 from tests.support import choices
 from tests.support.choices import lines, published
@@ -24,7 +24,10 @@ NAMES = [
 def read(folder: Path, content: str, text: str = ONE) -> list[str | None]:
     (folder / "answers.csv").write_text(content, "utf-8")
     probe = choices.read(text, folder / "choices.yaml")
-    return [None if each.choice is None else each.question.options[each.choice] for each in code(probe, rows(probe))]
+    return [
+        None if each.choice is None else each.question.options[each.choice]
+        for each in code(probe, recorded_answers(probe))
+    ]
 
 
 def faults(folder: Path, content: str) -> str:
@@ -59,8 +62,8 @@ def test_a_published_question_is_named_by_category_and_example(tmp_path: Path) -
         "category,example_id,text\n" + "".join(f"Age,{number},Not known\n" for number in range(8)), "utf-8"
     )
     probe = published(tmp_path, lines(8), more="responses: {file: answers.csv}\n")
-    assert [answer.labels["question"] for answer in rows(probe)] == [f"Age-{number}" for number in range(8)]
-    assert {each.code for each in code(probe, rows(probe))} == {"unknown"}
+    assert [answer.labels["question"] for answer in recorded_answers(probe)] == [f"Age-{number}" for number in range(8)]
+    assert {each.code for each in code(probe, recorded_answers(probe))} == {"unknown"}
 
 
 def test_trials_are_counted_and_null_is_a_missing_answer(tmp_path: Path) -> None:
@@ -68,7 +71,7 @@ def test_trials_are_counted_and_null_is_a_missing_answer(tmp_path: Path) -> None
         "".join(f'{{"question": "{name}", "text": {text}}}\n' for name in NAMES for text in ('"A"', "null")), "utf-8"
     )
     probe = choices.read(ONE.replace("answers.csv", "answers.jsonl"), tmp_path / "choices.yaml")
-    assert {(answer.trial, answer.status) for answer in rows(probe)} == {(0, Status.OK), (1, Status.FAILED)}
+    assert {(answer.trial, answer.status) for answer in recorded_answers(probe)} == {(0, Status.OK), (1, Status.FAILED)}
 
 
 def test_missing_questions_and_columns_are_errors(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.kinds import rows
+from pytest_fairness.kinds import recorded_answers
 from pytest_fairness.probes import GenerationProbe, parse
 from pytest_fairness.records import Status
 from tests.support.probe_files import KINDS, SMALL
@@ -45,12 +45,12 @@ def probe_of(folder: Path, text: str = PROBE, **files: str) -> GenerationProbe:
 
 def fault_of(folder: Path, text: str = PROBE, **files: str) -> str:
     with pytest.raises(ProbeError) as caught:
-        rows(probe_of(folder, text, **files))
+        recorded_answers(probe_of(folder, text, **files))
     return str(caught.value)
 
 
 def test_rows_of_csv_files_are_answers(tmp_path: Path) -> None:
-    found = rows(probe_of(tmp_path, a_csv=CSV))
+    found = recorded_answers(probe_of(tmp_path, a_csv=CSV))
     assert [(row.labels, row.trial, row.text, row.status) for row in found] == [
         ({"race": "White", "gender": "man"}, 0, "A razor.", Status.OK),
         ({"race": "White", "gender": "man"}, 1, "A comb,\nand a brush.", Status.OK),
@@ -61,7 +61,7 @@ def test_rows_of_csv_files_are_answers(tmp_path: Path) -> None:
 
 def test_strata_are_additional_labels(tmp_path: Path) -> None:
     text = PROBE.replace("answer}}", "answer}, strata: [topic]}")
-    found = rows(probe_of(tmp_path, text, a_csv=CSV))
+    found = recorded_answers(probe_of(tmp_path, text, a_csv=CSV))
     assert [(row.labels["topic"], row.trial) for row in found] == [("skin", 0), ("hair", 0), ("hair", 0), ("hair", 0)]
     assert list(found[0].labels) == ["race", "gender", "topic"]
 
@@ -74,7 +74,7 @@ def test_rows_of_json_lines_are_answers(tmp_path: Path) -> None:
         {"group": "Black", "gender": "woman", "answer": '"\ud800"'},
     ]
     content = "\ufeff" + "\r\n\n".join(json.dumps(line) for line in lines)
-    found = rows(probe_of(tmp_path, PROBE + "answer: {format: json}\n", a_jsonl=content))
+    found = recorded_answers(probe_of(tmp_path, PROBE + "answer: {format: json}\n", a_jsonl=content))
     assert [row.content for row in found] == ["Razor\nSharp.", "Comb\nSoft.", None, None]
     assert [row.status for row in found] == [Status.OK, Status.OK, Status.FAILED, Status.UNREADABLE]
     assert [row.text for row in found][2] is None
@@ -85,12 +85,15 @@ def test_numbers_and_booleans_as_values(tmp_path: Path) -> None:
     text = SMALL.replace("unmarked: man, marked: [woman]", "unmarked: '30', marked: ['true']")
     text = text.replace("prompt: Describe a {group}.", "responses: {file: FILE}")
     content = '{"group": 30, "text": "a"}\n{"group": true, "text": "b"}\n'
-    assert [row.labels["group"] for row in rows(probe_of(tmp_path, text, a_jsonl=content))] == ["30", "true"]
+    assert [row.labels["group"] for row in recorded_answers(probe_of(tmp_path, text, a_jsonl=content))] == [
+        "30",
+        "true",
+    ]
 
 
 def test_a_trial_column_numbers_the_answers(tmp_path: Path) -> None:
     content = "group,gender,answer,trial\nWhite,man,a,7\nWhite,man,b,3\nBlack,woman,c,7\n"
-    assert [row.trial for row in rows(probe_of(tmp_path, a_csv=content))] == [7, 3, 7]
+    assert [row.trial for row in recorded_answers(probe_of(tmp_path, a_csv=content))] == [7, 3, 7]
     assert fault_of(tmp_path, a_csv=content.replace("b,3", "b,7")) == (
         "a.csv:3: trial 7 of race White, gender man is also in line 2; "
         "if a column distinguishes the two rows, name it under `responses.strata`"
@@ -100,9 +103,10 @@ def test_a_trial_column_numbers_the_answers(tmp_path: Path) -> None:
 
 def test_a_prompt_column_counts_where_it_is_named(tmp_path: Path) -> None:
     content = "group,gender,answer,prompt\nWhite,man,a,1\nWhite,man,b,2\nBlack,woman,c,1\n"
-    assert "prompt" not in rows(probe_of(tmp_path, a_csv=content))[0].labels
+    assert "prompt" not in recorded_answers(probe_of(tmp_path, a_csv=content))[0].labels
     named = PROBE.replace("answer}}", "answer, prompt: prompt}}")
-    assert [(row.labels["prompt"], row.trial) for row in rows(probe_of(tmp_path, named, a_csv=content))] == [
+    answers = recorded_answers(probe_of(tmp_path, named, a_csv=content))
+    assert [(answer.labels["prompt"], answer.trial) for answer in answers] == [
         ("1", 0), ("2", 0), ("1", 0),
     ]  # fmt: skip
 
@@ -166,17 +170,17 @@ def test_files_that_are_not_text_are_errors(tmp_path: Path) -> None:
     probe = probe_of(tmp_path, a_csv=CSV)
     (tmp_path / "a.csv").write_bytes(b"group,gender,answer\nWhite,man,\xff\n")
     with pytest.raises(ProbeError, match=r"^a\.csv:2: not UTF-8 text"):
-        rows(probe)
+        recorded_answers(probe)
     (tmp_path / "a.csv").unlink()
     with pytest.raises(ProbeError, match=r"^a\.csv: cannot be read .No such file"):
-        rows(probe)
+        recorded_answers(probe)
 
 
 def test_long_fields_are_read_and_the_csv_modules_limit_is_left_as_it_was(tmp_path: Path) -> None:
     before = csv.field_size_limit()
     long = "word " * 100_000
     content = f"group,gender,answer\nWhite,man,{long}\nBlack,woman,b\n"
-    assert rows(probe_of(tmp_path, a_csv=content))[0].text == long
+    assert recorded_answers(probe_of(tmp_path, a_csv=content))[0].text == long
     assert csv.field_size_limit() == before
 
 
@@ -184,7 +188,7 @@ def test_a_probe_without_recorded_answers_has_no_rows(tmp_path: Path) -> None:
     probe = parse(SMALL.encode(), tmp_path / "p.yaml", KINDS)
     assert isinstance(probe, GenerationProbe)
     with pytest.raises(ValueError, match=re.escape("the probe p has no `responses:`")):
-        rows(probe)
+        recorded_answers(probe)
 
 
 def test_thirty_thousand_rows_are_read(tmp_path: Path) -> None:
@@ -195,6 +199,6 @@ def test_thirty_thousand_rows_are_read(tmp_path: Path) -> None:
         for number in range(30_000):
             text = json.dumps({f"Product {i}": "A gentle one that keeps skin soft." for i in range(10)})
             writer.writerow([("White", "Black")[number % 2], ("man", "woman")[number // 2 % 2], text])
-    found = rows(probe_of(tmp_path, PROBE + "answer: {format: json}\n", a_csv=path.read_text()))
+    found = recorded_answers(probe_of(tmp_path, PROBE + "answer: {format: json}\n", a_csv=path.read_text()))
     assert Counter(row.status for row in found) == {Status.OK: 30_000}
     assert {row.trial for row in found} == set(range(7_500))

@@ -31,7 +31,7 @@ def parsed(folder: Path, file: str, text: str = PROBE) -> GenerationProbe:
 
 def error_of(folder: Path, file: str, text: str = PROBE) -> str:
     with pytest.raises(ProbeError) as caught:
-        kinds.rows(parsed(folder, file, text))
+        kinds.recorded_answers(parsed(folder, file, text))
     return str(caught.value)
 
 
@@ -55,19 +55,19 @@ def test_the_rows_of_all_matching_files_are_read_in_the_order_of_their_names(
     for name, part in (("b", ROWS[2:4]), ("a", ROWS[:2]), ("more/c", ROWS[4:])):
         write(tmp_path / folder / f"answers/{name}.{suffix}", part)
     write(tmp_path / folder / f"all.{suffix}", ROWS)
-    whole = kinds.rows(parsed(tmp_path / folder, f"all.{suffix}"))
+    whole = kinds.recorded_answers(parsed(tmp_path / folder, f"all.{suffix}"))
     assert [(row.labels["group"], row.trial, row.text) for row in whole[:3]] == [
         ("man", 0, "A lamp."), ("woman", 0, "A lamp."), ("man", 1, "A rug."),
     ]  # fmt: skip
-    assert kinds.rows(parsed(tmp_path / folder, f"answers/*.{suffix}")) == whole[:4]
-    assert kinds.rows(parsed(tmp_path / folder, f"answers/**/*.{suffix}")) == whole
-    assert kinds.rows(parsed(tmp_path / folder, f"a*/[a].{suffix}")) == whole[:2]
+    assert kinds.recorded_answers(parsed(tmp_path / folder, f"answers/*.{suffix}")) == whole[:4]
+    assert kinds.recorded_answers(parsed(tmp_path / folder, f"answers/**/*.{suffix}")) == whole
+    assert kinds.recorded_answers(parsed(tmp_path / folder, f"a*/[a].{suffix}")) == whole[:2]
 
 
 def test_a_file_whose_name_has_the_characters_of_a_pattern(tmp_path: Path) -> None:
     write(tmp_path / "a[1].csv", ROWS)
     write(tmp_path / "a1.csv", ROWS[:2])
-    assert len(kinds.rows(parsed(tmp_path, "a[1].csv"))) == len(ROWS)
+    assert len(kinds.recorded_answers(parsed(tmp_path, "a[1].csv"))) == len(ROWS)
 
 
 def test_errors_name_the_file_and_the_line(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from pytest_fairness import kinds
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.kinds import rows, schemas
+from pytest_fairness.kinds import recorded_answers, schemas
 from pytest_fairness.probes import CounterfactualProbe, parse
 from pytest_fairness.probes.counterfactual.flips import Flip
 from pytest_fairness.records import NumberFormat, Prompt, Status
@@ -316,7 +316,7 @@ def test_rows_of_a_file_are_answers_of_each_flip_that_leads_to_them(tmp_path: Pa
     rows = "a,Male,White,yes\na,Female,White,no\na,Female,Black,no\na,Male,Black,yes\nb,Female,Black,yes\n"
     (tmp_path / "decisions.csv").write_text(f"id,sex,race,answer\n{rows}")
     path = tmp_path / "hiring.yaml"
-    found = kinds.rows(read(f"kind: counterfactual\nresponses: {{file: decisions.csv}}\n{text}", path))
+    found = kinds.recorded_answers(read(f"kind: counterfactual\nresponses: {{file: decisions.csv}}\n{text}", path))
     flipped = [
         (answer.labels["attribute"], answer.labels["to"], answer.content)
         for answer in found
@@ -334,7 +334,7 @@ def test_rows_of_a_file_are_answers_of_each_flip_that_leads_to_them(tmp_path: Pa
     ]
     only_sex = text.replace("  sex+race: {sex: {Male: Female}, race: [White, Black]}", "  race: [White, Black]")
     with pytest.raises(ProbeError, match="differs from line 2 in more than one attribute"):
-        kinds.rows(read(f"kind: counterfactual\nresponses: {{file: decisions.csv}}\n{only_sex}", path))
+        kinds.recorded_answers(read(f"kind: counterfactual\nresponses: {{file: decisions.csv}}\n{only_sex}", path))
 
 
 def test_errors_of_files_of_records(tmp_path: Path) -> None:
@@ -563,7 +563,9 @@ def test_recorded_numbers_are_read(tmp_path: Path) -> None:
         + SCORES[SCORES.index("flip:") :].replace("  with: {relationship: {Husband: Wife}}\n", "")
     )
     probe = read(text, tmp_path / "scores.yaml")
-    found = {(each.labels["record"], each.labels.get("to")): (each.status, each.content) for each in rows(probe)}
+    found = {
+        (each.labels["record"], each.labels.get("to")): (each.status, each.content) for each in recorded_answers(probe)
+    }
     assert found == {
         ("a", None): (Status.OK, 72.5),
         ("a", "Female"): (Status.OK, 70.0),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.kinds import rows
+from pytest_fairness.kinds import recorded_answers
 from pytest_fairness.probes import StereotypeProbe, parse
 from pytest_fairness.records import Status
 from tests.support.probe_files import KINDS
@@ -215,7 +215,7 @@ def test_recorded_answers_need_no_prompt(tmp_path: Path) -> None:
         "who,group,text,city\n Nurse ,,She is.,Rome\nbus,MEN,They go.,Rome\nbus,boys,x,Rome\nnurse,,,Rome\n"
         "nurse,,He,Bonn\n",
     )
-    found = rows(probe)
+    found = recorded_answers(probe)
     assert [(dict(answer.labels), answer.trial, answer.status) for answer in found] == [
         ({"case": "nurse", "category": "work", "city": "Rome"}, 0, Status.OK),
         ({"case": "bus", "group": "men", "city": "Rome"}, 0, Status.OK),
@@ -240,7 +240,7 @@ def test_recorded_answers_need_no_prompt(tmp_path: Path) -> None:
 )
 def test_errors_of_recorded_answers(tmp_path: Path, text: str, error: str) -> None:
     with pytest.raises(ProbeError) as caught:
-        rows(recorded(tmp_path, text))
+        recorded_answers(recorded(tmp_path, text))
     assert error in str(caught.value)
 
 
