@@ -167,8 +167,6 @@ def _is_possessive(tokens: Tokens, index: int) -> bool:
         if before in ("of", "is", "was", "are", "were", "be", "not", "than", "became") and after not in ("and", "or"):
             return True
         raise unclear
-    if after == "will" and _ends_phrase(tokens, index + 2):
-        return False
-    if after == "will":
+    if after == "will" and not _ends_phrase(tokens, index + 2):
         raise unclear
     return False
