@@ -96,9 +96,9 @@ class BatchHooks:
             source = target_source(item)
             if source is not None and is_from_settings(source):
                 by_name.setdefault(source if isinstance(source, str) else None, []).append(item)
-        named = [(self._service.run.targets.named(name), items) for name, items in by_name.items()]
+        targets = [(self._service.run.targets.named(name), items) for name, items in by_name.items()]
         self._waiting = True
-        run_to_end(self._send_all((target, items) for target, items in named if has_batches(target)))
+        run_to_end(self._send_all((target, items) for target, items in targets if has_batches(target)))
         self._waiting = False
 
     @pytest.hookimpl(trylast=True)

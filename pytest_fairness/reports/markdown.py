@@ -96,20 +96,18 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
         cells = (_measured_cells(item, methods.get(item["audit"], {}), several_probes) for item in measured)
         text.add_rows(table(MEASURED_HEADINGS, cells), 2)
         text.add("")
-    names, found = target_table.items_by_target(document)
+    names, items_by_target = target_table.items_by_target(document)
     if len(names) > 1 and not measured:
-        lines = ["<details>", "<summary>Audits by target</summary>", ""]
         rows = [
             [escaped(title), *(_target_cell(own[name]) if name in own else "" for name in names)]
-            for title, own in found
+            for title, own in items_by_target
         ]
         rows.append(["", *(target_table.passed(document, name) for name in names)])
-        text.add_rows([*lines, *table(["item", *(escaped(f"@{name}") for name in names)], rows)], len(lines) + 2)
-        text.add("", "</details>", "")
+        lines = table(["item", *(escaped(f"@{name}") for name in names)], rows)
+        _add_folded(text, "Audits by target", lines, needed=2)
     if passed:
-        lines = ["<details>", f"<summary>{len(passed)} passed</summary>", ""]
-        text.add_rows([*lines, *table(HEADINGS, (_cells(item, several_probes) for item in passed))], len(lines) + 2)
-        text.add("", "</details>", "")
+        lines = table(HEADINGS, (_cells(item, several_probes) for item in passed))
+        _add_folded(text, f"{len(passed)} passed", lines, needed=2)
     if notes := [*tolerated_worsenings(passed), *_no_longer_failing(passed)]:
         text.add_rows([*(f"- {escaped(note)}" for note in notes), ""], 1)
     contributors = [line for item in items if outcome(item) == "failed" for line in _contributors(item, several_probes)]
@@ -122,11 +120,11 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
     return str(text)
 
 
-def _add_folded(text: MarkdownText, title: str, lines: Sequence[str]) -> None:
-    """Add the lines in a collapsed section; add nothing if there are no lines."""
+def _add_folded(text: MarkdownText, title: str, lines: Sequence[str], needed: int = 0) -> None:
+    """Add the lines in a collapsed section; add nothing if there are no lines. See `MarkdownText.add_rows`."""
     if lines:
         head = ["<details>", f"<summary>{title}</summary>", ""]
-        text.add_rows([*head, *lines], len(head))
+        text.add_rows([*head, *lines], len(head) + needed)
         text.add("", "</details>", "")
 
 

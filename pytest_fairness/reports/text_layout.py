@@ -42,15 +42,11 @@ def cut_middle(text: str, width: int) -> str:
 
 
 def cut_ids(names: Sequence[str], width: int) -> list[str]:
-    """Return names of items, each cut to at most `width` columns.
+    """Return item ids, with or without the probe's name (`probe::id`), each cut to at most `width` columns.
 
     If one name is too wide, all names are written without their axes (`jsd[race=Black]` becomes `jsd[Black]`). If a
     name is still too wide, its probe's name is cut, and then the middle of its values. The audit's name is kept if
     there is room.
-
-    Args:
-        names: ids of items, after the probe's name (`probe::id` or `probe id`) or without it.
-        width: number of columns.
     """
     if all(width_of(name) <= width for name in names):
         return list(names)
@@ -58,8 +54,8 @@ def cut_ids(names: Sequence[str], width: int) -> list[str]:
 
 
 def _cut_id(name: str, width: int) -> str:
-    found = _PROBE.match(name)
-    probe, separator, item = found.groups() if found else ("", "", name)
+    match = _PROBE.match(name)
+    probe, separator, item = match.groups() if match else ("", "", name)
     item = _AXES.sub("", item)
     probe = cut(probe, max(LEAST_PROBE, width - width_of(separator + item)))
     room = width - width_of(probe + separator)

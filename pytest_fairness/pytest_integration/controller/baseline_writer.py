@@ -95,7 +95,7 @@ def write_baseline(
     return [*lines, *_orphaned_entry_lines(name, without_item, None if is_complete else rebaseline_command(file))]
 
 
-def accepted_by(settings: RunSettings, environment: Mapping[str, str] = os.environ) -> str | None:
+def accepted_by(settings: RunSettings) -> str | None:
     """Return the name of the person who accepts new baselines: from the settings, the CI job or git.
 
     Git's user is the last choice, because git's user in a CI job is often a bot. The result is `None` with the setting
@@ -103,7 +103,7 @@ def accepted_by(settings: RunSettings, environment: Mapping[str, str] = os.envir
     """
     if settings.accepted_by is not None:
         return None if settings.accepted_by == NOBODY else settings.accepted_by
-    name = next((name for variable in CI_USERS if (name := environment.get(variable, "").strip())), None)
+    name = next((name for variable in CI_USERS if (name := os.environ.get(variable, "").strip())), None)
     return printable(name or user_name(settings.root) or "")[:LONGEST_NAME] or None
 
 
@@ -124,12 +124,8 @@ def _rows(run: Run, records: Iterable[Record]) -> list[Row]:
 def _entry_lines(name: str, records: Mapping[str, Record], old: Baseline | None, new: Baseline | None) -> list[Line]:
     """Return lines about the new entries of a baseline: old and new value of each changed entry, and the reason.
 
-    Unchanged entries are only counted.
-
-    Args:
-        name: name of the baseline.
-        records: records of the items with new entries, by item id.
-        old, new: the baseline before and after the entries were written; `None` if it has no file.
+    `records` has the items with new entries, by id; `old` and `new` are the baseline before and after the entries were
+    written. Unchanged entries are only counted.
     """
     before = old.items if old else {}
     after = {item: entry for item, entry in (new.items if new else {}).items() if item in records}

@@ -104,12 +104,8 @@ def _target_line(
 ) -> str:
     """Return a target's line: `openai:gpt-5 (https://api.openai.com/v1) · 2 probes, 5 items · 40 requests to send`.
 
-    Args:
-        config: pytest's configuration.
-        run: the run.
-        source: source of the target; `None` for items whose answers are in files.
-        items: the items of this target.
-        sends: whether the run sends requests, so that the line must have their number.
+    The source is `None` for items whose answers are in files. The line has the number of requests if the run `sends`
+    requests.
     """
     own = [item for item in items if probe_item_of(item) is not None]
     tests = len(items) - len(own)
@@ -162,9 +158,8 @@ def _counts(run: Run, count: RequestCount, *, known: bool, by_batch: bool, turns
 
 
 def _judge_lines(run: Run, items: Sequence[pytest.Item]) -> list[str]:
-    judged = {
-        item.path for item in items if (found := probe_item_of(item)) is not None and found.probe.reading.judge_votes
-    }
+    measured = [(item.path, probe_item) for item in items if (probe_item := probe_item_of(item)) is not None]
+    judged = {path for path, probe_item in measured if probe_item.probe.reading.judge_votes}
     if not judged or run.targets.judge is None:
         return []
     return [f"judge {printable(_described(run.targets.judge))} · reads the answers of {counted(len(judged), 'probe')}"]

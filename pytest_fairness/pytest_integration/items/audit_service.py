@@ -147,13 +147,7 @@ class AuditService:
         return result
 
     def attach_error(self, item: pytest.Item, error: BaseException, siblings: dict[str, bool]) -> None:
-        """Attach the error of a probe item that could not be measured; do nothing for a Python test.
-
-        Args:
-            item: the pytest item.
-            error: the error.
-            siblings: see `FairnessItem`.
-        """
+        """Attach the error of a probe item that could not be measured; do nothing for a Python test."""
         probe_item = probe_item_of(item)
         if probe_item is not None:
             recorded = probe_item.probe.responses

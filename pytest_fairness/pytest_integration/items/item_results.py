@@ -67,14 +67,9 @@ class Biased(Unfair):
 def attach_result(
     item: pytest.Item, result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json
 ) -> Record:
-    """Attach a result to a pytest item, so that the item's report includes the result; return the record.
+    """Attach a result, with `more` fields of `Record`, to a pytest item, whose report then includes the result.
 
-    Args:
-        item: the pytest item.
-        result: the result.
-        probe_item: the measured item.
-        target: name of the target or of the file with the answers, if known.
-        **more: further fields of `Record`.
+    Return the record.
     """
     record = record_of(replace(result, line=_line_of(item)), probe_item, target, **more)
     item.stash.setdefault(RECORDS, []).append(record)

@@ -79,11 +79,11 @@ class RequestPlanner:
             return self._run.targets.named(name)
         return self._targets.get(definition) or self._adopt(definition, value)
 
-    def configured_target(self, name: str | None = None) -> Target | None:
+    def configured_target(self, name: str | None) -> Target | None:
         """Return the target that the settings name, for the fixture `fairness_target`; `None` if no test will run.
 
         Args:
-            name: name of the target, if there are several.
+            name: name of the target; `None` if only one target is set.
 
         Raises:
             TargetError: there are several targets, but `name` is none of their names.

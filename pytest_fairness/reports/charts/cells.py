@@ -17,9 +17,7 @@ COLOURS = {"stereotypical": FIRST, "ambiguous": QUIET, "unknown": QUIET, "refuse
 def counts(_item: Item, detail: Json) -> Chart | None:
     """Return a chart with a stacked bar for each type of sentence or question; `None` if the detail has other content.
 
-    Args:
-        _item: not used.
-        detail: for each type of sentence or question, the number of answers of each kind; or only these numbers.
+    The detail has the number of answers of each kind, for each type of sentence or question, or for all together.
     """
     if not isinstance(detail, Mapping) or not detail:
         return None

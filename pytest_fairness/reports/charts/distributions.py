@@ -44,8 +44,9 @@ def by_group(item: Item, detail: Json) -> Chart | None:
     ]
     unit = str(item["details"].get("unit") or "number")
     others = len(order) - len(compared)
-    keyed = {"field": "group", "type": "nominal", "sort": None}
     legend = {"orient": "top", "title": None, "columnPadding": 22, "columns": 3, "symbolType": "stroke"}
+    by_name = {"field": "group", "type": "nominal", "sort": None, "legend": legend}
+    colours, dashes = [*COLOURS[: len(compared)], *[QUIET] * others], [*DASHES[: len(compared)], *[[2, 2]] * others]
     spec = {
         "height": HEIGHT,
         "data": {"values": rows},
@@ -62,16 +63,8 @@ def by_group(item: Item, detail: Json) -> Chart | None:
                 "scale": {"zero": False},
                 "axis": {"title": unit, "tickCount": 5},
             },
-            "color": {
-                **keyed,
-                "scale": {"domain": order, "range": [*COLOURS[: len(compared)], *[QUIET] * others]},
-                "legend": legend,
-            },
-            "strokeDash": {
-                **keyed,
-                "scale": {"domain": order, "range": [*DASHES[: len(compared)], *[[2, 2]] * others]},
-                "legend": legend,
-            },
+            "color": {**by_name, "scale": {"domain": order, "range": colours}},
+            "strokeDash": {**by_name, "scale": {"domain": order, "range": dashes}},
         },
     }
     middle = min(sizes) // 2

@@ -13,33 +13,24 @@ from pytest_fairness.reports.items.report_items import Item, group_names, mappin
 from pytest_fairness.reports.shell_layout import reason_lines
 from pytest_fairness.reports.text_layout import wrap
 
+WIDTH = 80
+"""Maximum width of a line of a failure's text in pytest's output."""
 SHOWN_WORDS = 8
 SHOWN_EXAMPLES = 2
 SHOWN_SENTENCES = 4
 EXAMPLE_LINES = 3
 
 
-def failure_text(item: Item, width: int = 80) -> str:
-    """Return the text of a failed item in pytest's output: reason, top contributors and examples.
-
-    Args:
-        item: an item of the report document.
-        width: maximum width of a line.
-    """
-    return "\n".join([*reason_lines(item["reason"], width), *evidence_lines(item, width)])
-
-
-def evidence_lines(item: Item, width: int) -> list[str]:
-    """Return indented lines with top contributors, examples and answered sentences, at most `width` columns wide."""
-    lines = [
-        line for text in top_contributors(item) for line in wrap(printable(text), width, indent="  ", hanging="    ")
-    ]
-    for example in mappings_in(item["details"].get("examples"))[:SHOWN_EXAMPLES]:
-        text = printable(f"{example.get('group', 'example')}: “{example.get('text', '')}”")
-        lines += wrap(text, width, indent="  ", hanging="    ", lines=EXAMPLE_LINES)
-    for text in _sentences(item["details"]):
-        lines += wrap(printable(text), width, indent="  ", hanging="    ", lines=EXAMPLE_LINES)
-    return lines
+def failure_text(item: Item) -> str:
+    """Return the text of a failed item in pytest's output: reason, top contributors, examples, answered sentences."""
+    lines = reason_lines(item["reason"], WIDTH)
+    for text in top_contributors(item):
+        lines += wrap(printable(text), WIDTH, indent="  ", hanging="    ")
+    examples = mappings_in(item["details"].get("examples"))[:SHOWN_EXAMPLES]
+    quotes = [f"{example.get('group', 'example')}: “{example.get('text', '')}”" for example in examples]
+    for text in [*quotes, *_sentences(item["details"])]:
+        lines += wrap(printable(text), WIDTH, indent="  ", hanging="    ", lines=EXAMPLE_LINES)
+    return "\n".join(lines)
 
 
 def top_contributors(item: Item) -> list[str]:

@@ -81,6 +81,8 @@ def rebaseline_command(
         many = len(own) >= WHOLE_FILE_FROM and file not in incomplete_files
         return covered or many or any(printable(nodeid) != nodeid for nodeid in own)
 
-    named = [name for file, own in sorted(by_file.items()) for name in ([file] if is_named_whole(file, own) else own)]
+    arguments = [
+        name for file, own in sorted(by_file.items()) for name in ([file] if is_named_whole(file, own) else own)
+    ]
     folder = f"{root.rstrip('/')}/" if root not in ("", ".") else ""
-    return ["pytest", "--fairness-rebaseline", *options, *(folder + name for name in named)] if named else None
+    return ["pytest", "--fairness-rebaseline", *options, *(folder + name for name in arguments)] if arguments else None

@@ -18,14 +18,7 @@ TOO_FEW_AUDITS = ("no-audit", "few-audits")
 
 
 def request_counts(document: Mapping[str, Json], width: int, retried: float, above: Sequence[Line]) -> list[Line]:
-    """Return lines with the counts of requests and tokens, and with the errors of failed requests.
-
-    Args:
-        document: the report document.
-        width: maximum width of a line.
-        retried: number of retries.
-        above: lines above; errors that these lines show are left out.
-    """
+    """Return lines with the counts of requests, retries and tokens, and the errors that no line `above` shows."""
     requests = document["requests"]
     failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
     tokens = ""
@@ -73,11 +66,8 @@ def next_steps(
 ) -> list[Line]:
     """Return advice on failed items: how to make a missing baseline, to accept a change, or to get below a limit.
 
-    Args:
-        items: items of the report document.
-        accept: function from items to the command that accepts their values; see `shell_commands.accept_command`.
-        rebaseline_requests: sentence about the requests of the commands; empty if the commands send none.
-        width: maximum width of a line.
+    `accept` returns the command that accepts the values of items; `rebaseline_requests` says which requests the command
+    sends, and is empty if the command sends none.
     """
     lines: list[Line] = paragraph(rebaseline_requests, width) if rebaseline_requests and accept(items) else []
     new = [item for item in items if item["verdict"] == VerdictName.NO_BASELINE]

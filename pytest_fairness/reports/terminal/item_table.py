@@ -152,13 +152,7 @@ def _room(table: Sequence[Mapping[str, str]], headings: Mapping[str, str], width
 
 
 def hidden_rows(items: Sequence[Item], hidden: int, width: int) -> list[Line]:
-    """Return lines with the number of hidden rows and, for several probes, the verdicts of each probe.
-
-    Args:
-        items: all items, the worst first.
-        hidden: number of items without a row.
-        width: maximum width of a line.
-    """
+    """Return lines with the number of hidden rows and, for several probes, the verdicts of all items by probe."""
     by_probe: defaultdict[str, list[Item]] = defaultdict(list)
     for item in items:
         by_probe[item["probe"]].append(item)

@@ -57,8 +57,8 @@ def answer_lines(items: Sequence[Item], width: int) -> list[str]:
 
 
 def _range_text(counts: Iterable[int]) -> str:
-    found = sorted(counts)
-    low, high = found[0], found[-1]
+    numbers = sorted(counts)
+    low, high = numbers[0], numbers[-1]
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
@@ -88,10 +88,10 @@ def explanation_lines(items: Sequence[Item], methods: Mapping[str, Mapping[str, 
         lines.append(f"… and {len(by_sentence) - SHOWN} more")
     known = [item for item in explained if size_of(item) not in ("", UNKNOWN)]
     if known:
-        found = sum(size_of(item) in FOUND for item in known)
+        differing = sum(size_of(item) in FOUND for item in known)
         lines += wrap(
-            f"{found} of {counted(len(known), 'item')} show a difference; if the groups did not differ at all, about "
-            f"{number(len(known) * _CHANCE)} would still show a difference by chance.",
+            f"{differing} of {counted(len(known), 'item')} show a difference; if the groups did not differ at all, "
+            f"about {number(len(known) * _CHANCE)} would still show a difference by chance.",
             width,
         )
     return lines

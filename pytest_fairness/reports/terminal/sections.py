@@ -73,15 +73,15 @@ def _grid_lines(table: intersections.CellTable, width: int) -> list[str]:
     if len(INDENT) + sum(sizes) + len(GAP) * (len(sizes) - 1) <= width:
         padded = ([pad(cell, size) for cell, size in zip(row, sizes, strict=True)] for row in grid)
         return [f"{INDENT}{GAP.join(row)}".rstrip() for row in padded]
-    named = [
+    cells_by_name = [
         (f"{head}, {column}", cell.text)
         for head, cells in table.rows
         for column, cell in zip(table.columns[1:], cells, strict=True)
         if cell.text
     ]
-    longest = max(width_of(text) for _, text in named)
-    room = min(max(width_of(name) for name, _ in named), width - len(INDENT) - len(GAP) - longest)
-    return [cut(f"{INDENT}{pad(cut_middle(name, room), room)}{GAP}{text}", width) for name, text in named]
+    longest = max(width_of(text) for _, text in cells_by_name)
+    room = min(max(width_of(name) for name, _ in cells_by_name), width - len(INDENT) - len(GAP) - longest)
+    return [cut(f"{INDENT}{pad(cut_middle(name, room), room)}{GAP}{text}", width) for name, text in cells_by_name]
 
 
 def variant_effects(items: Sequence[Item], width: int) -> list[Line]:

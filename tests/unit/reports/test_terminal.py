@@ -407,11 +407,11 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
 
 
 def test_the_failure_text_has_reason_contributors_and_examples() -> None:
-    text = failure_text(report(result(VerdictName.REGRESSION, reason=LONG))["items"][0], 60)
+    text = failure_text(report(result(VerdictName.REGRESSION, reason=LONG))["items"][0])
     assert text.startswith(LONG[:40])
     assert "hair 0.0123" in text
     assert EXAMPLE.split()[-1] in text
-    assert max(map(width_of, text.splitlines())) <= 60
+    assert max(map(width_of, text.splitlines())) <= 80
 
 
 def test_a_long_example_is_cut() -> None:
