@@ -83,7 +83,7 @@ def _check_way_back(text: str, reading: Reading, versions: Mapping[str, str], te
     """Raise `CannotSwapError` if a version can be swapped back, but the result differs from the original text."""
     for group, version in versions.items():
         column = terms.groups.index(group)
-        # Gender-neutral terms, such as "parent" and "they", do not name a group when they are read in a prompt.
+        # Prompts are not searched for many gender-neutral forms, such as "parent" and "they".
         if column == reading.column or reading.one_way or (terms.name == GENDER and column == NEUTRAL):
             continue
         try:
