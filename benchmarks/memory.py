@@ -135,7 +135,7 @@ def record(folder: Path, count: int) -> None:
                 key = response_key(identity, prompt.request)
                 asking.store.record(key, prompt.request, identity, Response(text, "stop", created=time.time()))
 
-        asking.store.write(record_all)
+        asking.store.database.write(record_all)
 
 
 def run(folder: Path, what: str) -> None:

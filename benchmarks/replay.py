@@ -126,7 +126,7 @@ def record(settings: RunSettings, path: Path) -> None:
                 key = response_key(whom.identity, prompt.request)
                 run.store.record(key, prompt.request, whom.identity, Response(titles, "stop", created=time.time()))
 
-        run.store.write(record_all)
+        run.store.database.write(record_all)
 
 
 def read(store: Any) -> list[dict[str, str]]:

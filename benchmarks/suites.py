@@ -112,7 +112,7 @@ def prepare(folder: Path, count: int) -> None:
         for number in range(count):
             (folder / "probes" / f"probe_{number}.yaml").write_text(PROBE.format(number=number))
             (folder / "tests" / f"test_{number}.py").write_text(TEST)
-        own.store.write(record_all)
+        own.store.database.write(record_all)
     run(folder, pytest_command("probes", "--fairness-rebaseline", "--fairness-replay"))
     run(folder, pytest_command("probes", "--fairness", "--fairness-replay"))
 

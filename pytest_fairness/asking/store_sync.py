@@ -143,7 +143,7 @@ class StoreSync:
             woken: whether new requests may have been planned since the last call.
         """
         store, tracker, now = self._store, self._tracker, time.monotonic()
-        changed = store.has_changed()
+        changed = store.database.has_changed()
         if changed:
             self._read_changes()
             self.target_error = store.runs.target_error(self._run, self._target.identity)
@@ -159,7 +159,9 @@ class StoreSync:
                 candidates = tracker.next_unsent()[-1:]
         if not (results or candidates or renewing or (claiming and due)):
             return {}
-        claim = store.write(lambda: self._write(results, candidates, due if claiming else [], free, renewing=renewing))
+        claim = store.database.write(
+            lambda: self._write(results, candidates, due if claiming else [], free, renewing=renewing)
+        )
         if renewing:
             self._last_renewal = now
         if claim.preflight or any(map(self._ends_preflight, results)):

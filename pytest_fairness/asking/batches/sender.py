@@ -262,7 +262,7 @@ class BatchSender:
     def _record(self, batch: Batch, results: list[BatchResult]) -> None:
         """Record results in one transaction, except for requests that are not in the batch or already have a result."""
         outcomes = {result.key: self._recordable(result.outcome) for result in results}
-        settled = self._store.write(partial(self._write, batch, outcomes))
+        settled = self._store.database.write(partial(self._write, batch, outcomes))
         for key in settled:
             outcome = outcomes[key]
             self._counts["sent"] += 1

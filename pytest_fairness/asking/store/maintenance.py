@@ -38,7 +38,7 @@ def copy_responses(source: Store, destination: Store) -> tuple[int, int]:
     """
     copied = found = 0
     for page in response_pages(source.database):
-        copied += destination.write(partial(_insert_newer, destination.database, page))
+        copied += destination.database.write(partial(_insert_newer, destination.database, page))
         found += len(page)
     return copied, found
 
@@ -53,7 +53,7 @@ def copy_history(source: Store, destination: Store) -> int:
         return len(rows)
 
     rows = source.database.execute("SELECT run FROM history ORDER BY sequence")
-    return destination.write(insert)
+    return destination.database.write(insert)
 
 
 def sizes(store: Store) -> list[Size]:
@@ -87,7 +87,7 @@ def prune(store: Store, *, older_than: float, target: str | None = None) -> int:
             database.execute("DELETE FROM measurements WHERE created < ? AND key != ?", (older_than, LAST_RUN))
         return int(count)
 
-    return store.write(delete)
+    return database.write(delete)
 
 
 def _insert_newer(database: Database, rows: list[Any]) -> int:

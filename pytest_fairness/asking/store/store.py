@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from pytest_fairness.asking.store.claims import Claims, recorded_keys
 from pytest_fairness.asking.store.database import Database, in_transaction, storable
@@ -24,8 +24,6 @@ from pytest_fairness.closing import Closing
 from pytest_fairness.errors import StoreError
 from pytest_fairness.option_types import DatabaseUrl
 from pytest_fairness.records import Json, Message, Request, Response, Sampling, calls_in
-
-T = TypeVar("T")
 
 FAILURE_KEPT = 86_400.0
 """Seconds after which a failed request is forgotten."""
@@ -114,10 +112,6 @@ class Store(Closing):
     def close(self) -> None:
         """Close the connections of all threads."""
         self.database.close()
-
-    def write(self, function: Callable[[], T]) -> T:
-        """Call a function in one write transaction, and return its result; see `Database.write`."""
-        return self.database.write(function)
 
     def get(self, keys: Iterable[str], fresh: Freshness) -> dict[str, Response]:
         """Return the recorded answers that the run reuses, by key.
@@ -226,10 +220,6 @@ class Store(Closing):
         among = "key IN (SELECT value FROM json_each(?))"
         self.database.execute(f"DELETE FROM claims WHERE scope = ? AND {among}", (fresh.scope, keys))  # noqa: S608 - a constant
         self.database.execute(f"DELETE FROM batch_requests WHERE {among}", (keys,))  # noqa: S608 - a constant
-
-    def has_changed(self) -> bool:
-        """Return whether another process or thread wrote anything since this thread's last call."""
-        return self.database.has_changed()
 
     def position(self) -> tuple[int, int]:
         """Return the sequence numbers of the latest answer and the latest failure, for a later call of `changes`."""

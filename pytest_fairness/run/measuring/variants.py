@@ -1,6 +1,6 @@
 """Measurement of a probe's variants, which are alternative prompts or system prompts.
 
-The results show which variant lowers bias, and what it costs in usable and correct answers. The results are in
+The results show which variant lowers bias, and how many usable and correct answers it costs. The results are in
 the details of the item. A variant has no verdict, and an error of a variant changes neither the item's verdict nor its
 baseline.
 """

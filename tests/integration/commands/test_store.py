@@ -48,7 +48,7 @@ def test_thousands_of_responses_are_merged(tmp_path: Path) -> None:
     one, merged = tmp_path / "one.sqlite", tmp_path / "merged.sqlite"
     with Store(one) as store:
         keys = [f"{number:064x}" for number in range(2_500)]
-        store.write(lambda: [store.record(key, REQUEST, "target", RESPONSE) for key in keys])
+        store.database.write(lambda: [store.record(key, REQUEST, "target", RESPONSE) for key in keys])
     assert main(["merge", str(one), "--store", str(merged)]) == 0
     with Store(merged) as store:
         assert store.recorded(keys, ANY_ANSWER) == set(keys)

@@ -114,9 +114,9 @@ def test_machines_share_claims_budget_and_answers(database_url: DatabaseUrl, els
         assert claim(two, ["e"], "two", run_two, max_requests=4).stop_reason is StopReason.OVER_BUDGET
         assert claim(two, ["e"], "two", RunId("other", "two/1"), capacity=4).claimed == [], "four in flight"
         one.record("a", QUESTION, "target", ANSWER)
-        assert two.has_changed()
+        assert two.database.has_changed()
         assert two.get(["a"], ANY_ANSWER) == {"a": ANSWER}
-        assert not two.has_changed()
+        assert not two.database.has_changed()
 
 
 def test_a_stop_ends_the_run_of_its_machine_only(database_url: DatabaseUrl, elsewhere: None) -> None:
@@ -167,7 +167,7 @@ def test_a_transaction_without_its_connection_is_repeated(postgres: Postgres, da
         store.record("b", QUESTION, "target", ANSWER)
 
     with Store(database_url) as store:
-        store.write(record)
+        store.database.write(record)
         assert cuts == [1]
         assert store.recorded(["a", "b"], ANY_ANSWER) == {"a", "b"}
         assert len(list(store.all_recorded())) == 2

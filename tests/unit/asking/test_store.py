@@ -172,7 +172,7 @@ def test_an_answer_dated_in_the_future_is_not_reused(address: StoreAddress) -> N
 def test_thousands_of_keys_are_read_at_once(path: Path) -> None:
     keys = [f"{number:064x}" for number in range(32_000)]
     with Store(path) as store:
-        store.write(lambda: [store.record(key, QUESTION, "target", ANSWER) for key in keys[::2]])
+        store.database.write(lambda: [store.record(key, QUESTION, "target", ANSWER) for key in keys[::2]])
         assert store.recorded(keys, ANY_ANSWER) == set(keys[::2])
         assert store.get(keys, ANY_ANSWER).keys() == set(keys[::2])
 
@@ -185,7 +185,7 @@ def test_a_failed_transaction_writes_nothing(address: StoreAddress) -> None:
             raise ZeroDivisionError
 
         with contextlib.suppress(ZeroDivisionError):
-            store.write(fail)
+            store.database.write(fail)
         assert store.recorded(["k"], ANY_ANSWER) == set()
 
 
@@ -296,12 +296,12 @@ def test_processes_claim_each_key_once_and_keep_to_the_capacity(path: Path, tmp_
 def test_changes_since_a_position_concern_one_target(address: StoreAddress) -> None:
     with Store(address) as store, Store(address) as other:
         position = store.position()
-        assert store.has_changed()
-        assert not store.has_changed()
+        assert store.database.has_changed()
+        assert not store.database.has_changed()
         other.record("a", QUESTION, "target", ANSWER)
         other.record_failure("b", "target", "no luck")
         other.record_failure("c", "another target", "other target")
-        assert store.has_changed()
+        assert store.database.has_changed()
         changes = store.changes(position, "target", ANY_ANSWER)
         assert (changes.answered, changes.failed) == (["a"], {"b": "no luck"})
         assert store.changes(changes.position, "target", ANY_ANSWER)[1:] == ([], {})
