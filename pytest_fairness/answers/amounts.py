@@ -312,9 +312,9 @@ def spelled(digits: str, decimal: str | None) -> tuple[float, ...]:
         return (float(plain),)
     if decimal is not None:
         mark = last == decimal
-        whole, fraction = (head, tail) if mark else (plain, "")
+        integer, fraction = (head, tail) if mark else (plain, "")
         group = "," if decimal == "." else "."
-        return (float(f"{whole.replace(group, '')}.{fraction}0"),) if _grouped(whole, group) else ()
+        return (float(f"{integer.replace(group, '')}.{fraction}0"),) if _grouped(integer, group) else ()
     if len(marks) > 1 and len({*marks}) == 1:  # 1,234,567
         return (float(plain.replace(last, "")),) if _grouped(plain, last) else ()
     as_decimal = (float(f"{head.replace(other, '')}.{tail}"),) if _grouped(head, other) and last not in head else ()

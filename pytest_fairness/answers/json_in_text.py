@@ -119,8 +119,8 @@ def as_list(value: Json) -> list[str]:
 
 def _item_text(value: Json) -> str:
     if isinstance(value, Pairs):
-        named = {key.casefold(): part for key, part in reversed(value) if isinstance(part, str) and part.strip()}
-        title = next((named[key] for key in _TITLES if key in named), None)
+        texts = {key.casefold(): part for key, part in reversed(value) if isinstance(part, str) and part.strip()}
+        title = next((texts[key] for key in _TITLES if key in texts), None)
         if title is not None:
             return str(title).strip()
     return value.strip() if isinstance(value, str) else " ".join(flatten(value))

@@ -119,9 +119,9 @@ def _number_in_leaf(leaf: Json, wanted: NumberFormat) -> float | Unread:
     return _number_in_prose(leaf.strip(), wanted) if isinstance(leaf, str) else Unread.NONE
 
 
-def _only_result(found: list[float | Unread]) -> float | Unread:
+def _only_result(results: list[float | Unread]) -> float | Unread:
     """Return the result if all results are equal; `SEVERAL` if they differ, and `NONE` if there are no results."""
-    different = [*dict.fromkeys(found)]
+    different = [*dict.fromkeys(results)]
     if len(different) > 1:
         return Unread.SEVERAL
     return different[0] if different else Unread.NONE
@@ -144,13 +144,13 @@ def _number_in_prose(text: str, wanted: NumberFormat) -> float | Unread:
     return Unread.RANGE
 
 
-def _ranked(plain: str, found: list[Amount], wanted: NumberFormat) -> list[tuple[int, Amount]]:
+def _ranked(plain: str, candidates: list[Amount], wanted: NumberFormat) -> list[tuple[int, Amount]]:
     """Return the amounts that may be the answer, each with its rank.
 
     An alternative ("Score: 70 or 75") has the better of its own rank and the rank of the amount before it. If a text
     begins with an amount, all amounts of its first sentence have the rank 1.
     """
-    own = [amount for amount in found if not amount.foreign]
+    own = [amount for amount in candidates if not amount.foreign]
     ranked: list[tuple[int, Amount]] = []
     first_end = _first_sentence_end(plain, own)
     previous_rank, previous_end = None, 0

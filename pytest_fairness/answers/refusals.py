@@ -79,7 +79,7 @@ def _confirms_refusal(sentence: str, core: re.Match[str], patterns: RefusalPatte
 
 
 def _sentences(head: str) -> Iterator[str]:
-    """Yield the first sentences of a text, without the marks around them."""
+    """Yield the first `_SENTENCES` sentences of a text, without the marks around them."""
     count = 0
     for match in _SENTENCE.finditer(head):
         sentence = match[0].strip(_MARKS)

@@ -81,31 +81,32 @@ def _title(item: str) -> str:
 _cached_title = lru_cache(maxsize=2**16)(_title)
 
 
-def without_common_artist(found: list[str]) -> list[str]:
+def without_common_artist(titles: list[str]) -> list[str]:
     """Return the titles without an artist's name that all titles share, as in ` by Adele` or `Adele - `."""
-    if len(found) < _MANY:
-        return found
+    if len(titles) < _MANY:
+        return titles
     for mark, place in ((_DASH, -1), (_BY, -1), (_DASH, 0)):
-        if not all(map(mark.search, found)):
+        if not all(map(mark.search, titles)):
             continue
-        parts = [list(mark.finditer(item)) for item in found]
+        parts = [list(mark.finditer(item)) for item in titles]
         halves = [
-            (item[: marks[place].start()], item[marks[place].end() :]) for item, marks in zip(found, parts, strict=True)
+            (item[: marks[place].start()], item[marks[place].end() :])
+            for item, marks in zip(titles, parts, strict=True)
         ]
         same = 1 if place else 0
         if len({half[same].casefold().strip() for half in halves}) == 1:
             return [half[1 - same].strip() for half in halves]
-    return found
+    return titles
 
 
-def _without_rest(found: list[str]) -> list[str]:
+def _without_rest(titles: list[str]) -> list[str]:
     """Return the titles; leave out the last title if it is cut off inside its quotes or is a closing sentence."""
-    if not found:
-        return found
-    last = found[-1]
+    if not titles:
+        return titles
+    last = titles[-1]
     cut_off = last[0] in '"\u201c\u00ab' and not any(mark in last[1:] for mark in '"\u201d\u00bb')
-    sentence = last[-1] in ".!" and len(last.split()) > _LONG and not any(item[-1] in ".!" for item in found[:-1])
-    return found[:-1] if cut_off or (sentence and len(found) > 1) else found
+    sentence = last[-1] in ".!" and len(last.split()) > _LONG and not any(item[-1] in ".!" for item in titles[:-1])
+    return titles[:-1] if cut_off or (sentence and len(titles) > 1) else titles
 
 
 def _without_description(item: str) -> str:

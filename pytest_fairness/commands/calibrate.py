@@ -30,5 +30,5 @@ def run(arguments: argparse.Namespace) -> None:
     from pytest_fairness.run.calibrate import calibrate
 
     probe = probes.load(arguments.probe, kinds.schemas(), root=project_root(), scorers=configured_scorers())
-    calibrations = [each.to_json() for each in calibrate(probe, arguments.labelled)]
+    calibrations = [result.to_json() for result in calibrate(probe, arguments.labelled)]
     print(json.dumps(calibrations, indent=2) if arguments.json else calibration.text(calibrations))

@@ -72,11 +72,11 @@ def _services(root: Path, option: str | None) -> list[str]:
     if option == "none":
         return []
     if repository not in (None, root):
-        here, there = shlex.quote(str(root.relative_to(repository))), shlex.quote(str(repository))
+        folder, top = shlex.quote(str(root.relative_to(repository))), shlex.quote(str(repository))
         raise FairnessError(
-            f"{here} is not the root of its repository, and workflows belong in the root. Run `init` in the root, or "
+            f"{folder} is not the root of its repository, and workflows belong in the root. Run `init` in the root, or "
             "run it here without a workflow:\n"
-            f"cd {there} && python -m pytest_fairness init\npython -m pytest_fairness init --ci none"
+            f"cd {top} && python -m pytest_fairness init\npython -m pytest_fairness init --ci none"
         )
     if option is not None:
         return [option]

@@ -51,24 +51,26 @@ class Diagnostic:
         return replace(self, location=(*parent, *self.location))
 
 
-def raise_diagnostics(found: Iterable[Diagnostic]) -> None:
+def raise_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
     """Raise a pydantic error with these diagnostics, if there are any; see `diagnostics_error`."""
-    if given := [*found]:
-        raise diagnostics_error(given)
+    if listed := [*diagnostics]:
+        raise diagnostics_error(listed)
 
 
-def diagnostics_error(found: Iterable[Diagnostic]) -> ValidationError:
+def diagnostics_error(diagnostics: Iterable[Diagnostic]) -> ValidationError:
     """Return a pydantic error with these diagnostics.
 
     The locations of the diagnostics are relative to the value that pydantic validates.
     """
     errors = [
         InitErrorDetails(
-            type=PydanticCustomError(DIAGNOSTIC, "{message}", {"message": each.message, "diagnostic": each}),
-            loc=each.location,
+            type=PydanticCustomError(
+                DIAGNOSTIC, "{message}", {"message": diagnostic.message, "diagnostic": diagnostic}
+            ),
+            loc=diagnostic.location,
             input=None,
         )
-        for each in found
+        for diagnostic in diagnostics
     ]
     return ValidationError.from_exception_data("probe", errors)
 
@@ -77,7 +79,7 @@ def diagnostics_error(found: Iterable[Diagnostic]) -> ValidationError:
 def errors_at(*location: str | int) -> Iterator[None]:
     """Convert a `ProbeError` about a data file into diagnostics, one for each line of its message.
 
-    The location is relative to the value that pydantic validates; without a location, it is this value.
+    Their location is relative to the value that pydantic validates; by default, it is the location of this value.
     """
     try:
         yield

@@ -90,23 +90,23 @@ ScorerName = Annotated[Line, AfterValidator(_known_scorer)]
 
 def _inside_folder(path: Path, info: ValidationInfo) -> Path:
     """Return the absolute path of a file that a probe names; raise an error if the probe's folder does not hold it."""
-    named = quoted(path.as_posix())
+    quoted_path = quoted(path.as_posix())
     try:
         folder = probe_source(info).path.parent.resolve()
         found = (folder / path).resolve()
         inside = found.is_relative_to(folder) and not path.is_absolute()
         exists = inside and found.is_file()
     except (OSError, ValueError, RuntimeError):
-        raise PydanticCustomError("file", "{named} is not a file that can be read", {"named": named}) from None
+        raise PydanticCustomError("file", "{named} is not a file that can be read", {"named": quoted_path}) from None
     if not inside:
         raise PydanticCustomError(
-            "file", "{named} lies outside the probe's folder: put it beside the probe file", {"named": named}
+            "file", "{named} lies outside the probe's folder: put it beside the probe file", {"named": quoted_path}
         )
     if not exists:
         raise PydanticCustomError(
             "file",
             "there is no file {named} in the probe's folder{meant}",
-            {"named": named, "meant": similar_file(folder / path)},
+            {"named": quoted_path, "meant": similar_file(folder / path)},
         )
     return found
 
@@ -134,8 +134,9 @@ def _files_inside_folder(path: Path, info: ValidationInfo) -> Path:
     if not found:
         elsewhere = next(iter(matching(folder / "**" / path.name)), None)
         hint = "" if elsewhere is None else f"; {quoted(elsewhere.relative_to(folder).as_posix())} is in another folder"
-        named = quoted(path.as_posix()) + hint
-        raise PydanticCustomError("file", "no file in the probe's folder matches {named}", {"named": named})
+        raise PydanticCustomError(
+            "file", "no file in the probe's folder matches {named}", {"named": quoted(path.as_posix()) + hint}
+        )
     for file in found:
         _inside_folder(file.relative_to(folder), info)
     return folder / path

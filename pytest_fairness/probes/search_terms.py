@@ -24,16 +24,16 @@ def normalized(text: str) -> str:
     return " ".join(part for part in re.split(r"[\s-]+", plain) if part)
 
 
-def error(term: str, what: str = "term") -> str | None:
+def error(term: str, noun: str = "term") -> str | None:
     """Return the error message for an invalid term; `None` if the term is valid.
 
     Args:
         term: the term as it is written.
-        what: noun for the term in the message, such as "term" or "marker".
+        noun: noun for the term in the message, such as "term" or "marker".
     """
     parts = normalized(term).split(" ")
     if not any(character.isalnum() for character in "".join(parts)):
-        return f"{quoted(term)}: a {what} must contain a letter or digit"
+        return f"{quoted(term)}: a {noun} must contain a letter or digit"
     for part in parts:
         stem = part.removesuffix(STEM)
         if STEM in stem:
@@ -43,13 +43,13 @@ def error(term: str, what: str = "term") -> str | None:
     return None
 
 
-def errors(terms: Iterable[str], what: str = "term") -> Iterator[tuple[int, str]]:
+def errors(terms: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Yield the index and the error message of each term that is invalid or repeats an earlier term."""
     seen: set[str] = set()
     for place, term in enumerate(terms):
-        if (message := error(term, what)) is not None:
+        if (message := error(term)) is not None:
             yield place, message
         elif (form := normalized(term)) in seen:
-            yield place, f"{quoted(term)} is repeated: write each {what} once"
+            yield place, f"{quoted(term)} is repeated: write each term once"
         else:
             seen.add(form)

@@ -121,13 +121,13 @@ def diagnostics(data: Content) -> Iterator[Diagnostic]:
     yield from checks.repeats(
         [(("tools", i, "name"), tool.get("name")) for i, tool in tools], "each tool needs its own name", str
     )
-    wanted = checks.mapping(data.get("answer")).get("tool")
+    measured = checks.mapping(data.get("answer")).get("tool")
     if "tools" in data and checks.is_recorded(data):
         message = "a probe with `responses` sends no requests: remove `tools` or `responses`"
         yield Diagnostic(("tools",), message, at_key=True)
-    elif "tools" in data and wanted is None:
+    elif "tools" in data and measured is None:
         message = "no audit measures calls of these tools: name the tool to measure, `answer: {tool: …}`"
         yield Diagnostic(("tools",), message, at_key=True)
-    elif names and isinstance(wanted, str) and wanted not in names:
-        message = f"{quoted(wanted)} is not one of the probe's tools{suggestion(wanted, names)}"
+    elif names and isinstance(measured, str) and measured not in names:
+        message = f"{quoted(measured)} is not one of the probe's tools{suggestion(measured, names)}"
         yield Diagnostic(("answer", "tool"), message)

@@ -210,7 +210,7 @@ def _json_lines(path: Path, name: str, columns: dict[str, None], wanted: Collect
             errors.append(f"{name}:{number}: a line must hold one JSON object, not {json.dumps(value)[:40]}")
             continue
         columns |= dict.fromkeys(value)
-        yield Row(number, value if wanted is None else {each: value[each] for each in value if each in wanted}, name)
+        yield Row(number, _selected(value, wanted), name)
     raise_file_errors(errors, name)
 
 
@@ -234,7 +234,11 @@ def _json(path: Path, name: str, columns: dict[str, None], wanted: Collection[st
         raise ProbeError(f"{name}:1: the file must hold a list of objects or of texts")
     for number, part in enumerate(value, start=1):
         columns |= dict.fromkeys(part)
-        yield Row(number, part if wanted is None else {each: part[each] for each in part if each in wanted}, name)
+        yield Row(number, _selected(part, wanted), name)
+
+
+def _selected(fields: dict[str, Json], wanted: Collection[str] | None) -> dict[str, Json]:
+    return fields if wanted is None else {column: fields[column] for column in fields if column in wanted}
 
 
 def _parquet(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None) -> Iterator[Row]:

@@ -40,8 +40,8 @@ class MultipleChoiceReader(TextReader[MultipleChoiceProbe]):
         return answers
 
     def _columns(self) -> dict[str, str]:
-        named = "question" in self.responses.columns or self.has_column("question")
-        published = not named and ("example_id" in self.responses.columns or self.has_column("example_id"))
+        has_names = "question" in self.responses.columns or self.has_column("question")
+        published = not has_names and ("example_id" in self.responses.columns or self.has_column("example_id"))
         needed = ["category", "example_id"] if published else ["question"]
         return self._column_names([*needed, "text"], ["trial"])
 

@@ -103,14 +103,12 @@ class RecommendationReader(Reader[RecommendationProbe]):
             self.trial_numbers.add_error(row, f"this row has no {self.columns[lacking]!r}; each row needs a value")
             return None
         attribute = checks.folded(written["attribute"])
-        named = (
-            (NEUTRAL, "") if attribute == NEUTRAL else self._values.get((attribute, checks.folded(written["value"])))
-        )
+        pair = (NEUTRAL, "") if attribute == NEUTRAL else self._values.get((attribute, checks.folded(written["value"])))
         entity = self._entities.get(checks.folded(written["entity"]))
-        if named is None or (self._entities and entity is None):
+        if pair is None or (self._entities and entity is None):
             known = [
                 attribute == NEUTRAL or any(attribute == name for name, _ in self._values),
-                named is not None,
+                pair is not None,
                 entity is not None or not self._entities,
             ]
             names = ("attribute", "value", "entity")
@@ -120,7 +118,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
         domain = (
             as_line(row.fields.get(self.columns["domain"])) if "domain" in self.columns else entity and entity.domain
         )
-        labels = {"entity": entity.name if entity else written["entity"], "attribute": named[0], "value": named[1]}
+        labels = {"entity": entity.name if entity else written["entity"], "attribute": pair[0], "value": pair[1]}
         return labels | ({"domain": domain} if domain else {})
 
     def _require_pairs(self, existing: set[str]) -> None:

@@ -190,8 +190,8 @@ def _attribute_diagnostics(name: str, values: Any) -> Iterator[Diagnostic]:
                 yield from (each.below(attribute) for each in _attribute_diagnostics(attribute, own))
         return
     if not isinstance(values, Mapping):
-        named = (((place,), value) for place, value in enumerate(values))
-        yield from checks.repeats(named, "write each value once", str)
+        located = (((place,), value) for place, value in enumerate(values))
+        yield from checks.repeats(located, "write each value once", str)
         return
     if len(values) > 1:
         yield Diagnostic((), "a mapping has only one pair of values; write more values as a list, `[A, B, C]`")

@@ -195,22 +195,22 @@ class CounterfactualProbe(StructuredProbe):
     def _flips_without_effect(self, texts: Located, records: list[Record]) -> Iterator[Diagnostic]:
         """Yield a diagnostic for the first record whose conversation a flip does not change."""
 
-        def said(fields: Fields) -> list[str]:
+        def filled(fields: Fields) -> list[str]:
             return [_prompt_with_fields(text, fields) for _, text in texts]
 
         for record in records:
             for flip in self.flips.values():
                 value = flip.value_of(record.fields)
                 others = flip.others(value) if value is not None else ()
-                own = said(record.fields)
-                if any(own == said(flip.apply(record.fields, other)) for other in others):
-                    names = [name for _, text in texts for name in template.placeholders(text)]
+                own = filled(record.fields)
+                if any(own == filled(flip.apply(record.fields, other)) for other in others):
+                    names = dict.fromkeys(name for _, text in texts for name in template.placeholders(text))
                     missing = [name for name in names if name not in record.fields]
-                    named = " or ".join(f"{{{part.attribute}}}" for part in flip.columns)
+                    columns = " or ".join(f"{{{part.attribute}}}" for part in flip.columns)
                     yield Diagnostic(
                         texts[0][0],
                         f"flipping {flip.attribute!r} changes nothing in the prompt of record {record.id}: the record "
-                        f"has no {', '.join(missing)}, so the clause with {named} is left out. Move {named} to a "
+                        f"has no {', '.join(missing)}, so the clause with {columns} is left out. Move {columns} to a "
                         "separate clause",
                     )
                     return

@@ -225,11 +225,11 @@ def _fetched(data_set: OpenmlRecords) -> list[dict[str, Json]]:
                 data_set.openml, version=version, as_frame=False, target_column=None, parser="liac-arff", n_retries=1
             )
     except Exception as error:  # network, proxy, half-written cache and unknown formats raise various errors
-        named = f"version={version}" if data_set.version is not None else "version='active'"
+        argument = f"version={version}" if data_set.version is not None else "version='active'"
         raise ProbeError(
             f"the data set {called} cannot be fetched from openml.org ({type(error).__name__}: {error}). (1) On a "
             f'machine with a network, run: python -c "from sklearn.datasets import fetch_openml; '
-            f"fetch_openml('{data_set.openml}', {named}, as_frame=False, parser='liac-arff')\". (2) Copy the folder "
+            f"fetch_openml('{data_set.openml}', {argument}, as_frame=False, parser='liac-arff')\". (2) Copy the folder "
             "~/scikit_learn_data, scikit-learn's cache, from there to this machine. Instead of both steps, you can "
             "download the records as a file and name the file: `records: {file: adult.data}`"
         ) from error

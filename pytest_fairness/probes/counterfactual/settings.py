@@ -84,8 +84,8 @@ class RecordAnswerSettings(StructuredAnswerSettings):
     @field_validator("choices")
     @classmethod
     def _are_different(cls, choices: tuple[str, ...]) -> tuple[str, ...]:
-        named = (((place,), choice) for place, choice in enumerate(choices))
-        raise_diagnostics(checks.repeats(named, "choices must differ in more than letter case"))
+        located = (((place,), choice) for place, choice in enumerate(choices))
+        raise_diagnostics(checks.repeats(located, "choices must differ in more than letter case"))
         return choices
 
     @field_validator("positive")

@@ -256,7 +256,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
             groups = [labels[self.swap_lists.name]] if self.swap_lists.name in labels else axis.marked
             parts["swap list"] = canonical(self.swap_lists.content((axis.unmarked, *groups)))
             if self.prompts_file is None:
-                versions = [each.versions for each in self.swapped.prompts]
+                versions = [prompt.versions for prompt in self.swapped.prompts]
                 parts["versions"] = canonical([[own[group] for group in (axis.unmarked, *groups)] for own in versions])
         parts["answer"] = self.answer.format
         parts |= self._structure_fingerprint()

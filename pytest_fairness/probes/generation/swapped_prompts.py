@@ -80,7 +80,7 @@ class SwappedPrompts:
     @property
     def reasons(self) -> Counter[str]:
         """Return the number of left-out prompts by reason; `…` stands for words quoted from a prompt."""
-        return Counter(_QUOTED.sub("…", each.reason) for each in self.left_out)
+        return Counter(_QUOTED.sub("…", prompt.reason) for prompt in self.left_out)
 
 
 def swapped(row: PromptRow, lists: SwapLists) -> SwappedPrompt | LeftOutPrompt:
@@ -145,7 +145,7 @@ def of_file(file: PromptsFile, lists: SwapLists) -> SwappedPrompts:
     found = of_rows(file.in_sample_order(), lists, file.sample)
     name = file.file.name
     if not found.prompts:
-        raise_file_errors([f"{name}:{each.row.line}: no swap: {each.reason}" for each in found.left_out], name)
+        raise_file_errors([f"{name}:{prompt.row.line}: no swap: {prompt.reason}" for prompt in found.left_out], name)
     if len(found.prompts) < (file.sample or 1):
         total = len(found.prompts) + len(found.left_out)
         raise ProbeError(
@@ -155,21 +155,21 @@ def of_file(file: PromptsFile, lists: SwapLists) -> SwappedPrompts:
     return found
 
 
-def diagnostics(found: SwappedPrompts, trials: int, *, in_file: bool) -> Iterator[Diagnostic]:
+def diagnostics(swapped_prompts: SwappedPrompts, trials: int, *, in_file: bool) -> Iterator[Diagnostic]:
     """Yield diagnostics for prompts in which no swap is possible, and for groups with too few answers.
 
     Args:
-        found: the prompts.
+        swapped_prompts: the prompts.
         trials: number of answers of each group.
         in_file: whether the prompts are in a file. Prompts of a file may be left out without a diagnostic.
     """
     key = "prompts" if in_file else "prompt"
     if not in_file:
-        several = len(found.prompts) + len(found.left_out) > 1
-        for each in found.left_out:
-            location: Location = (key, each.row.line - 1) if several else (key,)
-            yield Diagnostic(location, f"no swap: {each.reason}")
-    if found.prompts and trials < LEAST_ANSWERS:
+        several = len(swapped_prompts.prompts) + len(swapped_prompts.left_out) > 1
+        for prompt in swapped_prompts.left_out:
+            location: Location = (key, prompt.row.line - 1) if several else (key,)
+            yield Diagnostic(location, f"no swap: {prompt.reason}")
+    if swapped_prompts.prompts and trials < LEAST_ANSWERS:
         message = (
             f"each group gets only {counted(trials, 'answer')}, and audits of texts need {LEAST_ANSWERS}: raise "
             "`trials`, or add prompts in which a swap is possible"
@@ -177,9 +177,9 @@ def diagnostics(found: SwappedPrompts, trials: int, *, in_file: bool) -> Iterato
         yield Diagnostic((key,), message, at_key=True)
 
 
-def listed_reasons(found: SwappedPrompts) -> str:
+def listed_reasons(swapped_prompts: SwappedPrompts) -> str:
     """Return the most frequent reasons why prompts are left out, with their numbers."""
-    reasons = found.reasons
+    reasons = swapped_prompts.reasons
     text = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(SHOWN_REASONS))
     more = len(reasons) - SHOWN_REASONS
     return f"{text}; and {counted(more, 'other reason')}" if more > 0 else text

@@ -22,9 +22,9 @@ Terms = Annotated[tuple[Text, ...], Field(min_length=1)]
 
 
 def _known_code(code: str) -> str:
-    named = {name.casefold(): known for known, name in NAMES.items()}
+    codes = {name.casefold(): known for known, name in NAMES.items()}
     if code not in NAMES:
-        cure = f"write {named[code.casefold()]}" if code.casefold() in named else "write an ISO 639 code, such as de"
+        cure = f"write {codes[code.casefold()]}" if code.casefold() in codes else "write an ISO 639 code, such as de"
         raise PydanticCustomError(
             "language", "{named} is not the code of a known language: {cure}", {"named": quoted(code), "cure": cure}
         )

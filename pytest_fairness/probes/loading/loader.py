@@ -109,9 +109,9 @@ def _validated(document: Document, kinds: Kinds, file: ProbeSource) -> tuple[lis
     model = kinds[kind].model
     settings, found = _settings_and_diagnostics(document, kind, kinds, file)
     diagnostics += found
-    named = data.get("audits")
+    written = data.get("audits")
     audits = kinds[kind].audits
-    known = {name: audits[name] for name in audits if isinstance(named, Mapping) and name in named}
+    known = {name: audits[name] for name in audits if isinstance(written, Mapping) and name in written}
     diagnostics += variant_diagnostics(model, data)
     if (check := kinds[kind].checks) is not None:
         diagnostics += check(data, known)
@@ -123,14 +123,14 @@ def _validated(document: Document, kinds: Kinds, file: ProbeSource) -> tuple[lis
         probe = model.model_validate_json(json.dumps({**data, "kind": kind}), strict=True, context=loading)
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
-        unnamed = "name" not in document.root.value and any(detail["loc"] == ("name",) for detail in details)
-        if unnamed:
+        if "name" not in document.root.value and any(detail["loc"] == ("name",) for detail in details):
             details = [detail for detail in details if detail["loc"] != ("name",)]
-            named = f"the probe's file name {quoted(file.path.stem)} cannot be the name of baseline files"
-            why = f" ({problem})" if (problem := name_problem(file.path.stem)) else ""
-            diagnostics.append(
-                Diagnostic((), f"{named}{why}: add `name:`, with only letters, digits, '.', '_' and '-'")
+            reason = f" ({problem})" if (problem := name_problem(file.path.stem)) else ""
+            message = (
+                f"the probe's file name {quoted(file.path.stem)} cannot be the name of baseline files{reason}: add "
+                "`name:`, with only letters, digits, '.', '_' and '-'"
             )
+            diagnostics.append(Diagnostic((), message))
         diagnostics += validation_messages.diagnostics(details, (), document, model)
     return diagnostics, probe
 

@@ -82,7 +82,7 @@ def diagnostics(
     for (location, _), group in groups.items():
         # If another alternative has an error deeper inside the value, the author meant the other alternative.
         if not any(_is_deeper(other, location) for other in [*(other for other, _ in groups), *keys]):
-            found.append(replace(group[0], message=_either([each.message for each in group])))
+            found.append(replace(group[0], message=_either([diagnostic.message for diagnostic in group])))
     return found
 
 
@@ -112,7 +112,7 @@ def _diagnostic(
     """Return the diagnostic of an error, and whether the error is about one of several alternatives of a type."""
     location: Location = (*prefix, *error["loc"])
     kind, context = error["type"], error.get("ctx", {})
-    node, found, whole = document.find(location)
+    node, found, complete = document.find(location)
     name = f"`{dotted(found)}`" if found else "the probe"
     if kind == "extra_forbidden":
         where = f" in `{dotted(found[:-1])}`" if found[:-1] else ""
@@ -140,7 +140,7 @@ def _diagnostic(
     else:
         constraint = _constraint(kind, context, error)
         message = f"{name}{'' if constraint.startswith('must ') else ':'} {constraint}{_instead(kind, node)}"
-    return Diagnostic(found, message), not whole
+    return Diagnostic(found, message), not complete
 
 
 def _constraint(kind: str, context: Mapping[str, Any], error: ErrorDetails) -> str:

@@ -59,20 +59,20 @@ def question(row: Mapping[str, Json]) -> Question:
         errors.append("'example_id' must be a whole number or text")
     if "label" in row and (isinstance(row["label"], bool) or row["label"] not in (0, 1, 2)):
         errors.append("'label' must be 0, 1 or 2: the number of the right option")
-    named = _named_options(row.get("answer_info")) if "answer_info" in row else []
+    answers = _named_options(row.get("answer_info")) if "answer_info" in row else []
     groups = _groups(row.get("additional_metadata"))
-    if named is None:
+    if answers is None:
         errors.append("'answer_info' must hold a label and a group code for each of ans0, ans1 and ans2")
-    elif named and sum(code == UNKNOWN for _, code in named) != 1:
+    elif answers and sum(code == UNKNOWN for _, code in answers) != 1:
         errors.append("'answer_info' must give exactly one option the group code 'unknown'")
     if groups is None:
         errors.append("'additional_metadata' must hold 'stereotyped_groups', a list of groups")
-    if errors or not named or groups is None:
+    if errors or not answers or groups is None:
         raise InvalidRow(*errors)
     options = (row["ans0"].strip(), row["ans1"].strip(), row["ans2"].strip())
     if len({option.casefold() for option in options}) < len(options):
         raise InvalidRow("two options have the same text")
-    if (row["context_condition"] == "ambig") != (named[row["label"]][1] == UNKNOWN):
+    if (row["context_condition"] == "ambig") != (answers[row["label"]][1] == UNKNOWN):
         raise InvalidRow(
             "the right answer must be the unknown option if the context is 'ambig', and another option otherwise"
         )
@@ -84,12 +84,12 @@ def question(row: Mapping[str, Json]) -> Question:
         text=row["question"].strip(),
         negative=row["question_polarity"] == "neg",
         options=options,
-        roles=roles(named, groups),
+        roles=roles(answers, groups),
         answer=row["label"],
     )
 
 
-def roles(named: Sequence[tuple[str, str]], groups: Sequence[str]) -> tuple[Role, Role, Role]:
+def roles(answers: Sequence[tuple[str, str]], groups: Sequence[str]) -> tuple[Role, Role, Role]:
     """Return the role of each option.
 
     The stereotyped person is the person whose group code, with its parts (`F` and `Black` in `F-Black`), has more
@@ -98,18 +98,18 @@ def roles(named: Sequence[tuple[str, str]], groups: Sequence[str]) -> tuple[Role
     first is stereotyped. Otherwise, or if both people have as many matches, both get the role `person`.
 
     Args:
-        named: label and group code of each option.
+        answers: label and group code of each option.
         groups: the stereotyped groups.
     """
-    wanted = {_folded(group) for group in groups}
-    people = [place for place, (_, code) in enumerate(named) if code != UNKNOWN]
-    codes = [_folded(named[place][1]) for place in people]
-    hits = [len(_forms(named[place][1]) & wanted) for place in people]
+    stereotyped = {_folded(group) for group in groups}
+    people = [place for place, (_, code) in enumerate(answers) if code != UNKNOWN]
+    codes = [_folded(answers[place][1]) for place in people]
+    hits = [len(_forms(answers[place][1]) & stereotyped) for place in people]
     if not any(hits):
-        hits = [int(_folded(named[place][0]) in wanted) for place in people]
-    if wanted and not any(hits):
+        hits = [int(_folded(answers[place][0]) in stereotyped) for place in people]
+    if stereotyped and not any(hits):
         hits = [int(other == f"non{code}") for code, other in zip(codes, reversed(codes), strict=True)]
-    found: list[Role] = ["unknown"] * len(named)
+    found: list[Role] = ["unknown"] * len(answers)
     for place, own, other in zip(people, hits, reversed(hits), strict=True):
         found[place] = "person" if own == other else "stereotyped" if own > other else "other"
     first, second, third = found

@@ -203,7 +203,7 @@ class QuestionsFile(ProbeModel):
     @field_serializer("file")
     def _content(self, file: Path) -> list[str]:
         """Serialize the files as digests, because stored measurements depend on their content, not on their paths."""
-        return [sha256(each.read_bytes()).hexdigest() for each in matching(file)]
+        return [sha256(path.read_bytes()).hexdigest() for path in matching(file)]
 
 
 Items = Annotated[

@@ -29,7 +29,7 @@ def diagnostics(data: Content, _audits: Mapping[str, type[AuditSettings]]) -> It
             ("messages",), f"no message of this conversation uses {names}: add {names} to a message", at_key=True
         )
     variants = [
-        (("variants", name, "prompt"), each.get("prompt")) for name, each in checks.mappings(data.get("variants"))
+        (("variants", name, "prompt"), variant.get("prompt")) for name, variant in checks.mappings(data.get("variants"))
     ]
     written: list[tuple[Location, object]] = [(("prompt",), data.get("prompt")), *variants]
     for location, prompt in written:

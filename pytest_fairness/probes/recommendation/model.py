@@ -94,7 +94,10 @@ class RecommendationProbe(Probe):
         "chance.",
     )
     requery: int = Field(
-        default=0, ge=0, le=100, description="How often a list with fewer than k items is requested again."
+        default=0,
+        ge=0,
+        le=100,
+        description="How many times a list with fewer than k items is requested again, at most.",
     )
     perturbations: dict[Identifier, Perturbation] = Field(
         default_factory=dict,
@@ -192,8 +195,8 @@ class RecommendationProbe(Probe):
         `perturbation` is the name of the perturbation.
         """
         clean, other = self._wordings[None], self._wordings[perturbation]
-        how = self.perturbations[perturbation]
-        if isinstance(how, Translation):
+        settings = self.perturbations[perturbation]
+        if isinstance(settings, Translation):
             pairs = [(clean.prompt, other.prompt), (clean.neutral, other.neutral)]
             pairs += [
                 pair
@@ -201,9 +204,9 @@ class RecommendationProbe(Probe):
                 for pair in zip(clean.texts[attribute], other.texts[attribute], strict=True)
             ]
             return [{"clean": before, "text": after} for before, after in dict.fromkeys(pairs) if before != after]
-        if how.where == "text":
-            return [how.template(text).to_json() for text in (clean.prompt, clean.neutral)]
-        return [how.value(text).to_json() for texts in clean.texts.values() for text in texts]
+        if settings.where == "text":
+            return [settings.template(text).to_json() for text in (clean.prompt, clean.neutral)]
+        return [settings.value(text).to_json() for texts in clean.texts.values() for text in texts]
 
     def prompts(self, trials: int | None = None) -> Iterator[Prompt]:
         """Yield the prompts entity by entity: neutral prompts, prompts with attributes, then perturbed prompts."""

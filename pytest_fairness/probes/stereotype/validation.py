@@ -33,25 +33,25 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
     recorded = checks.is_recorded(data)
     cases = [case for _, case in checks.items(data.get("cases"))]
     yield from (each.below("cases") for each in case_diagnostics(cases, recorded=recorded))
-    named = [case for case in cases if isinstance(case, Mapping)]
+    valid = [case for case in cases if isinstance(case, Mapping)]
     yield from checks.unknown_columns(data, COLUMNS)
     yield from checks.invalid_strata(data, (*COLUMNS, "category"))
-    groups = [case.get("groups") for case in named]
+    groups = [case.get("groups") for case in valid]
     count = checks.most_trials(data, 20) * sum(len(names) if isinstance(names, list) else 1 for names in groups)
     yield from checks.too_many_prompts(data, count, "cases, groups and trials", "cases")
 
 
 def _missing_inputs(data: Content) -> dict[str, str]:
     """Return the types of cases that a probe lacks, each with its remedy; an empty mapping if no case is valid."""
-    named = [case for _, case in checks.items(data.get("cases")) if isinstance(case, Mapping)]
-    opened = [case for case in named if is_open(case, recorded=checks.is_recorded(data))]
-    if not named:
+    valid = [case for _, case in checks.items(data.get("cases")) if isinstance(case, Mapping)]
+    opened = [case for case in valid if is_open(case, recorded=checks.is_recorded(data))]
+    if not valid:
         return {}
     return missing_case_types(
         markers=any("stereotype" in case for case in opened),
         texts=bool(opened),
         groups=any("groups" in case for case in opened),
-        likelihoods=len(opened) < len(named),
+        likelihoods=len(opened) < len(valid),
     )
 
 
