@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pytest_fairness.targets.web.api_keys import secret_remover
 
@@ -14,21 +14,15 @@ SHORTEST = 8
 _NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 
 
-class Secrets:
-    """Secrets (API keys, passwords) in the environment variables of this process, which are removed from texts.
+def environment_redactor(environment: Mapping[str, str] | None = None) -> Callable[[str], str]:
+    """Return a function that replaces all secrets in environment variables by `[key]` in a text.
 
     Args:
         environment: environment variables by name; default: the variables of this process.
     """
-
-    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
-        environment = os.environ if environment is None else environment
-        values = {value.strip() for name, value in environment.items() if _NAME.search(name)}
-        self._hide = secret_remover(filter(_is_secret, values))
-
-    def redact(self, text: str) -> str:
-        """Return the text with every secret replaced by `[key]`."""
-        return self._hide(text)
+    environment = os.environ if environment is None else environment
+    values = {value.strip() for name, value in environment.items() if _NAME.search(name)}
+    return secret_remover(filter(_is_secret, values))
 
 
 def _is_secret(value: str) -> bool:

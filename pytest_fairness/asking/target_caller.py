@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 
 from pytest_fairness.asking.give_up import GiveUpTimer
-from pytest_fairness.asking.secrets import Secrets
+from pytest_fairness.asking.secrets import environment_redactor
 from pytest_fairness.errors import FairnessError, RequestFailed, RetryReason
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import TOO_LONG, Request, Response
@@ -26,7 +26,7 @@ class TargetCaller:
 
     def __init__(self, target: Target, settings: RunSettings, timer: GiveUpTimer) -> None:
         self._target, self._settings, self._timer = target, settings, timer
-        self._secrets = Secrets()
+        self._redact = environment_redactor()
 
     async def send(self, request: Request) -> Response | FairnessError:
         """Send the request once; return the response (dated, without secrets) or the error of the attempt."""
@@ -43,7 +43,7 @@ class TargetCaller:
                     f"{name}: no answer within {limit:g} seconds. {cure}", retry=RetryReason.TIMEOUT
                 )
             else:
-                said = one_line(self._secrets.redact(str(error)))
+                said = one_line(self._redact(str(error)))
                 failure = RequestFailed(f"{name}: {type(error).__name__}: {said}")
         else:
             self._timer.record_answer()
@@ -53,13 +53,13 @@ class TargetCaller:
 
     def without_secrets(self, error: FairnessError) -> FairnessError:
         """Remove secrets from an error's message, remove its cause and traceback, and return the error."""
-        error.args = (self._secrets.redact(str(error)),)
+        error.args = (self._redact(str(error)),)
         error.__cause__, error.__suppress_context__ = None, True
         return error.with_traceback(None)
 
     def recordable(self, response: Response) -> Response:
         """Return the response with the current date and without secrets; content over the size limit is dropped."""
-        redact = self._secrets.redact
+        redact = self._redact
         said = response.text + (response.tool_calls or "")
         too_long = len(said.encode("utf-8", "surrogatepass")) > self._settings.max_answer_bytes
         return replace(

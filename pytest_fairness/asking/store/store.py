@@ -269,25 +269,22 @@ def _database(address: Path | DatabaseUrl) -> Database:
     return PostgresDatabase(address)
 
 
-def _plain_request(request: Request) -> dict[str, Json]:
-    more: dict[str, Json] = {} if request.continuation is None else {"continuation": request.continuation}
-    if request.history:
-        more["history"] = request.history
-    if request.tools:
-        more["tools"] = request.tools
-    return {
+def encode_request(request: Request) -> str:
+    """Return the request as JSON, from which `decode_request` makes an equal request."""
+    plain: dict[str, Json] = {
         "prompt": request.prompt,
         "system": request.system,
         "sampling": request.sampling.to_json(),
         "trial": request.trial,
         "answer_format": request.answer_format,
-        **more,
     }
-
-
-def encode_request(request: Request) -> str:
-    """Return the request as JSON, from which `decode_request` makes an equal request."""
-    return _encode(_plain_request(request))
+    if request.continuation is not None:
+        plain["continuation"] = request.continuation
+    if request.history:
+        plain["history"] = request.history
+    if request.tools:
+        plain["tools"] = request.tools
+    return _encode(plain)
 
 
 def decode_request(text: str) -> Request:

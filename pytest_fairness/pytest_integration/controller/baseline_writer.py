@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from pytest_fairness.asking.secrets import Secrets
+from pytest_fairness.asking.secrets import environment_redactor
 from pytest_fairness.baselines.answer_sets import Row
 from pytest_fairness.baselines.entries import LONGEST_NAME, Entry
 from pytest_fairness.baselines.git import user_name
@@ -75,7 +75,7 @@ def write_baseline(
     lines = []
     if new:
         given = run.settings.reason
-        reason = None if given in (None, PLACEHOLDER) else Secrets().redact(given)
+        reason = None if given in (None, PLACEHOLDER) else environment_redactor()(given)
         accepted = partial(replace, accepted_by=accepted_by(run.settings), reason=reason)
         update_baseline(
             folder,
