@@ -90,9 +90,7 @@ class Database(Closing):
 class HasDatabase(Protocol):
     """Object with a database, such as a table of a store."""
 
-    @property
-    def database(self) -> Database:
-        """Return the database."""
+    database: Database
 
 
 Self_ = TypeVar("Self_", bound=HasDatabase)

@@ -8,30 +8,22 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import BETA, AnyAudit, AnyItem, AuditItem
 from pytest_fairness.audits.decision_rules import rule_of
+from pytest_fairness.baselines.answer_sets import Row
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.languages.language import ENGLISH
 from pytest_fairness.probes import Probe
 from pytest_fairness.probes.keys import interim_stages
 from pytest_fairness.probes.keys.interim_stages import Stage
-from pytest_fairness.records import Prompt, Request
+from pytest_fairness.records import Answer, Prompt, Request
 from pytest_fairness.run.items.item_models import ItemModels
 from pytest_fairness.stats import interim_analyses
 
-
-class Labelled(Protocol):
-    """Prompt, answer or row of a baseline."""
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """Return the names and values that identify the prompt, such as its group."""
-
-
-LabelledT = TypeVar("LabelledT", bound=Labelled)
+LabelledT = TypeVar("LabelledT", Prompt, Answer, Row)
 
 FINAL_STAGE = Stage()
 """Stage of an item at its final analysis, when all prompts have been sent."""
