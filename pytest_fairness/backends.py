@@ -8,9 +8,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, ClassVar, TypeVar
 
+from pytest_fairness.chunks import chunks_of
 from pytest_fairness.errors import FairnessError
 
 ChunkT = TypeVar("ChunkT")
@@ -185,17 +186,14 @@ class Backend:
     ) -> Iterator[tuple[ChunkT, ResultT]]:
         """Yield each chunk and its result, in order; a single chunk is computed in this process."""
         rest = iter(chunks)
-        part = list(islice(rest, 2))
-        if len(part) < 2:
-            yield from ((chunk, function(chunk, *shared)) for chunk in part)
+        first = list(islice(rest, 2))
+        if len(first) < 2:
+            yield from ((chunk, function(chunk, *shared)) for chunk in first)
             return
         processes = self.processes
         sent = [processes.share(value) for value in shared]
-        most = CHUNKS_OF_A_PROCESS * processes.count
-        part += islice(rest, most - len(part))
-        while part:
+        for part in chunks_of(chain(first, rest), CHUNKS_OF_A_PROCESS * processes.count):
             yield from zip(part, processes.results(function, part, sent), strict=True)
-            part = list(islice(rest, most))
 
     def close(self) -> None:
         """Release the processes, if any were started; computations then use the backend that was in use before."""

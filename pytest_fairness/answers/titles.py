@@ -88,11 +88,8 @@ def without_common_artist(titles: list[str]) -> list[str]:
     for mark, place in ((_DASH, -1), (_BY, -1), (_DASH, 0)):
         if not all(map(mark.search, titles)):
             continue
-        parts = [list(mark.finditer(item)) for item in titles]
-        halves = [
-            (item[: marks[place].start()], item[marks[place].end() :])
-            for item, marks in zip(titles, parts, strict=True)
-        ]
+        matches = [list(mark.finditer(item))[place] for item in titles]
+        halves = [(item[: match.start()], item[match.end() :]) for item, match in zip(titles, matches, strict=True)]
         same = 1 if place else 0
         if len({half[same].casefold().strip() for half in halves}) == 1:
             return [half[1 - same].strip() for half in halves]

@@ -37,6 +37,7 @@ from pytest_fairness.probes.field_types import (
     block_text,
     matching,
     probe_source,
+    require_suffix,
 )
 from pytest_fairness.probes.file_names import name_problem
 from pytest_fairness.probes.follow_ups import FollowUps
@@ -58,11 +59,7 @@ TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet")
 def _existing_tables(path: Path) -> Path:
     files = matching(path)
     for file in files:
-        if file.suffix.casefold() not in TABLE_SUFFIXES:
-            raise PydanticCustomError(
-                "file", "{named} is neither CSV, JSON Lines nor Parquet: its name must end in {suffixes}",
-                {"named": quoted(file.name), "suffixes": ", ".join(TABLE_SUFFIXES)},
-            )  # fmt: skip
+        require_suffix(file, TABLE_SUFFIXES, "answers")
     suffixes = sorted({file.suffix.casefold() for file in files})
     if len(suffixes) > 1:
         raise PydanticCustomError(

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from pydantic import Field, field_serializer, field_validator
-from pydantic_core import PydanticCustomError
 
 from pytest_fairness.probes.audit_settings import ProbeModel
-from pytest_fairness.probes.diagnostics import quoted
-from pytest_fairness.probes.field_types import ProbeFile
+from pytest_fairness.probes.field_types import ProbeFile, require_suffix
 from pytest_fairness.records import Json
 
 
@@ -34,11 +32,7 @@ class DataFile(ProbeModel):
     @field_validator("file")
     @classmethod
     def _has_known_suffix(cls, file: Path) -> Path:
-        if file.suffix.casefold() not in cls.suffixes:
-            raise PydanticCustomError(
-                "file", "{named} is not a file of {holds}: its name must end in {suffixes}",
-                {"named": quoted(file.name), "holds": cls.holds, "suffixes": ", ".join(cls.suffixes)},
-            )  # fmt: skip
+        require_suffix(file, cls.suffixes, cls.holds)
         return file
 
     @field_serializer("file")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -140,6 +140,16 @@ def _files_inside_folder(path: Path, info: ValidationInfo) -> Path:
     for file in found:
         _inside_folder(file.relative_to(folder), info)
     return folder / path
+
+
+def require_suffix(file: Path, suffixes: Sequence[str], holds: str) -> None:
+    """Raise an error if the name of a file ends in none of the suffixes; `holds` is a noun for the file's rows."""
+    if file.suffix.casefold() not in suffixes:
+        raise PydanticCustomError(
+            "file",
+            "{named} is not a file of {holds}: its name must end in {suffixes}",
+            {"named": quoted(file.name), "holds": holds, "suffixes": ", ".join(suffixes)},
+        )
 
 
 ProbeFile = Annotated[Path, AfterValidator(_inside_folder)]

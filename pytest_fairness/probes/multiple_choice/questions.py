@@ -20,7 +20,6 @@ from pydantic import (
     field_serializer,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from pytest_fairness.probes import checks, table
 from pytest_fairness.probes.audit_settings import ProbeModel, mapping_or_other
@@ -42,6 +41,7 @@ from pytest_fairness.probes.field_types import (
     display_path,
     matching,
     probe_source,
+    require_suffix,
 )
 from pytest_fairness.probes.loading.validation_messages import row_messages
 from pytest_fairness.probes.multiple_choice import published_files
@@ -138,11 +138,7 @@ _OTHER_PERSON: Mapping[Role, Role] = {"stereotyped": "other", "other": "stereoty
 
 def _known_suffix(path: Path) -> Path:
     for file in matching(path):
-        if file.suffix.casefold() not in SUFFIXES:
-            raise PydanticCustomError(
-                "file", "{named} is not a file of questions: its name must end in {suffixes}",
-                {"named": quoted(file.name), "suffixes": ", ".join(SUFFIXES)},
-            )  # fmt: skip
+        require_suffix(file, SUFFIXES, "questions")
     return path
 
 

@@ -122,7 +122,7 @@ def test_patterns_that_name_no_answers_are_located_errors(tmp_path: Path) -> Non
         f"{tmp_path}/*.csv": "lies outside the probe's folder: put the files beside the probe file",
         "links/*.csv": "'links/1.csv' lies outside the probe's folder: put it beside the probe file",
         "a/[12].*": "'[12].*' matches files of several formats (.csv, .jsonl): write a pattern that ends in one",
-        "a/*": "'notes.txt' is neither CSV, JSON Lines nor Parquet",
+        "a/*": "'notes.txt' is not a file of answers",
     }.items():
         assert error_of(folder, file).startswith("p.yaml:3:19: `responses.file`"), file
         assert error in error_of(folder, file), file

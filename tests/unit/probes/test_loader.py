@@ -349,7 +349,7 @@ def test_files_stay_in_the_probes_folder(tmp_path: Path) -> None:
         "../outside.csv": "outside the probe's folder",
         "link.csv": "outside the probe's folder",
         str(folder / "inside.csv"): "outside the probe's folder",
-        "notes.txt": "neither CSV, JSON Lines nor Parquet",
+        "notes.txt": "is not a file of answers",
         ".": "no file '.' in",
         "x" * 5000 + ".csv": "not a file that can be read",
     }.items():

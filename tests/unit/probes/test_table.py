@@ -73,4 +73,4 @@ def test_a_probe_of_a_parquet_file_measures_the_same_as_the_csv_file(project: Pr
     project.probe("probes/excel.yaml", f"{probe}responses: {{file: things.xlsx}}\n")
     project.write("probes/things.xlsx", "")
     result = project.run("--fairness", "probes/excel.yaml")
-    assert shows(result, "things.xlsx", "is neither CSV, JSON Lines nor Parquet")
+    assert shows(result, "things.xlsx", "is not a file of answers")
