@@ -56,7 +56,7 @@ class Accuracy(ChoiceAudit):
         return question.ambiguous == (item.labels["context"] == "ambiguous")
 
     def table(self, item: ChoiceItem, answers: Answers) -> UnitTable:
-        """Return the table of one run: numbers of right answers and of answers, for each template."""
+        """Return the table of one run: numbers of right answers and of all answers, for each template."""
         coded = self.coded(item, answers)
         rows = [(float(each.right), 1.0) for each in coded]
         return sums_table(coded, ("right", "answers"), rows, [context_of(each.question) for each in coded])

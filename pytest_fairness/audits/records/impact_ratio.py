@@ -54,7 +54,7 @@ def _cohens_h_of_ratio(value: float, measurement: Measurement) -> float:
 
 
 class ImpactRatioAudit(GroupAudit[ImpactSettings]):
-    """Lowest share of positive answers of all groups, divided by the highest, 0..1.
+    """Lowest of the groups' shares of positive answers, divided by the highest, 0..1.
 
     A group with less than 2 % of the records is left out of the comparison and reported.
     """

@@ -22,7 +22,7 @@ def words_for(
     """Return the words that distinguish the cases best, without words that the lists already contain.
 
     For two opposite cases, these are words that the answers about one case contain more often than the answers about
-    the other case. For a case without an opposite, these are the words that most of its answers contain.
+    the other case. For a case without an opposite, these are the words that the largest share of its answers contains.
 
     Args:
         texts: texts of the answers, by case.

@@ -196,7 +196,7 @@ def names_of(groups: Mapping[str, Groups]) -> tuple[str, str]:
     return first.marked_name, ", ".join(each.unmarked_name for each in groups.values())
 
 
-def _require_usable_answers(groups: Groups) -> None:
+def require_usable_answers(groups: Groups) -> None:
     """Raise `NotMeasurable` if a group has too few usable answers; the message says why answers are missing."""
     short = {name: n for name, n in groups.usable.items() if n < MINIMUM_DOCUMENTS}
     if not short:
@@ -226,7 +226,7 @@ def comparable(groups: Groups) -> list[int]:
     Raises:
         NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` such answers.
     """
-    _require_usable_answers(groups)
+    require_usable_answers(groups)
     one_sided = groups.one_sided()
     indices = [
         index

@@ -171,7 +171,7 @@ class TwoGroupAudit(TextAudit[SettingsT]):
         """Return the change from the baseline to the current run, tested by permutation of run labels.
 
         Raises:
-            BaselineStale: the current run and the baseline have different strata.
+            BaselineStale: the runs have too few strata in common; see `require_common_strata`.
         """
         runs = [Groups.of(item, run) for run in (current, baseline)]
         require_common_strata(runs[0], runs[1])

@@ -62,7 +62,7 @@ class Growth:
             random: random generator.
 
         Raises:
-            BaselineStale: the two runs have different strata.
+            BaselineStale: the runs have too few strata in common; see `require_common_strata`.
             NotMeasurable: a group has too few usable answers, the runs have too many answers, fewer than two words can
                 be tested, or no stratum holds both groups in both runs.
         """
