@@ -220,9 +220,10 @@ class Controller:
                 file.write_commands(github_commands(self._document, folder_in_repository(self._config)))
 
     def _notes_on(self, session: pytest.Session, results: Sequence[ItemResult]) -> list[RunNote]:
-        """Return the notes on the run; if no test failed, set the exit code for a note that makes the run fail.
+        """Return the notes on the run, and set the session's exit code if no test failed.
 
-        The exit code says that no test was collected if no audit and no other test ran.
+        The exit code says that no test was collected if no audit and no other test ran, or that tests failed if a note
+        makes the run fail.
         """
         if self._settings.shard is not None:
             return [run_notes.on_shard(str(self._settings.shard))]

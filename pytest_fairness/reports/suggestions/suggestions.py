@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from itertools import chain, count
 from typing import Literal
 
 from pytest_fairness.audits.findings import Finding
@@ -68,7 +69,8 @@ def _suggestions(item: Item, finding: Finding, system: str | None) -> Iterable[S
             system_argument(finding.instruction),
         )
     elif finding.instruction:
-        name = next(name for name in _names() if name not in measured)
+        names = chain(["debiased"], (f"debiased-{number}" for number in count(2)))
+        name = next(name for name in names if name not in measured)
         known = ", because none of the probe's variants reduces bias significantly" if measured else ""
         yield Suggestion(
             "variant",
@@ -94,11 +96,3 @@ def _suggestions(item: Item, finding: Finding, system: str | None) -> Iterable[S
         yield Suggestion(
             "other", "No system prompt can be added to these requests. Try another model, or other training data."
         )
-
-
-def _names() -> Iterable[str]:
-    yield "debiased"
-    number = 2
-    while True:
-        yield f"debiased-{number}"
-        number += 1

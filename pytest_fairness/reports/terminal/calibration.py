@@ -44,10 +44,10 @@ def _section(calibration: CalibrationJson) -> list[str]:
 
 
 def _advice(best: CalibrationJson | None) -> list[str]:
-    goal = f"false positives under {FALSE_POSITIVES:.0%} and false negatives under {FALSE_NEGATIVES:.0%}"
+    goal = f"under {FALSE_POSITIVES:.0%} false positives and under {FALSE_NEGATIVES:.0%} false negatives"
     if best is None:
-        return [f"  No limit has {goal} on these outputs."]
-    lines = [f"  The limit {number(best['limit'])} has {goal}."]
+        return [f"  No limit gives {goal} on these outputs."]
+    lines = [f"  The limit {number(best['limit'])} gives {goal}."]
     highest = best["false_positive_interval"][1], best["missed_interval"][1]
     if highest[0] > FALSE_POSITIVES or highest[1] > FALSE_NEGATIVES:
         lines.append(

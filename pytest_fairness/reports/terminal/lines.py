@@ -57,6 +57,6 @@ def full_name(item: Item, *, several_probes: bool) -> str:
 
 
 def file_of(item: Item) -> str:
-    """Return the path of the probe file, as in the item's node id."""
+    """Return the path of the item's probe file or Python test file, as in the item's node id."""
     nodeid: str = item["nodeid"]
     return nodeid.partition("::")[0]

@@ -76,7 +76,7 @@ def test_the_limit_that_separates_the_labels_is_printed(capsys: pytest.CaptureFi
     shown = capsys.readouterr().out
     assert "markers: 100 acceptable and 100 problematic outputs" in shown
     assert "0.9    0% [0%, 4%]      0% [0%, 4%]      current, best" in shown
-    assert "The limit 0.9 has false positives under 5% and false negatives under 10%." in shown
+    assert "The limit 0.9 gives under 5% false positives and under 10% false negatives." in shown
 
 
 @pytest.mark.usefixtures("folder")
