@@ -55,7 +55,7 @@ def run_to_end(coroutine: Coroutine[None, None, None]) -> None:
 
     try:
         Thread(target=work, name="fairness-batches", daemon=True).start()
-        ended.wait()  # after an interrupted `Thread.join`, a second one would not wait
+        ended.wait()  # after an interrupted `Thread.join`, another `join` would not wait
     except BaseException:
         if started.wait(1):
             with suppress(RuntimeError):  # the event loop has ended meanwhile

@@ -55,7 +55,7 @@ def printable(text: str) -> str:
 
 def escaped(text: str) -> str:
     r"""Return the text with control and direction characters written as codes (`\x1b`), which a terminal only shows."""
-    # Most texts need no codes, and a check of the whole text takes much less time than one of each character.
+    # Most texts need no codes, and checking the whole text takes much less time than checking each character.
     return text if text.isprintable() else "".join(map(_escaped_character, text))
 
 

@@ -314,7 +314,7 @@ def _footer(document: Mapping[str, Json]) -> str:
     failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
     cost = "" if requests["cost"] is None else f", cost {number(requests['cost'])}"
     tokens = ""
-    if requests["prompt_tokens"] or requests["completion_tokens"]:  # not every target reports them
+    if requests["prompt_tokens"] or requests["completion_tokens"]:  # not every target reports tokens
         tokens = f"; {requests['prompt_tokens']:,} prompt and {requests['completion_tokens']:,} completion tokens"
     commit = f", commit {document['commit']}" if document.get("commit") else ""
     version = f", version {document['target_version']} of the target" if document.get("target_version") else ""

@@ -78,7 +78,7 @@ def _cells(item: ItemComparison) -> tuple[str, ...]:
     difference = "" if item.difference is None else with_interval(signed(item.difference), item.interval)
     words = [_significant_words(side) for side in (item.old, item.new) if side]
     if len(words) == 2 and any(words):
-        # The same number of words may be other words.
+        # Two runs with the same number of significant words may have different words.
         old_words, new_words = words
         difference += f" ({counted(len(new_words - old_words), 'new word')}, {len(old_words - new_words)} gone)"
     verdicts = dict.fromkeys(verdict_word(side).partition(" ")[2] for side in (item.old, item.new) if side)

@@ -75,7 +75,7 @@ def _contributors(item: Item) -> str:
     groups = dict(zip(("marked", "unmarked"), group_names(item), strict=True))
     sides = {
         str(word.get("word")): groups.get(str(word.get("side")), "")
-        for words in reversed(sided_words(item["details"]).values())  # grown words prevail
+        for words in reversed(sided_words(item["details"]).values())  # the first of these details prevails
         for word in words
     }
     by_group: dict[str, list[str]] = {}

@@ -22,7 +22,7 @@ def request_counts(document: Mapping[str, Json], width: int, retried: float, abo
     requests = document["requests"]
     failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
     tokens = ""
-    if requests["prompt_tokens"] or requests["completion_tokens"]:  # not every target reports them
+    if requests["prompt_tokens"] or requests["completion_tokens"]:  # not every target reports tokens
         tokens = f"; {requests['prompt_tokens']:,} prompt and {requests['completion_tokens']:,} completion tokens"
     retries = f" ({retried:,.0f} retr{'y' if retried == 1 else 'ies'})" if retried else ""
     cost = "" if requests["cost"] is None else f"; cost {money(requests['cost'])}"

@@ -42,7 +42,7 @@ def answer_lines(items: Sequence[Item], width: int) -> list[str]:
         items: items of one probe that were measured.
         width: maximum width of a line.
     """
-    groups: dict[str, dict[int, int]] = {}  # by group and number of answers, the largest number of missing answers
+    groups: dict[str, dict[int, int]] = {}  # the most missing answers, by group and number of answers
     for item in items:
         for group in dict.fromkeys((*item["n"], *item["missing"])):
             missing = item["missing"].get(group, 0)
