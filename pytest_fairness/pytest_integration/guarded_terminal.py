@@ -75,12 +75,9 @@ def _can_write_symbols(file: Any) -> bool:
 class TerminalGuard:
     """Hook that replaces the terminal's file by a `GuardedFile` when the session starts."""
 
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
-
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionstart(self) -> None:
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Replace the terminal's file before the first line is written."""
-        reporter: TerminalReporter | None = self._config.pluginmanager.get_plugin("terminalreporter")
+        reporter: TerminalReporter | None = session.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None and not isinstance(reporter._tw._file, GuardedFile):
             reporter._tw._file = GuardedFile(reporter._tw._file)

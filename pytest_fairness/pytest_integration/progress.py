@@ -6,8 +6,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -105,13 +105,10 @@ class ProgressLine:
         column = max(0, writer.width_of_current_line)
         # Move one line down, then back up to the same column, so that pytest's own line stays unchanged.
         back = "\x1b[1A\r" + (f"\x1b[{column}C" if column else "")
-        with self._uncaptured():
+        capture = self._config.pluginmanager.get_plugin("capturemanager")
+        with nullcontext() if capture is None else capture.global_and_fixture_disabled():
             writer._file.write(f"\n\r\x1b[2K{text[: writer.fullwidth - 1]}{back}")
             writer._file.flush()
-
-    def _uncaptured(self) -> AbstractContextManager[Any]:
-        capture = self._config.pluginmanager.get_plugin("capturemanager")
-        return nullcontext() if capture is None else capture.global_and_fixture_disabled()
 
 
 class WorkersProgress:

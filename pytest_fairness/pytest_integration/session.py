@@ -99,7 +99,7 @@ def start(config: pytest.Config) -> None:
     session = FairnessSession(config, run, controller)
     if worker is None:
         session.service.probe_files.require_ids(config)
-    config.pluginmanager.register(TerminalGuard(config), "fairness-terminal-guard")
+    config.pluginmanager.register(TerminalGuard(), "fairness-terminal-guard")
     config.pluginmanager.register(OtherPlugins(config, settings.probes), "fairness-other-plugins")
     config.pluginmanager.register(Interruption(config, run), "fairness-ending")
     config.pluginmanager.register(session, NAME)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pytest_fairness import extensions
 from pytest_fairness.atomic import replace_file
@@ -14,9 +13,6 @@ from pytest_fairness.errors import FairnessError
 from pytest_fairness.records import Json
 from pytest_fairness.reports import markdown
 from pytest_fairness.reports.ci.annotations import code_quality
-
-if TYPE_CHECKING:
-    from jsonschema import ValidationError
 
 SUFFIXES = (".json", ".html", ".md")
 CODE_QUALITY = ".codequality.json"
@@ -124,8 +120,11 @@ def read(path: Path) -> dict[str, Json]:
         raise FairnessError(f"{path}: cannot be read ({error.strerror}). Check the path.") from error
     except (ValueError, RecursionError) as error:
         raise FairnessError(f"{path}: not valid JSON ({error}). {_NAME_A_REPORT}") from error
+    # Deferred: jsonschema takes time to import.
+    from jsonschema import Draft7Validator
+
     try:
-        violation = next(_schema_errors(document), None)
+        violation = next(Draft7Validator(json.loads(schema_text())).iter_errors(document), None)
     except RecursionError:
         raise FairnessError(
             f"{path}: not a report of pytest-fairness: the JSON is nested too deeply. {_NAME_A_REPORT}"
@@ -146,9 +145,3 @@ def _whole_number(digits: str) -> float:
 def schema_text() -> str:
     """Return the JSON Schema of the JSON report."""
     return (files("pytest_fairness.reports") / "report.schema.json").read_text("utf-8")
-
-
-def _schema_errors(document: Json) -> Iterator[ValidationError]:
-    from jsonschema import Draft7Validator
-
-    return Draft7Validator(json.loads(schema_text())).iter_errors(document)

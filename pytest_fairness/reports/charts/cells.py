@@ -30,7 +30,8 @@ def counts(_item: Item, detail: Json) -> Chart | None:
         cell: {str(kind): count for kind, value in kinds.items() if (count := as_float(value)) is not None}
         for cell, kinds in cells.items()
     }
-    kinds = sorted({kind for count in numbers.values() for kind in count}, key=_order)
+    used = {kind for count in numbers.values() for kind in count}
+    kinds = [*(kind for kind in ORDER if kind in used), *sorted(used - {*ORDER})]
     if not kinds or any(len(numbers[cell]) < len(cells[cell]) for cell in cells):
         return None
     plain = {kind: kind.replace("_", "-") for kind in kinds}
@@ -79,7 +80,3 @@ def counts(_item: Item, detail: Json) -> Chart | None:
         ),
         spec,
     )
-
-
-def _order(kind: str) -> tuple[int, str]:
-    return (ORDER.index(kind) if kind in ORDER else len(ORDER), kind)

@@ -53,11 +53,12 @@ def svg(chart: Chart, name: str) -> str:
         chart: a chart with a `spec`.
         name: prefix of the element's ids, unique on the page.
     """
+    longest_name = max((min(28, len(str(row.get("name", "")))) for row in chart.spec["data"]["values"]), default=0)
     spec = {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "width": WIDTH,
         "height": {"step": ROW},
-        "padding": {"left": 4 + LETTER_PADDING * _longest_name(chart.spec), "right": 16, "top": 4, "bottom": 2},
+        "padding": {"left": 4 + LETTER_PADDING * longest_name, "right": 16, "top": 4, "bottom": 2},
         "autosize": {"type": "fit-x", "contains": "padding"},
         "background": None,
         "config": CONFIG,
@@ -80,7 +81,3 @@ def svg(chart: Chart, name: str) -> str:
 def _drawn(draw: Callable[..., str], spec: str) -> str:
     """Return the SVG for a specification in JSON; equal specifications are drawn only once."""
     return draw(spec, vl_version="6.4", allowed_base_urls=[])
-
-
-def _longest_name(spec: Spec) -> int:
-    return max((min(28, len(str(row.get("name", "")))) for row in spec["data"]["values"]), default=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 
 from pytest_fairness.plurals import counted
@@ -12,6 +13,7 @@ from pytest_fairness.reports.items.report_items import Item, acceptances, target
 from pytest_fairness.reports.suggestions.variant_yaml import narrowed
 from pytest_fairness.reports.terminal.lines import GAP, INDENT, Line, file_of, full_name, paragraph
 from pytest_fairness.reports.text_layout import cut, cut_middle, pad, width_of
+from pytest_fairness.reports.text_layout import table as aligned
 
 SHOWN_VARIANTS = 12
 SHOWN_ACCEPTANCES = 10
@@ -69,10 +71,9 @@ def intersection_tables(items: Sequence[Item], width: int, *, verbose: bool) -> 
 def _grid_lines(table: intersections.CellTable, width: int) -> list[str]:
     """Return the table with aligned columns or, if it is too wide, a line for each cell."""
     grid = [[*table.columns], *([head, *(cell.text for cell in cells)] for head, cells in table.rows)]
-    sizes = [max(width_of(row[column]) for row in grid) for column in range(len(table.columns))]
-    if len(INDENT) + sum(sizes) + len(GAP) * (len(sizes) - 1) <= width:
-        padded = ([pad(cell, size) for cell, size in zip(row, sizes, strict=True)] for row in grid)
-        return [f"{INDENT}{GAP.join(row)}".rstrip() for row in padded]
+    lines = [f"{INDENT}{line}" for line in aligned(grid, sys.maxsize)]
+    if max(map(width_of, lines)) <= width:
+        return lines
     cells_by_name = [
         (f"{head}, {column}", cell.text)
         for head, cells in table.rows
