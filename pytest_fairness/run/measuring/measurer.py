@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from typing import Protocol, TypeVar, cast
+from typing import TypeVar, cast
 
 from pytest_fairness.audits.answer_checks import checks
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.base import ResponsesSettings
-from pytest_fairness.records import Answer, Json, Measurement, RowsWithoutGroup
+from pytest_fairness.records import Answer, Comparison, Json, Measurement, RowsWithoutGroup
 from pytest_fairness.run.answering.engines import Engines
 from pytest_fairness.run.answering.item_answers import ItemAnswers
 from pytest_fairness.run.answering.open_targets import OpenTargets
@@ -18,12 +18,7 @@ from pytest_fairness.run.measuring import noise
 from pytest_fairness.run.measuring.measurements import ItemMeasurement, measurement_key
 from pytest_fairness.targets.base import Target
 
-
-class _HasJson(Protocol):
-    def to_json(self) -> dict[str, Json]: ...
-
-
-ResultT = TypeVar("ResultT", bound=_HasJson | float)
+ResultT = TypeVar("ResultT", bound=Measurement | Comparison | float)
 
 
 class Measurer:
