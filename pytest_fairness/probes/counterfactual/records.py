@@ -135,7 +135,9 @@ def sampled_records(written: WrittenRecords, rows: Sequence[Fields]) -> list[Rec
         if all(column in record.fields for column in written.balance):
             groups.setdefault(tuple(record.fields[column] for column in written.balance), []).append(record)
     if written.balance and not groups:
-        raise ProbeError(f"no record has a value of {', '.join(written.balance)}: correct the columns under `balance`")
+        raise ProbeError(
+            f"no record has a value in every column of `balance` ({', '.join(written.balance)}): correct it"
+        )
     available = sum(map(len, groups.values()))
     count = len(groups) * min(map(len, groups.values())) if written.sample is None else written.sample
     if count > available:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -178,6 +179,18 @@ def test_a_balanced_sample_goes_on_where_a_combination_is_used_up(tmp_path: Path
     content = "age,sex\n" + "\n".join(f"{number},{'Female' if number < 3 else 'Male'}" for number in range(20))
     probe = of_file(tmp_path, "few.csv", content, ", sample: 10, balance: [sex]")
     assert Counter(record.fields["sex"] for record in probe.records) == {"Female": 3, "Male": 7}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (", sample: 4, balance: [sex]", "there are only 2 records with sex, but `sample` is 4: lower `sample`"),
+        (", balance: [sex, race]", "no record has a value in every column of `balance` (sex, race): correct it"),
+    ],
+)
+def test_a_balanced_sample_needs_records_with_values(tmp_path: Path, settings: str, message: str) -> None:
+    with pytest.raises(ProbeError, match=re.escape(message)):
+        of_file(tmp_path, "few.csv", "age,sex\n30,Male\n40,Female\n50,\n", settings)
 
 
 def test_the_fingerprint_changes_with_flips_and_judge_but_not_with_records() -> None:
