@@ -160,8 +160,8 @@ def _variants(items: Sequence[Item], several_probes: bool) -> list[str]:
 def _suggestions(items: Sequence[Item], several_probes: bool) -> list[str]:
     """Return lines with the findings and the suggestions, each suggestion once; text to copy is a code block.
 
-    If an item's suggestions only repeat words of the suggestions for an earlier item of its probe, the two items share
-    an entry.
+    Two items of a probe share an entry if the suggestions for one item contain all words of the suggestions for the
+    other item. The entry has the suggestions with more words.
     """
     entries: list[list[tuple[frozenset[str], Item]]] = []  # the suggestions of an entry are those of its first item
     for item in items:

@@ -42,8 +42,8 @@ class CollectedRecords:
         """Return the names of all targets of the run as one text.
 
         Args:
-            described: description of the targets in the settings. If these have names, the text begins with it;
-                otherwise, the text has it only if no item has a target.
+            described: description of the targets in the settings. For targets with names, the text begins with
+                `described`; otherwise, the text is `described` only if no item has a target.
         """
         names = self._named_targets
         others = {record["target"] for record in self if target_name(record["result"]["id"]) not in names} - {None}

@@ -34,7 +34,7 @@ class ProbeFiles:
         self.faulty = False
 
     def collect(self, path: Path, file: pytest.Collector) -> list[ProbeItem]:
-        """Return the items of a probe file; with several targets, one item for each target.
+        """Return the items of a probe file; if targets have names, each item once for each target.
 
         Args:
             path: the file.
@@ -103,7 +103,7 @@ class ProbeFiles:
             raise ProbeError("\n".join(errors))
 
     def _all_items(self, probe: Probe) -> list[ProbeItem]:
-        """Return the items of a probe; with several targets, also the items without a target's name in their ids."""
+        """Return the items of a probe; if targets have names, also the items without a target's name in their ids."""
         return [
             *self._items(probe, named=True),
             *(self._items(probe, named=False) if self._run.settings.targets else ()),

@@ -52,9 +52,9 @@ class Finding:
     Attributes:
         anchor, probe: HTML anchor of the item, and name of its probe.
         sentence: the finding, in which the contributing words are highlighted.
-        size: phrase with the group's largest regression as a multiple of the tolerance (`Up to 3 times what is
-            allowed`). If no regression has a tolerance above 0, the phrase states the worst item's change or value (`3
-            words grew (allowed 0)`), or is empty if `sentence` states it.
+        size: largest regression of the group as a multiple of the tolerance: `Up to 3 times what is allowed`. If no
+            regression has a tolerance above 0, change or value of the worst item: `3 words grew (allowed 0)`. Empty if
+            `sentence` already contains this change or value.
     """
 
     anchor: str
