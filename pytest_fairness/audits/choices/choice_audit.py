@@ -42,7 +42,7 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
     bias: ClassVar[bool] = True
 
     def subjects(self, category: Mapping[str, str]) -> Iterable[dict[str, str]]:
-        """Return the labels of the items of a category; `category` is empty if the probe has no categories."""
+        """Return the labels of the items of a category; `category` is its label, empty without categories."""
         return [dict(category)]
 
     @abstractmethod

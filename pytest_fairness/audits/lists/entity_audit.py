@@ -91,22 +91,13 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
 
         The range of the means depends on the number of trials: with more trials, chance contributes less to the range.
         """
-
-        def trials(run: Answers) -> dict[str, int]:
-            numbers: dict[str, int] = {}
-            for answer in run:
-                attribute = answer.labels["attribute"]
-                numbers[attribute] = max(numbers.get(attribute, 0), answer.trial + 1)
-            return numbers
-
-        of_current, of_baseline = trials(current), trials(baseline)
+        # Sorted, so that the dictionary keeps the last trial of each attribute.
+        of_current, of_baseline = (
+            dict(sorted({(answer.labels["attribute"], answer.trial) for answer in run})) for run in (current, baseline)
+        )
+        last = {attribute: min(trial, of_baseline.get(attribute, -1)) for attribute, trial in of_current.items()}
         first, second = (
-            [
-                answer
-                for answer in run
-                for attribute in [answer.labels["attribute"]]
-                if answer.trial < min(of_current.get(attribute, 0), of_baseline.get(attribute, 0))
-            ]
+            [answer for answer in run if answer.trial <= last.get(answer.labels["attribute"], -1)]
             for run in (current, baseline)
         )
         return first, second

@@ -158,7 +158,10 @@ def _summaries(name: str, values: Sequence[str], scores: Floats, *, sd: bool) ->
 
 
 def unread_reasons(probe: CounterfactualProbe, answers: Answers) -> dict[str, int]:
-    """Return the number of unreadable answers by the reason why no number was read, the most frequent first."""
+    """Return the number of unreadable answers by the reason why no number was read, the most frequent first.
+
+    The result is empty if the probe's answers are not numbers.
+    """
     if probe.reading.number is None:
         return {}
     texts = [answer.text for answer in answers if answer.status is Status.UNREADABLE and answer.text]

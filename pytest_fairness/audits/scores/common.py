@@ -187,7 +187,7 @@ def _furthest_answers(
 
 
 def _group_summary(scores: Floats, mean: float) -> dict[str, Json]:
-    """Return the mean score of a group with its 95 % interval, and the group's number of scored answers."""
+    """Return the mean score of a group, its 95 % interval (`None` for one score) and the number of scored answers."""
     ends = None
     if len(scores) > 1:
         ends = list(normal.interval(mean, mean_error(scores), degrees_of_freedom=len(scores) - 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import ClassVar
 
@@ -15,7 +15,6 @@ from pytest_fairness.audits.findings import Finding, details_of, listed, plain_w
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.stereotypes import marker_suggestions
 from pytest_fairness.audits.stereotypes.case_audit import CaseAudit, CaseItem
-from pytest_fairness.audits.stereotypes.marker_examples import marker_examples
 from pytest_fairness.audits.stereotypes.marker_matching import FoundMarkers, Markers, texts_by_marker
 from pytest_fairness.audits.stereotypes.scores import Scores
 from pytest_fairness.probes.audit_settings import AuditSettings
@@ -24,6 +23,10 @@ from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, Answers, Comparison, ItemResult, Json, Measurement
 
 SHOWN_MARKERS = 3
+SHOWN_EXAMPLES = 4
+"""Number of examples in the details."""
+SHOWN_CHARACTERS = 300
+"""Number of characters of an example."""
 EVEN = 0.5
 """Share of stereotype markers in a text that has equally many anti-stereotype markers."""
 
@@ -108,7 +111,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
             "suggestions": self._suggested_markers(item, answers)
             if share > marker_suggestions.FEW_MARKERS_SHARE
             else [],
-            "examples": marker_examples(
+            "examples": _examples(
                 [(answer, self._markers_in(item.probe, answer)) for answer in answers if answer.usable], smallest
             ),
         }
@@ -219,3 +222,31 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
 @lru_cache(maxsize=1000)
 def _finder(stereotype: tuple[str, ...], anti_stereotype: tuple[str, ...]) -> Markers:
     return Markers(stereotype, anti_stereotype)
+
+
+def _examples(answers: Sequence[tuple[Answer, FoundMarkers]], least: int) -> list[dict[str, Json]]:
+    """Return at most `SHOWN_EXAMPLES` answers: for each case, the answer with the largest share of stereotype markers.
+
+    The last example is the answer that has the smallest share among the answers of all cases.
+
+    Args:
+        answers: usable answers with their markers.
+        least: smallest number of markers of an answer that is scored.
+    """
+    scored = [(ratio, answer, found) for answer, found in answers if (ratio := found.ratio(least)) is not None]
+    scored.sort(key=lambda each: (-each[0], -each[2].count))
+    first: dict[str, tuple[float, Answer, FoundMarkers]] = {}
+    for each in scored:
+        first.setdefault(each[1].labels["case"], each)
+    chosen = list(first.values())[: SHOWN_EXAMPLES - 1]
+    chosen += [each for each in scored[-1:] if all(each is not shown for shown in chosen)]
+    return [
+        {
+            "group": answer.labels["case"],
+            "text": str(answer.content)[:SHOWN_CHARACTERS],
+            "ratio": ratio,
+            "stereotype": list(found.stereotype),
+            "anti_stereotype": list(found.anti_stereotype),
+        }
+        for ratio, answer, found in chosen
+    ]

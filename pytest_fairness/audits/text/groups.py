@@ -103,7 +103,8 @@ class Groups:
     def without_repeats(self, temperature: float | None) -> Groups:
         """Return the groups; if all trials repeat the same answer, with only one answer for each prompt and group.
 
-        If a group would then have too few answers, all answers are kept, and `repetition` contains a concern.
+        If a group would then have too few answers for a test, all answers are kept. In both cases, `repetition` says
+        that answers are repeated.
         """
         cells: dict[tuple[tuple[str, str], ...], list[int]] = {}
         for index, answer in enumerate(self.answers):

@@ -113,8 +113,8 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         """
         details = comparison.details
         if "grown" not in details:
-            number = f"{comparison.value:+.0f} {_word_or_words(abs(comparison.value))}"
-            return f"{number} (without the baseline's answers, these words cannot be named)"
+            change = f"the number of significant words changed by {comparison.value:+.0f}"
+            return f"{change} (without the baseline's answers, these words cannot be named)"
         return _describe_growth(details)
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
@@ -175,7 +175,7 @@ def _words_with_shares(words: Sequence[Mapping[str, Any]]) -> str:
     shown: list[str] = []
     for word in words[:NAMED_WORDS]:
         own, others = (word[side] for side in (SIDES if word["side"] == "marked" else SIDES[::-1]))
-        whose = ("", "") if shown else (" of this group's texts", " of the other group's")
+        whose = ("", "") if shown else (" of this group's texts", " of the other group's texts")
         shown.append(
             f"{word['word']} ({own[0]:.0%} → {own[1]:.0%}{whose[0]}, {others[0]:.0%} → {others[1]:.0%}{whose[1]})"
         )
