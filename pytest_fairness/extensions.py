@@ -48,7 +48,7 @@ def _entries(group: Group) -> dict[str, EntryPoint]:
 
 
 def load(entry: EntryPoint) -> Any:
-    """Import the object that an entry point names, and return it.
+    """Import and return the object that an entry point names.
 
     Raises:
         FairnessError: the import fails.

@@ -134,15 +134,14 @@ def sampled_records(written: WrittenRecords, rows: Sequence[Fields]) -> list[Rec
     for record in shuffled:
         if all(column in record.fields for column in written.balance):
             groups.setdefault(tuple(record.fields[column] for column in written.balance), []).append(record)
-    if written.balance and not groups:
-        raise ProbeError(
-            f"no record has a value in every column of `balance` ({', '.join(written.balance)}): correct it"
-        )
+    columns = ", ".join(written.balance)
+    if columns and not groups:
+        raise ProbeError(f"no record has a value in every column of `balance` ({columns}): correct the columns")
     available = sum(map(len, groups.values()))
     count = len(groups) * min(map(len, groups.values())) if written.sample is None else written.sample
     if count > available:
-        known = f" with {', '.join(written.balance)}" if written.balance else ""
-        raise ProbeError(f"there are only {available} records{known}, but `sample` is {count}: lower `sample`")
+        with_values = f" with {columns}" if columns else ""
+        raise ProbeError(f"there are only {available} records{with_values}, but `sample` is {count}: lower `sample`")
     # The order of the groups within a round matters only in the last round.
     rounds = zip_longest(*(groups[name] for name in sorted(groups)))
     in_turn = (record for records_ in rounds for record in records_ if record)

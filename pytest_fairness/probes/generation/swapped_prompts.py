@@ -178,7 +178,7 @@ def diagnostics(swapped_prompts: SwappedPrompts, trials: int, *, in_file: bool) 
 
 
 def listed_reasons(swapped_prompts: SwappedPrompts) -> str:
-    """Return the most frequent reasons why prompts are left out, with their numbers."""
+    """Return the most frequent reasons why prompts are left out, with their numbers of prompts, as a phrase."""
     reasons = swapped_prompts.reasons
     text = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(SHOWN_REASONS))
     more = len(reasons) - SHOWN_REASONS
