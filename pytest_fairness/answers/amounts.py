@@ -296,8 +296,8 @@ def _signs_before(text: str, start: int) -> tuple[int, bool, str | None]:
 def spelled(digits: str, decimal: str | None) -> tuple[float, ...]:
     """Return the number that digits with separators spell.
 
-    The result is empty if the separators fit no number, and holds two numbers for one point before three digits
-    ("85.000"), which is a decimal point in English and separates thousands in German.
+    The result is empty if the separators fit no number. It holds two numbers if a single point stands before three
+    digits ("85.000"): the point is the decimal mark in English, and separates thousands in German.
 
     Args:
         digits: digits with `.`, `,`, apostrophes, underscores or blanks.

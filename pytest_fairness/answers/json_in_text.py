@@ -74,8 +74,8 @@ def _end_of_bracket(text: str, start: int) -> int:
 def flatten(value: Json) -> Iterator[str]:
     """Yield the keys, texts and numbers of a JSON value and of all values nested in it, in the written order.
 
-    If an array or object contains two or more objects and nothing else, the keys that all these objects share, such as
-    `product` and `explanation`, are left out: they are field names and not part of the answer.
+    If an array or object contains two or more objects and nothing else, keys that all these objects share are left out:
+    they are field names, such as `product` and `explanation`, and not part of the answer.
     """
     stack: list[tuple[Json, frozenset[str]]] = [(value, frozenset())]
     while stack:

@@ -110,9 +110,9 @@ def read(
         selection: the part of the response that is read; `None` for the whole response.
 
     Returns:
-        The status and the content. If the status is `OK`, the content is a string for the formats `text` and `json`, a
-        list of strings for `list` and `titles`, a list of numbers for `likelihood`, one of the choices, or the number.
-        For any other status, the content is `None`.
+        The status and the content. The content is `None` unless the status is `OK`. It is one of the choices or the
+        number, if the request asked for one. Otherwise, it is a list of strings for the formats `list` and `titles`, a
+        list of numbers for `likelihood`, and a string for any other format.
     """
     if response is None:
         return Status.FAILED, None

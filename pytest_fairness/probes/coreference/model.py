@@ -160,8 +160,8 @@ class CoreferenceProbe(Probe):
     def _is_english(cls, written: Languages) -> Languages:
         """Return the languages; raise an error for any language other than English.
 
-        In German or a Romance language, the noun of an occupation has a gender, which decides to whom "she" can refer,
-        so that no sentence is ambiguous with both pronouns. Prompts and rules that read answers are English.
+        In German or a Romance language, the noun of an occupation has a gender, which decides to whom "she" can refer.
+        No sentence would be ambiguous with both pronouns. Prompts and the rules that read answers are English, too.
         """
         if any(code != "en" for code in to_language(written).codes):
             raise PydanticCustomError(

@@ -187,7 +187,7 @@ def test_a_balanced_sample_goes_on_where_a_combination_is_used_up(tmp_path: Path
         (", sample: 4, balance: [sex]", "there are only 2 records with sex, but `sample` is 4: lower `sample`"),
         (
             ", balance: [sex, race]",
-            "no record has a value in every column of `balance` (sex, race): correct the columns",
+            "no record has a value in every column of `balance` (sex, race): correct",
         ),
     ],
 )
