@@ -111,7 +111,8 @@ def _install_command(root: Path) -> str:
             own = ["-e", "."]
     requirement = own_requirement()
     if requirement is None:
-        text = f"{NOT_INSTALLABLE}. Replace this line by a command that installs it from a package index or repository"
+        advice = "Replace this line by a command that installs pytest-fairness from a package index or repository"
+        text = f"{NOT_INSTALLABLE}. {advice}"
         return f"echo {shlex.quote(text)} && exit 1"
     return shlex.join(["pip", "install", *own, requirement])
 

@@ -348,7 +348,7 @@ def variant_diagnostics(model: type[Probe], data: Content) -> Iterator[Diagnosti
 
     Args:
         model: model of the kind.
-        data: the file's plain content; see `KindSchema`.
+        data: the file's plain content.
     """
     if "variants" in data and checks.is_recorded(data):
         message = "a probe with `responses` sends no requests: remove `variants` or `responses`"

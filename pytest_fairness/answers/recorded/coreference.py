@@ -64,7 +64,7 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
             version = self._one_of(row, self.columns["version"], written["version"], VERSIONS)
             if number is None:
                 self.trial_numbers.add_error(
-                    row, f"{self.columns['line']!r} must be the line number of a WinoBias sentence"
+                    row, f"{self.columns['line']!r} must be the running number of a WinoBias sentence"
                 )
             if number is None or version is None:
                 return None

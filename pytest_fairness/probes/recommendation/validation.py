@@ -21,7 +21,7 @@ _OPTIONAL = {
 }
 """Optional keys that some audits need (see `AuditSettings.needs`), each with its remedy."""
 _PLACEHOLDERS = {"prompt": ("value", "entity", "k"), "neutral": ("entity", "k")}
-_CONTENTS = {"value": "its values belong", "entity": "the entity's name belongs"}
+_CONTENTS = {"value": "the attribute's value belongs", "entity": "the entity's name belongs"}
 """Placeholders that a prompt must contain, each with the end of the message "write {entity} where …"."""
 
 

@@ -81,7 +81,7 @@ def test_lines_of_winobias_are_matched_by_their_number(tmp_path: Path) -> None:
     assert len(found) == 12
     assert {key: found[1].labels[key] for key in ("line", "version")} == {"line": "1", "version": "anti"}
     message = faults(tmp_path, as_csv(("line", "version", "text"), [*lines[2:], ("x", "pro", "y")]), text)
-    assert message == "a.csv:12: 'line' must be the line number of a WinoBias sentence"
+    assert message == "a.csv:12: 'line' must be the running number of a WinoBias sentence"
     message = faults(tmp_path, as_csv(("line", "version", "text"), list(lines[2:])), text)
     assert message == "a.csv:1: no row has the line '1'. Add its answers, or remove the line from the probe"
 

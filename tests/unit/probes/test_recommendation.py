@@ -276,7 +276,11 @@ def test_errors_of_entities(folder: Path, entities: str, message: str) -> None:
     ("old", "new", "expected"),
     [
         ("{value} fan", "{valeu} fan", ["2:15: unknown placeholder '{valeu}': did you mean 'value'?"]),
-        ("{value} fan", "a fan", ["2:9: this prompt does not use {value}: write it where its values belong"]),
+        (
+            "{value} fan",
+            "a fan",
+            ["2:9: this prompt does not use {value}: write it where the attribute's value belongs"],
+        ),
         (
             "a fan of {entity}.",
             "a fan of her.",
