@@ -87,7 +87,10 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
         return {term["term"]: term["gap"] for term in measurement.details["terms"]}
 
     def typicality(self, item: TextItem[LexiconSettings], measurement: Measurement) -> Callable[[str], float]:
-        """Return a function that scores how typical a text is of the marked group, by its rate of terms."""
+        """Return a function that scores how typical a text is of the marked group.
+
+        The score is the text's rate of terms, with a minus sign if the marked group uses the terms less.
+        """
         sign, terms = -1.0 if measurement.value < 0 else 1.0, item.settings.terms(item.labels)
         return lambda text: sign * term_rates.rate(text, terms, item.probe.language)
 

@@ -200,7 +200,7 @@ def _grown_word_phrases(words: Sequence[Mapping[str, Json]]) -> list[str]:
         if not all(shares):
             phrases.append(str(word.get("word")))
             continue
-        groups = ("", "") if explained else (" of this group's texts", " of the other group's")
+        groups = ("", "") if explained else (" of this group's texts", " of the other group's texts")
         phrases.append(f"{word.get('word')} ({shares[0]}{groups[0]}, {shares[1]}{groups[1]})")
         explained = True
     return phrases

@@ -173,8 +173,8 @@ def test_words_that_grew_replace_significant_words() -> None:
     failed = result(VerdictName.REGRESSION, audit="marked_words", measurement=measurement)
     text = " ".join(failure_text(report(failed)["items"][0]).split())
     assert (
-        "more for Black since the baseline: braid (10% → 60% of this group's texts, 0% → 0% of the other group's), "
-        "oil, comb (10% → 50%, 0% → 0%)" in text
+        "more for Black since the baseline: braid (10% → 60% of this group's texts, 0% → 0% of the other group's "
+        "texts), oil, comb (10% → 50%, 0% → 0%)" in text
     )
     assert (
         "more for the unmarked group (White) since the baseline: suit (0% → 40% of this group's texts, 0% → 10% of "
