@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pytest_fairness.errors import FairnessError
 
@@ -35,9 +35,17 @@ def declared(group: Group, built_in: Collection[str] = ()) -> dict[str, EntryPoi
 
 
 @cache
+def installed() -> list[EntryPoint]:
+    """Return the entry points that installed packages declare for this one; reads the metadata of every package."""
+    everything = entry_points()
+    return [entry for group in get_args(Group) for entry in everything.select(group=f"pytest_fairness.{group}")]
+
+
+@cache
 def _entries(group: Group) -> dict[str, EntryPoint]:
     entries: dict[str, EntryPoint] = {}
-    for entry in sorted(entry_points(group=f"pytest_fairness.{group}"), key=lambda entry: (entry.name, entry.value)):
+    found = [entry for entry in installed() if entry.group == f"pytest_fairness.{group}"]
+    for entry in sorted(found, key=lambda entry: (entry.name, entry.value)):
         other = entries.setdefault(entry.name, entry)
         if other.value != entry.value:
             raise FairnessError(

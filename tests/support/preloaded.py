@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pytest_fairness.extensions import installed
+from pytest_fairness.kinds import KINDS
 from pytest_fairness.languages.detection import other_language
 from pytest_fairness.languages.language import ENGLISH
 
@@ -9,3 +11,7 @@ REFUSALS = ENGLISH.refusals
 """The patterns of refusals: compiling them takes a tenth of a short run."""
 LANGUAGE = other_language("all of these words are in English", ("en",))
 """No other language: loading the model that says so takes two thirds of a short run."""
+
+for kind in KINDS.values():
+    kind.model.model_rebuild()  # pydantic otherwise builds the validator of a model at the first probe
+installed()

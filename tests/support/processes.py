@@ -19,22 +19,30 @@ import pytest
 from execnet.gateway_base import ExecModel, Popen2IO
 from execnet.gateway_io import Popen2IOMaster
 
+from pytest_fairness import extensions
+
 if sys.platform == "win32":
     _CONTEXT = multiprocessing.get_context("spawn")
 else:
     _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
+        "pytest_fairness.pytest_integration.controller.controller",
         "pytest_fairness.pytest_integration.session",
         "pytest_fairness.audits.text.refusals",
         "pytest_fairness.targets.anthropic.batches",
         "pytest_fairness.targets.openai.batches",
         "pytest_fairness.targets.openai.chat",
+        "pytest_fairness.reports.markdown",
+        "pytest_fairness.reports.terminal.summary",
         "httpcore2",
         "scipy.stats",
+        "execnet.gateway_io",
         "pdb",
         "unittest",
-        "preloaded",  # of this folder, in which the server starts
+        # Of this folder, in which the server starts:
+        "fixture_search",
+        "preloaded",
     ]
 )
 
@@ -57,6 +65,8 @@ def start(function: Callable[..., None], *arguments: Any) -> BaseProcess:
 def _run(folder: Path, environment: dict[str, str], function: Callable[..., None], *arguments: Any) -> None:
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     os.chdir(folder)
+    if environment.get("PYTHONPATH") != os.environ.get("PYTHONPATH"):
+        extensions.installed.cache_clear()
     os.environ.clear()
     os.environ.update(environment)
     sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
