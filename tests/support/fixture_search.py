@@ -15,7 +15,7 @@ _FIXTURE: type = getattr(fixtures, "FixtureFunctionDefinition", object)
 
 
 @cache
-def _has_fixtures(source: type | ModuleType) -> bool:
+def _has_fixtures(source: Any) -> bool:
     return any(isinstance(getattr_static(source, name, None), _FIXTURE) for name in dir(source))
 
 
