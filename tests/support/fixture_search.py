@@ -15,13 +15,13 @@ _FIXTURE: type = getattr(fixtures, "FixtureFunctionDefinition", object)
 
 
 @cache
-def _has_fixtures(source: Any) -> bool:
+def _has_fixtures(source: type | ModuleType) -> bool:
     return any(isinstance(getattr_static(source, name, None), _FIXTURE) for name in dir(source))
 
 
 def pytest_plugin_registered(self: fixtures.FixtureManager, plugin: Any, plugin_name: str) -> None:
     """Search a plugin for fixtures, unless it is one of pytest's own that have none."""
-    source = plugin if isinstance(plugin, ModuleType) else type(plugin)
+    source: Any = plugin if isinstance(plugin, ModuleType) else type(plugin)
     name = source.__name__ if isinstance(source, ModuleType) else source.__module__
     if not name.startswith("_pytest.") or _has_fixtures(source):
         _search(self, plugin, plugin_name)
