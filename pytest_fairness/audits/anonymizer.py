@@ -26,7 +26,7 @@ _MARKS = r"[\s\"'\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}(\
 _SENTENCE_START = re.compile(
     r"(?:^|[!?:;…•\n]|(?<!\bMr)(?<!\bMs)(?<!\bMx)(?<!\bDr)(?<!\bSt)(?<!\bMrs)(?<!\bRev)(?<!\bProf)\.)" + _MARKS + r"\Z"
 )
-BEFORE = 40
+SEARCHED_CHARACTERS = 40
 """Number of characters before a word that are searched for the end of the previous sentence."""
 
 
@@ -94,7 +94,7 @@ class Anonymizer:
 
 def _is_inside_sentence(text: str, match: re.Match[str]) -> bool:
     """Return whether the word is not the first word of a sentence, and not written in capitals only."""
-    before = text[max(0, match.start() - BEFORE) : match.start()]
+    before = text[max(0, match.start() - SEARCHED_CHARACTERS) : match.start()]
     return not match[0].isupper() and _SENTENCE_START.search(before) is None
 
 

@@ -24,7 +24,7 @@ EFFECTIVE_LONG = 1.5
 the same."""
 REPEATED_SHARE = 0.10
 """Largest share of answers to different prompts that may be the same long text."""
-QUOTED = 60
+QUOTED_CHARACTERS = 60
 """Number of characters of an answer that a message quotes."""
 FEWEST_OTHER = 2
 """Decisions are constant if fewer decisions than this number differ from the most frequent decision."""
@@ -166,4 +166,4 @@ def _labels_without_group(item: AnyItem, answer: Answer) -> Hashable:
 def _quoted(probe: Probe, answer: Answer) -> str:
     """Return the beginning of an answer, or of its measured part, in quotation marks."""
     text = " ".join(str((answer.text if probe.reading.selection is None else answer.content) or "").split())
-    return repr(text if len(text) <= QUOTED else f"{text[: QUOTED - 1]}…")
+    return repr(text if len(text) <= QUOTED_CHARACTERS else f"{text[: QUOTED_CHARACTERS - 1]}…")

@@ -14,7 +14,7 @@ FOREIGN_ANSWERS = "foreign_answers"
 
 FOREIGN_SHARE = 0.10
 """Largest share of a group's answers that may be in another language than the probe's, for audits of refusals."""
-MOSTLY = 0.50
+MOSTLY_FOREIGN_SHARE = 0.50
 """Every audit adds a note if more than this share of the texts is in other languages than the probe's."""
 
 
@@ -62,7 +62,7 @@ def mostly_foreign(probe: Probe, answers: Answers) -> list[Concern]:
     """Return a note if most answers are in other languages than the probe's, else an empty list."""
     texts = [text for answer in answers if (text := _text_of(probe, answer)) is not None]
     shares = foreign_shares({"": texts}, probe.language.codes)[""]
-    if sum(shares.values()) <= MOSTLY:
+    if sum(shares.values()) <= MOSTLY_FOREIGN_SHARE:
         return []
     unknown = "refusals and identity terms" if probe.reading.refusals.by == "patterns" else "identity terms"
     return [

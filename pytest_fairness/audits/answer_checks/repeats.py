@@ -9,7 +9,7 @@ from pytest_fairness.records import Concern
 
 MINIMUM_OBSERVATIONS = 8
 """Smallest number of observations (prompts) of each group that a test needs if all trials repeat the same answer."""
-ALIKE = 0.9
+SAME_WORDS_SHARE = 0.9
 """Two answers at temperature 0 count as the same if they share at least this part of their words (Dice's coefficient).
 
 Servers that compute in batches change a word now and then.
@@ -55,7 +55,7 @@ def _all_alike(texts: Sequence[str], temperature: float | None) -> bool:
     """Return whether all answers to one prompt count as repetitions of the same answer; see `repeats`."""
     if temperature == 0:
         words = [Counter(text.split()) for text in texts]
-        return all(_dice_coefficient(words[0], each) >= ALIKE for each in words)
+        return all(_dice_coefficient(words[0], each) >= SAME_WORDS_SHARE for each in words)
     return len(set(texts)) == 1 and not (temperature and len(texts[0].split()) <= SHORT_ANSWER)
 
 

@@ -10,7 +10,7 @@ from pytest_fairness.languages.words import normalise
 
 FEW_MARKERS_SHARE = 0.5
 """Words are suggested if more than this share of the answers have too few markers."""
-SHOWN = 8
+SHOWN_WORDS = 8
 """Largest number of suggested words."""
 MINIMUM_ANSWERS = 2
 """Smallest number of answers that contain a suggested word."""
@@ -49,4 +49,4 @@ def words_for(
                 differences[word] = max(differences[word], round((count / size - other[word] / other_size) * 10**9))
     return [
         word for word, _ in sorted(differences.items(), key=lambda pair: (-pair[1], pair[0])) if differences[word] > 0
-    ][:SHOWN]
+    ][:SHOWN_WORDS]
