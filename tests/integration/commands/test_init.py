@@ -248,7 +248,7 @@ def test_a_local_installation_gives_a_step_that_fails_with_the_cure(
     [command] = install_commands(folder)
     step = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
     assert step.returncode == 1
-    assert "Replace this line by a command that installs it" in step.stdout
+    assert "Replace this line by a command that installs pytest-fairness" in step.stdout
     assert "/home/me" not in command
 
 
