@@ -281,8 +281,8 @@ class Probe(ProbeModel):
     def placebo(self, labels: Mapping[str, str]) -> tuple[Self, Mapping[str, str]] | None:
         """Return a probe that compares two wordings of the same group in place of two groups.
 
-        The value of an item in this probe is the noise floor of the item's own value. Repeated calls return the same
-        probe.
+        The value of an item in the returned probe is the noise floor of its value in this probe. Repeated calls return
+        the same probe.
 
         Args:
             labels: labels of an item.

@@ -56,7 +56,9 @@ _BOUNDS = {
 def diagnostics(
     errors: Iterable[ErrorDetails], prefix: Location, document: Document, model: type[BaseModel]
 ) -> list[Diagnostic]:
-    """Return one diagnostic for each location at which pydantic found errors in a part of a document.
+    """Return the diagnostics for the errors that pydantic found in a part of a document.
+
+    Errors of several alternatives of a union type at the same location become one diagnostic.
 
     Args:
         errors: pydantic's errors of one validation.
