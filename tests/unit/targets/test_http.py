@@ -301,22 +301,22 @@ def test_a_key_that_the_service_repeats_is_hidden(monkeypatch: pytest.MonkeyPatc
 
 
 def test_references_in_the_query_are_filled_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SERVICE_LOGIN", "a/b&c=4711")
-    repeats = Reply("a/b&c=4711 a%2Fb%26c%3D4711 abc-0815", status=404)
+    monkeypatch.setenv("SERVICE_LOGIN", "a/b&c=rosebud")
+    repeats = Reply("a/b&c=rosebud a%2Fb%26c%3Drosebud abc-blossom", status=404)
     with ChatServer(script=[repeats]) as server, pytest.raises(TargetError) as raised:
-        ask(server, query="?key=${SERVICE_LOGIN}&own=abc-0815")
-    assert "4711" not in str(raised.value)
-    assert "0815" not in str(raised.value)
+        ask(server, query="?key=${SERVICE_LOGIN}&own=abc-blossom")
+    assert "rosebud" not in str(raised.value)
+    assert "blossom" not in str(raised.value)
 
 
 def test_the_client_logs_no_secrets(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setenv("SERVICE_LOGIN", "a/b&c=4711")
+    monkeypatch.setenv("SERVICE_LOGIN", "a/b&c=rosebud")
     caplog.set_level("DEBUG")
     with ChatServer() as server:
-        ask(server, query="?key=${SERVICE_LOGIN}&own=abc-0815", http_headers=("Authorization: ${SERVICE_LOGIN}",))
+        ask(server, query="?key=${SERVICE_LOGIN}&own=abc-blossom", http_headers=("Authorization: ${SERVICE_LOGIN}",))
     assert "/chat/completions" in caplog.text
-    assert "4711" not in caplog.text
-    assert "0815" not in caplog.text
+    assert "rosebud" not in caplog.text
+    assert "blossom" not in caplog.text
 
 
 def test_identity_depends_on_everything_that_changes_answers_but_has_no_secret(tmp_path: Path) -> None:

@@ -179,8 +179,8 @@ def test_a_key_in_place_of_its_variable_is_refused_and_not_shown(tmp_path: Path,
 
 
 def test_the_query_of_an_address_is_sent_but_never_shown() -> None:
-    with ChatServer(script=[Reply("q-4711 is wrong", status=400)]) as server:
+    with ChatServer(script=[Reply("q-rosebud is wrong", status=400)]) as server:
         with pytest.raises(RequestFailed, match=r"\[key\] is wrong") as caught:
-            ask(f"openai:m base_url={server.url}?code=q-4711&api-version=2")
-        assert server.heads[0][":path"] == "/v1/chat/completions?code=q-4711&api-version=2"
-    assert "4711" not in str(caught.value)
+            ask(f"openai:m base_url={server.url}?code=q-rosebud&api-version=2")
+        assert server.heads[0][":path"] == "/v1/chat/completions?code=q-rosebud&api-version=2"
+    assert "rosebud" not in str(caught.value)

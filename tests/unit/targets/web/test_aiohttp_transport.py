@@ -93,8 +93,8 @@ def test_a_server_that_is_down_is_unreachable(kind: str, monkeypatch: pytest.Mon
 def test_what_is_no_http_is_a_broken_connection_without_the_address() -> None:
     async def work(opened: BoundedClient) -> None:
         with pytest.raises(httpx.RemoteProtocolError) as raised:
-            await opened.post(f"http://127.0.0.1:{port}/?key=s-4711", content=b"{}")
-        assert "4711" not in str(raised.value)
+            await opened.post(f"http://127.0.0.1:{port}/?key=s-rosebud", content=b"{}")
+        assert "rosebud" not in str(raised.value)
 
     with listener(b"no http\r\n\r\n") as (port, _):
         run(work)
