@@ -41,7 +41,7 @@ _CONTEXT.set_forkserver_preload(
         "pdb",
         "unittest",
         # Of this folder, in which the server starts:
-        "fixture_search",
+        "done_once",
         "preloaded",
     ]
 )
