@@ -112,7 +112,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 # How long an example takes says something of the machine, which may have other things to do, and nothing of the code.
-settings.register_profile("patient", deadline=None)
+# Each run draws other examples: what 50 of them do not find, later runs may.
+settings.register_profile("patient", deadline=None, max_examples=50)
 settings.load_profile("patient")
 
 # Matrices of tests are small: more threads than one take processor time, and no less of the clock.

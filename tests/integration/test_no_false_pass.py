@@ -159,20 +159,22 @@ def test_within_its_limits_nothing_passes_that_does_not_depend_on_the_prompt(
     assert "pass" not in verdicts.values(), verdicts
 
 
-@pytest.mark.parametrize("state", ["outage", "mostly outage"])
 def test_an_outage_neither_improves_on_a_baseline_nor_becomes_one(
-    audited: Project, monkeypatch: pytest.MonkeyPatch, state: str
+    audited: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     audited.run("--fairness-rebaseline", target="python:app:answer")
+    baselines = {path: path.read_bytes() for path in (audited.path / "baselines").iterdir()}
     texts = audited.path / "baselines" / "texts.json"
-    before = texts.read_bytes()
-    monkeypatch.setenv("STATE", state)
-    verdicts = found(audited)
-    assert len(verdicts) == 22
-    assert "pass" not in verdicts.values(), verdicts
-    result = audited.run("--fairness-rebaseline", target="python:app:answer")
-    assert says(result, "no baseline written for jsd[person=woman] of texts")
-    assert texts.read_bytes() == before
+    for state in ("outage", "mostly outage"):
+        monkeypatch.setenv("STATE", state)
+        verdicts = found(audited)
+        assert len(verdicts) == 22
+        assert "pass" not in verdicts.values(), (state, verdicts)
+        result = audited.run("--fairness-rebaseline", target="python:app:answer")
+        assert says(result, "no baseline written for jsd[person=woman] of texts")
+        assert texts.read_bytes() == baselines[texts], state
+        for path, content in baselines.items():
+            path.write_bytes(content)
 
 
 def test_a_text_that_one_group_always_gets_is_a_difference(audited: Project) -> None:

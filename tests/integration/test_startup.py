@@ -85,10 +85,10 @@ def test_what_is_measured_already_is_looked_up_without_the_packages_that_measure
         "kind: generation\nprompt: Praise {who}.\naxes: {who: {unmarked: Joseph, marked: [Kelly]}}\ntrials: 12\n"
         "audits: {jsd: {tolerance: 1}, svm: {tolerance: 1}, refusals: }\n"
     )
-    measured = modules_after(folder, "--fairness-rebaseline")
+    assert pytester.runpytest_inprocess(*PLUGINS, "--fairness-rebaseline", plugins=LOADED).ret == 0
     assert pytester.runpytest_inprocess(*PLUGINS, "--fairness", plugins=LOADED).ret == 0  # measures the comparison
     again = modules_after(folder, "--fairness", "--fairness-report", "report.md")
-    assert {"sklearn", "scipy"} <= measured
+    assert {"sklearn", "scipy.stats"} <= sys.modules.keys(), "the names of packages that measure"
     heavy = ("sklearn", "scipy.stats", "aiohttp", "httpx2", "pandas", "matplotlib", "psycopg")
     assert [name for name in heavy if name in again] == []
     assert not [name for name in again if name.startswith("pytest_fairness.reports.html")]

@@ -147,10 +147,10 @@ def test_missing_columns_are_named(tmp_path: Path) -> None:
     ]
 
 
-def test_thirty_thousand_lists_are_read(tmp_path: Path) -> None:
+def test_twelve_thousand_lists_are_read(tmp_path: Path) -> None:
     titles = [f"Song {number} of the year" for number in range(25)]
     kinds = [("neutral", ""), ("age", "a young"), ("age", "an old")]
-    lines = [(f"Artist {number}", *kind, titles) for number in range(10_000) for kind in kinds]
+    lines = [(f"Artist {number}", *kind, titles) for number in range(4_000) for kind in kinds]
     found = read(tmp_path, "a.jsonl", as_json_lines(list(lines)))
-    assert len(found) == 30_000
+    assert len(found) == 12_000
     assert all(answer.content == titles for answer in found)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import math
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -300,6 +301,15 @@ def test_a_prompt_that_is_too_long_fails_alone(llama: Path) -> None:
 # Memory
 
 
+@pytest.fixture
+def few_objects() -> Iterator[None]:
+    """Keep the search for garbage, which frees memory for the next try, off the objects of other tests."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("few_objects")
 def test_a_batch_that_does_not_fit_is_halved_and_grows_again(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
@@ -320,6 +330,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_grows_again(llama: Path, monkey
     assert tried == [9, 4, 2, 2, 2, 2, 1]
 
 
+@pytest.mark.usefixtures("few_objects")
 def test_a_request_that_does_not_fit_into_memory_fails(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pytest_fairness.targets.transformers.language_model import LanguageModel
 

@@ -78,12 +78,10 @@ def test_the_reason_names_the_one_of_two_values_that_changed(harmed: str) -> Non
     assert f"Top contributors: {harmed} 0." in verdict.reason
 
 
-@pytest.mark.parametrize(
-    ("name", "entities", "repeats", "most"), [("snsr", 10, 100, 1), ("snsv", 10, 60, 1), ("pafs", 10, 60, 1)]
-)
-def test_few_comparisons_of_the_same_system_fail(name: str, entities: int, repeats: int, most: int) -> None:
-    runs = [[run(number, entities=entities, noise=0.4) for number in (seed, 10_000 + seed)] for seed in range(repeats)]
-    assert sum(judge(name, current, baseline).name.outcome == "failed" for current, baseline in runs) <= most
+@pytest.mark.parametrize(("name", "pairs"), [("snsr", 65), ("snsv", 35), ("pafs", 35)])
+def test_no_comparison_of_the_same_system_fails(name: str, pairs: int) -> None:
+    runs = [[run(number, entities=10, noise=0.4) for number in (seed, 10_000 + seed)] for seed in range(pairs)]
+    assert not any(judge(name, current, baseline).name.outcome == "failed" for current, baseline in runs)
 
 
 @pytest.mark.parametrize("name", SENSITIVITY)

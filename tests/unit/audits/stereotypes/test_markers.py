@@ -124,13 +124,13 @@ def test_a_planted_preference_is_found_at_twenty_samples() -> None:
 
 
 def test_few_runs_of_a_model_without_preference_fail() -> None:
-    """Of 100 runs of three items at most the probe's alpha, 5 %, may fail anywhere."""
+    """Of 50 runs of three items at most one fails anywhere: the probe's alpha is 5 %."""
     failed = 0
     shares = {"nurse": 0.5, "ceo": 0.5, "pilot": 0.5}
-    for seed in range(100):
+    for seed in range(50):
         current, baseline = run(seed, shares), run(10_000 + seed, shares)
         failed += any(judge(WORK, found.id, current, baseline).name.outcome == "failed" for found in items_of(WORK))
-    assert failed <= 5
+    assert failed <= 1
 
 
 def test_an_unchanged_preference_is_no_regression() -> None:
