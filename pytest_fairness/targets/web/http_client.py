@@ -33,6 +33,12 @@ _BODY_HEADERS = frozenset({b"content-encoding", b"content-length", b"transfer-en
 parsed_url = lru_cache(16)(httpx.URL)
 
 
+@lru_cache(16)
+def _certificates(verify: Any, trust_env: bool, *_environment: str | None) -> ssl.SSLContext:
+    """Read the accepted certificates, which takes 20 ms, once in a process."""
+    return httpx.create_ssl_context(verify, trust_env=trust_env)
+
+
 def _ssl_context(verify: Any, *, trust_env: bool) -> ssl.SSLContext:
     """Return the TLS settings with the accepted certificates.
 
@@ -40,7 +46,7 @@ def _ssl_context(verify: Any, *, trust_env: bool) -> ssl.SSLContext:
         TargetError: an environment variable names certificates that cannot be read.
     """
     try:
-        return httpx.create_ssl_context(verify, trust_env=trust_env)
+        return _certificates(verify, trust_env, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
     except OSError as error:
         variable = "SSL_CERT_FILE" if os.environ.get("SSL_CERT_FILE") else "SSL_CERT_DIR"
         raise TargetError(
