@@ -82,6 +82,8 @@ def embed_by_words(body: Body) -> list[Any]:
     ]
 
 
+PIECE = 2**20
+"""Number of bytes of an answer that are handed to its connection at once."""
 _UNSEEDED = itertools.count()
 
 
@@ -111,6 +113,7 @@ class ChatServer:
         embed: function from the body to vectors, for `POST …/embeddings`; without it, the status is 404.
         most_in_flight: the largest number of requests that were being answered at one time.
         connections: number of connections that were opened.
+        sent: number of bytes that were handed to the connections of answers.
     """
 
     path, key_header = "/chat/completions", "authorization"
@@ -138,6 +141,7 @@ class ChatServer:
         self.most_in_flight = 0
         self.in_flight = 0
         self.connections = 0
+        self.sent = 0
         self.port = port
         self._open: set[asyncio.Task[None]] = set()
         self._ready = threading.Event()
@@ -263,8 +267,11 @@ class ChatServer:
             writer.write(message[: -len(content) // 2])
             await writer.drain()
             return False
-        writer.write(message)
-        await writer.drain()
+        for start in range(0, len(message), PIECE):
+            piece = message[start : start + PIECE]
+            writer.write(piece)
+            self.sent += len(piece)
+            await writer.drain()
         return True
 
 
