@@ -56,7 +56,7 @@ def test_two_runs_at_once_of_four_probes_that_share_prompts(project: Project) ->
 def test_workers_stop_with_the_process_that_the_user_started(project: Project, name: str) -> None:
     end = signal.Signals[name]  # Windows has no SIGKILL
     project.probe(text=PROBE.replace("trials: 10", "trials: 200"))
-    with ChatServer(delay=0.25) as server:
+    with ChatServer(delay=1.0) as server:
         run = start(project, server, "--fairness-concurrency", "4", "--fairness-report", "report.json", "-n", "2")
         wait_until(lambda: server.count >= 8, 100)
         # The controller alone, not its group.
