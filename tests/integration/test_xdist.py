@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -165,11 +166,12 @@ def test_a_faulty_probe_stops_all_workers(project: Project) -> None:
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="what a process has loaded is seen on Linux only")
 @pytest.mark.timeout(300)
 def test_the_embedded_model_is_served_once_to_all_workers(project: Project) -> None:
-    """The probe is the one that `init` writes."""
+    """The probe is the one that `init` writes, with a short prompt."""
     assert main(["init", "--ci", "none"]) == 0
     path = project.path / "probes/first.yaml"
     # As few and as short answers as can be measured: those of the probe as it is take a minute on a busy machine.
-    path.write_text(path.read_text("utf-8").replace("max_tokens: 48", "max_tokens: 1"), "utf-8")
+    short = re.sub(r"^prompt: .*", "prompt: Describe {colleague}.", path.read_text("utf-8"), flags=re.MULTILINE)
+    path.write_text(short.replace("max_tokens: 48", "max_tokens: 1"), "utf-8")
     project.write(
         "conftest.py",
         "def pytest_sessionfinish(session):\n"
