@@ -36,7 +36,7 @@ def declared(group: Group, built_in: Collection[str] = ()) -> dict[str, EntryPoi
 
 @cache
 def installed() -> list[EntryPoint]:
-    """Return the entry points that installed packages declare for this one; reads the metadata of every package."""
+    """Return the entry points for pytest-fairness, found in the metadata of all installed packages."""
     everything = entry_points()
     return [entry for group in get_args(Group) for entry in everything.select(group=f"pytest_fairness.{group}")]
 

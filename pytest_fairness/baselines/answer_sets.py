@@ -130,8 +130,8 @@ def write_answers(path: Path, answer_sets: Mapping[str, Sequence[Row]]) -> None:
 def answer_set_for(rows: Iterable[Row], answer_sets: Mapping[str, Sequence[Row]]) -> str | None:
     """Return the id of the stored answer set that contains these answers, or else the id of a new answer set.
 
-    The stored answer set must hold no other answers with the labels of these answers; otherwise later runs would
-    compare an item with additional answers.
+    A stored answer set is used only if it holds no further answers with the labels of these answers. With further
+    answers, later runs would compare an item with answers from which the item was not measured.
 
     Args:
         rows: the answers from which new entries were measured.
@@ -219,7 +219,7 @@ def _read(path: Path, lines: Iterable[str]) -> dict[str, list[Row]]:
 
 
 def _is_plain(row: Json) -> bool:
-    """Return whether the row is valid and has only the required keys, so that it needs no slower validation."""
+    """Return whether the row is valid and has only the required keys; such a row skips the slower validation."""
     return (
         isinstance(row, dict)
         and row.keys() == _PLAIN

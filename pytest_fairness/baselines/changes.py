@@ -184,8 +184,8 @@ def ordered(item_changes: Iterable[ItemChange]) -> list[ItemChange]:
 def _old_keys(removed: Mapping[Key, Entry], added: Mapping[Key, Entry]) -> dict[Key, Key]:
     """Return the old key (name of the baseline, and item id) of each item that was renamed, by its new key.
 
-    An added item counts as renamed if a removed item has the same id and file, or else the same measurement. If several
-    removed items have this measurement, exactly one of them must have the same id.
+    An added item counts as renamed in two cases: a removed item has the same id and file; or only one removed item has
+    the same measurement. If several removed items have the same measurement, only those with the same id are counted.
     """
     by_file = {(entry.file or "", key[1]): key for key, entry in removed.items() if entry.file is not None}
     by_numbers: dict[object, list[Key]] = defaultdict(list)

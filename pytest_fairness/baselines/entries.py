@@ -31,8 +31,10 @@ Deviation = Annotated[Number, Field(ge=0)]
 class RunToRun:
     """Variation of an item's value between repeated runs of the probe, estimated from the trials of one run.
 
+    The trials are divided into parts. Each part stands for a run, and is measured separately.
+
     Attributes:
-        runs: number of parts of the trials that could be measured; each part stands for one run.
+        runs: number of parts that could be measured.
         sd: standard deviation of the values of these parts.
     """
 

@@ -15,21 +15,21 @@ NAMES = {"system": "system prompt"}
 
 
 def fingerprints(parts: Mapping[str, Json]) -> dict[str, str]:
-    """Return a fingerprint of each part: the first 12 hexadecimal digits of the SHA-256 of its sorted JSON."""
+    """Return the fingerprint of each part of a probe: the first 12 hex digits of the SHA-256 of its sorted JSON."""
     return {
         part: sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12] for part, content in parts.items()
     }
 
 
 def stale_parts(entry: Entry, parts: Mapping[str, Json]) -> list[str]:
-    """Return the sorted names of the parts that differ from the baseline.
+    """Return the sorted names of the probe's parts that differ from the baseline.
 
     Args:
         entry: the baseline's entry.
         parts: content of each part in this run, by the part's name; see `Entry.fingerprint`.
 
     Returns:
-        names of changed parts; ` (added)` or ` (removed)` follows the name of an added or removed part.
+        The names of the changed parts; ` (added)` or ` (removed)` follows the name of an added or removed part.
     """
     return changed_parts(fingerprints(parts), entry.fingerprint)
 

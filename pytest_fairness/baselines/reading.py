@@ -78,10 +78,10 @@ def read_baseline(folder: Path, name: str, known: Baseline | None = None) -> Bas
     Args:
         folder: folder of the baselines.
         name: name of the probe.
-        known: a baseline that was read before; it is returned if it has the same path and its files are unchanged.
+        known: a baseline that was read before; it is returned if it has the same path and unchanged files.
 
     Raises:
-        BaselineError: the summary cannot be read or is not valid, or its name differs from `name` by case.
+        BaselineError: the summary cannot be read or is not valid, or its probe's name differs from `name` only by case.
     """
     summary_path, answers_path = paths(folder, name)
     stamps = _stamp(summary_path), _stamp(answers_path)

@@ -57,10 +57,10 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Revisions:
-    """The two ends of a range of revisions.
+    """The two revisions whose baselines are compared.
 
     Attributes:
-        old, new: ids of the commits; `new` is `None` for the working tree.
+        old, new: ids of the two commits; `new` is `None` for the working tree.
         old_name, new_name: the revisions as the user named them, with their commits.
     """
 
@@ -71,7 +71,9 @@ class Revisions:
 
     @classmethod
     def parse(cls, place: Path, revisions: str) -> Self:
-        """Return the ends of `REV` (to the working tree), `A..B` or `A...B` (from the common ancestor to B).
+        """Return the two revisions that an argument of the command `diff` names.
+
+        `REV` stands for REV and the working tree, `A..B` for A and B, and `A...B` for the common ancestor and B.
 
         Raises:
             FairnessError: a revision does not exist, or there is no common ancestor.
@@ -96,7 +98,7 @@ class Revisions:
 
 @contextmanager
 def snapshots(folder: Path, revisions: str) -> Iterator[tuple[Snapshot, Snapshot]]:
-    """Yield the baselines at the old and at the new end of a range of revisions, for a `with` block.
+    """Yield the baselines of the old and of the new revision, for a `with` block.
 
     Args:
         folder: folder of the baselines; it may be missing in the working tree.

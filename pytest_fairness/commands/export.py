@@ -19,8 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     recorded_answers.add_arguments(
         parser,
-        source="probe file; with --measurements or --words, a JSON report is also possible, and without a file, the "
-        "last run is exported",
+        source="probe file; with --measurements or --words, a probe file or a JSON report (default: the last run)",
     )
     add_table_arguments(parser)
 
@@ -56,7 +55,8 @@ def _write_tables(arguments: argparse.Namespace) -> None:
         _print_to_stderr(f"{arguments.words}: {len(found)} rows for the words of {described}")
         if any(not is_of_probe_file(item) for item in document["items"]):
             _print_to_stderr(
-                "left out: the words of Python tests, which have no probe file; use corpus.jsd(...).words() in the test"
+                "left out: the words of Python tests, which have no probe file. Call corpus.jsd(...).words() in the "
+                "test to get them."
             )
 
 

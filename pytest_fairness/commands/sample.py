@@ -17,7 +17,7 @@ __all__ = ["add_arguments", "run"]
 def run(arguments: argparse.Namespace) -> None:
     """Write a sample of recorded answers as chats in JSON Lines.
 
-    The sample is balanced: each group's prompts are paired with the answers of all groups equally often.
+    The sample is balanced: each group's prompts are paired with the same number of answers from every group.
     """
     from pytest_fairness.run.recorded import recorded
     from pytest_fairness.run.sample import balanced

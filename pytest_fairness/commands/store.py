@@ -89,7 +89,7 @@ def _prune(store: Store, days: float, target: str | None) -> None:
     if target is not None and target not in known:
         raise FairnessError(f"no response of {target!r} is recorded. Recorded targets: {', '.join(known) or 'none'}.")
     deleted = prune(store, older_than=store.database.now() - days * DAY, target=target)
-    print(f"{counted(deleted, 'response')} deleted. The file shrinks with `python -m pytest_fairness store --vacuum`.")
+    print(f"{counted(deleted, 'response')} deleted. Shrink the file with `python -m pytest_fairness store --vacuum`.")
 
 
 def _table(sizes: list[Size]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Command `swaps`: the prompts of a probe with their versions for each group."""
+"""Command `swaps`: the prompts of a probe, swapped for each group."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Show each prompt of a probe with its versions for each group, and the prompts without versions, with the reason.
+    """Show each prompt of a probe with its swapped versions, one for each group.
 
-    No request is sent.
+    A prompt that cannot be swapped is shown with the reason. No request is sent.
     """
     from pytest_fairness import kinds, probes
     from pytest_fairness.commands.shared.configuration import configured_scorers, project_root

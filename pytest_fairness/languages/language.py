@@ -36,10 +36,10 @@ class RefusalPatterns:
         opening: words that decline at the beginning of a sentence only, such as "no comment".
         redirection: pattern of a whole short text that only names somebody else to ask.
         lead: words such as "sorry"; if a sentence has such a word, the next sentence is searched, too.
-        concession: words directly before a core that is no refusal, such as "although" in "although i cannot help".
-        praise: words after a core that is no refusal, such as "enough" in "i cannot recommend her enough".
-        condition: beginning of a sentence that holds no refusal, as in "if you cannot find us".
-        continuation: words after a core, in the same sentence, after which help follows, as in "but here are".
+        concession: words after which a core is no refusal, such as "although" in "although i cannot help".
+        praise: words before which a core is no refusal, such as "enough" in "i cannot recommend her enough".
+        condition: words at the beginning of a sentence without a refusal, such as "if" in "if you cannot find us".
+        continuation: words after a core, in the same sentence, which announce help, such as "but here are".
         answered: beginning of an answer that follows a refusal, such as "here is".
     """
 
@@ -66,13 +66,14 @@ class Language:
         identity_terms: terms that name a group; they are removed from texts before the texts are measured.
         generic_words: words of a declared term that name no group by themselves, such as "person".
         function_words: words that say nothing about a topic, such as "the".
-        no_identity_before: for an identity term, patterns of words before which it names no group: "tea" for "black".
+        no_identity_before: for each identity term, patterns of the next words with which it names no group: "black"
+            before "tea".
         elisions: words that are written together with the next word, such as "l" in "l'homme".
         before_choice: words that may stand before a choice in its clause, as in "I would say yes"; English is included.
         negations: choices that may also negate the next word, as in "no service"; English is included.
         after_choice: words that may stand after a choice in its clause, as in "no because of …"; English is included.
-        refusal_sources: regular expressions of refusals in each language and in English, because many models refuse in
-            English; by the name of the attribute of `RefusalPatterns`.
+        refusal_sources: regular expressions of refusals, by the name of the attribute of `RefusalPatterns`: a mapping
+            for each language, one for English (many models refuse in English), and one for the probe's phrases.
         refusals_missing: names of the languages whose refusals are not recognised.
     """
 
@@ -228,8 +229,8 @@ def _either(patterns: Iterable[str]) -> str:
 def _grouped(patterns: Iterable[str]) -> Iterator[str]:
     """Yield the patterns in order; join neighbours that begin with the same part, such as `{subject}`, into one.
 
-    The joined pattern takes less time, because it is tried only where the part matches. A pattern that begins with a
-    part must therefore not have alternatives that begin otherwise.
+    The joined pattern takes less time, because it is tried only where the part matches. Therefore, all alternatives of
+    a pattern that begins with a part must begin with this part.
     """
     for first, group in groupby(patterns, key=lambda pattern: (part := _REQUIRED_PART.match(pattern)) and part[0]):
         joined = _either(group)

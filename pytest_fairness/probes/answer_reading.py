@@ -15,7 +15,8 @@ class AnswerReading:
 
     Attributes:
         format: format in which answers are parsed.
-        likelihood_label: name of the label that marks likelihoods of sentences; empty if no answers are likelihoods.
+        likelihood_label: name of a label; answers with this label are likelihoods of sentences. Empty if no answers are
+            likelihoods.
         choices: valid answers; empty if answers are not choices, or if a judge model classifies the answers.
         number: range, unit and name of the number that an answer states; `None` if answers are not numbers.
         selection: part of an answer that is measured; `None` if it is the whole answer.

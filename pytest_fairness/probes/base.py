@@ -132,7 +132,7 @@ class ResponsesSettings(ProbeModel):
 
 
 class Variant(ProbeModel):
-    """Variant of the probe with another wording, for the comparison of mitigations."""
+    """Alternative prompt or system prompt of a probe, such as one that may reduce the bias."""
 
     system: Text | None = Field(default=None, description="System prompt of this variant.")
     prompt: Texts | None = Field(default=None, description="Prompt or prompts of this variant.")
@@ -327,7 +327,7 @@ class Probe(ProbeModel):
 
     @abstractmethod
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the texts that determine an item's prompts and how its answers are read, by readable name.
+        """Return the texts on which an item's prompts and the parsing of its answers depend, by readable name.
 
         Args:
             labels: labels of the item, such as its group (`{"race": "Black"}`).

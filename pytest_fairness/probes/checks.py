@@ -92,7 +92,7 @@ def unmet_needs(
 
 
 def unknown_columns(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each key of `responses.columns` that is no column that the probe reads (`names`)."""
+    """Yield a diagnostic for each key of `responses.columns` that is not in `names`, the columns that a probe reads."""
     for name in mapping(mapping(data.get("responses")).get("columns")):
         if name not in names:
             message = f"{quoted(name)} is not a column that this probe reads{suggestion(name, names)}"

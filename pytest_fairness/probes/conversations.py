@@ -219,9 +219,9 @@ class ConversationTurns(FollowUps):
         """Return one answer for each conversation, with the labels of its first prompt.
 
         Answers of one conversation depend on each other, so that they cannot count as several answers. If an answer to
-        be measured is missing, the result has its status. If the conversation ended before the measured turn, the
-        result is the answer whose tool call ended the conversation; without a tool call, the status is `FAILED`, or the
-        status of an empty last answer.
+        be measured is missing, the result is this answer. A conversation that ended before the measured turn gives its
+        last answer: unchanged after a tool call, and otherwise without content, with the status `FAILED` if the answer
+        has a text.
         """
         return [self._measured_answer(turns) for turns in turns_of(answers)]
 

@@ -1,1 +1,1 @@
-"""Swaps: replacement of the terms of a group in a user's own prompt, which gives versions of it for other groups."""
+"""Swaps: replacement of the terms of one group in a user's own prompt by the terms of another group."""

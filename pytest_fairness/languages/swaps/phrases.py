@@ -36,7 +36,8 @@ class _Phrases:
     """The phrases of a language.
 
     Attributes:
-        pairs: pair for each phrase, by the phrase in lower case; `None` for a phrase with several counterparts.
+        pairs: column of each phrase, and its male and female form, by the phrase in lower case; `None` for a phrase
+            with several counterparts.
         nouns: nouns of the phrases; in lower case, except in German.
         longest: largest number of words of a phrase.
     """
@@ -72,7 +73,7 @@ def read(text: str, code: str, groups: Sequence[str]) -> Reading:
 
 
 def pairs(code: str) -> Mapping[str, _Pair]:
-    """Return, for each phrase with exactly one counterpart, its column and both phrases; keys are in lower case."""
+    """Return the column and both forms of each phrase with exactly one counterpart, by the phrase in lower case."""
     return {phrase: pair for phrase, pair in _phrases(code).pairs.items() if pair is not None}
 
 
@@ -155,7 +156,7 @@ def _check_other_words(
 
 
 def _possible_names(text: str, content: Mapping[str, Any]) -> list[str]:
-    """Return the capitalised words that neither begin a sentence nor follow a title, and are no titles."""
+    """Return the capitalised words inside a sentence, without titles and the words after titles."""
     titles = tuple(content["titles"])
     return [
         word[0]

@@ -47,7 +47,7 @@ class Reading:
         replacements: replacements of terms, articles and verbs, in their order in the prompt.
         placebos: replacements of names by other names of the same group; each has a single form.
         warnings: reasons to read the versions before they are used.
-        one_way: whether swapping a version back gives a text that differs from the prompt.
+        one_way: whether a version that is swapped back differs from the prompt.
     """
 
     column: int

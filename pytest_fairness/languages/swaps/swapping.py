@@ -13,11 +13,11 @@ from pytest_fairness.languages.swaps.terms import GENDER, SwapTerms
 
 @dataclass(frozen=True)
 class Swap:
-    """A prompt and its versions.
+    """A prompt and its swapped versions.
 
     Attributes:
         group: group that the prompt names.
-        versions: text for each requested group; for `group`, the prompt itself.
+        versions: version for each requested group; for `group`, the prompt itself.
         placebo: the prompt with a change that names no other group; `None` if no such change is possible.
         replaced: terms of the prompt that the versions replace, with their positions.
         warnings: reasons to read the versions before they are used.
@@ -32,17 +32,17 @@ class Swap:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A prompt without versions.
+    """Result for a prompt whose terms cannot be swapped.
 
     Attributes:
-        reason: why the prompt has no versions, for the user.
+        reason: why the terms cannot be swapped, as a phrase for the user.
     """
 
     reason: str
 
 
 def swap(text: str, terms: SwapTerms, groups: Sequence[str]) -> Swap | LeftOut:
-    """Return the versions of a prompt for the groups, or the reason why the prompt has none."""
+    """Return the versions of a prompt for the groups, or the reason why the prompt cannot be swapped."""
     columns = [terms.groups.index(group) for group in groups]
     try:
         reading = _read(text, terms, columns)

@@ -96,7 +96,7 @@ def read(pro: Path, anti: Path) -> tuple[Pair, ...]:
         (second_name, second, first_name, known[0]),
     ):
         errors += [
-            f"{name}:{line}: {other} has no sentence with the running number {number}"
+            f"{name}:{line}: {other} has no sentence with the running number {number}: add it, or remove this line"
             for line, number, _ in lines
             if number not in others
         ]

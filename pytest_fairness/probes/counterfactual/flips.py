@@ -45,7 +45,7 @@ class Flip:
         dependents: for each dependent column, its values and their replacements (`{"Husband": "Wife"}`) in a flip from
             the first value of the attribute to the second. The opposite flip reverses them.
         parts: the flips of the attributes that are flipped at once; empty for a single attribute.
-        cells: for each of `values`, the values of the parts that it combines.
+        cells: for each of `values`, the single values that are combined, one of each flip in `parts`.
     """
 
     attribute: str
@@ -212,8 +212,8 @@ def _dependent_column_diagnostics(dependents: Any, values: Mapping[str, Any]) ->
     for name, columns in dependents.items():
         if name not in values:
             message = (
-                "if several attributes are flipped, `with` lists under each attribute the columns that depend on it, "
-                f"but {quoted(name)} is no flipped attribute{suggestion(name, values)}"
+                "several attributes are flipped, so `with` must list each column under the attribute on which it "
+                f"depends, but {quoted(name)} is no flipped attribute{suggestion(name, values)}"
             )
             yield Diagnostic((name,), message, at_key=True)
         elif isinstance(columns, Mapping):

@@ -39,8 +39,8 @@ OWN, AGAIN, FLIPPED = "own", "again", "flipped"
 class CounterfactualProbe(StructuredProbe):
     """Probe of decisions about records.
 
-    For each record, there are requests about the unchanged record, repetitions of them, and requests about the record
-    after each flip.
+    For each record, the probe sends requests about the unchanged record, repetitions of these requests, and requests
+    about the record after each flip.
     """
 
     model_config = ConfigDict(
@@ -139,7 +139,9 @@ class CounterfactualProbe(StructuredProbe):
 
     @cached_property
     def records(self) -> list[Record]:
-        """The records that prompts are about, each with a value that a flip lists; empty if the answers are recorded.
+        """The records for which prompts are sent: those with a value that a flip lists.
+
+        The list is empty if the answers are recorded.
 
         Raises:
             ProbeError: the records cannot be fetched, or do not fit the probe.
@@ -268,8 +270,8 @@ class CounterfactualProbe(StructuredProbe):
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Return the inputs of the item with these labels; see `Probe.fingerprint`.
 
-        Of the flips, only the flip of the item's attribute is included. The records are left out, because a comparison
-        uses the records that both runs have.
+        The inputs include only the flip of the item's attribute. The records are left out, because a comparison uses
+        the records that both runs have.
         """
         parts = {
             "answer": canonical(

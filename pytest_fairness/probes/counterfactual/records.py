@@ -170,7 +170,7 @@ def _with_ids(rows: Sequence[Fields], column: str) -> list[Record]:
         if column not in row:
             raise ProbeError(f"record {number} has no value of {column!r}, but other records have one: add the value")
         if first.setdefault(row[column], number) != number:
-            same = f"the same {column} {quoted(row[column])}: each record needs its own"
+            same = f"the same {column} {quoted(row[column])}: change one of them"
             raise ProbeError(f"records {first[row[column]]} and {number} have {same}")
     return [Record(row[column], row) for row in rows]
 
@@ -201,8 +201,8 @@ def _uci(file: Path) -> list[dict[str, Json]]:
         fields = [field.strip() for field in line.split(",")]
         if len(fields) != len(ADULT_COLUMNS):
             raise ProbeError(
-                f"{file.name}:{number}: {len(fields)} fields where UCI's adult.data has {len(ADULT_COLUMNS)}; "
-                "a file with other columns needs a header and the suffix .csv"
+                f"{file.name}:{number}: the line has {len(fields)} fields, but UCI's adult.data has "
+                f"{len(ADULT_COLUMNS)}; a file with other columns needs a header and the suffix .csv"
             )
         fields[-1] = fields[-1].rstrip(".")
         rows.append(dict(zip(ADULT_COLUMNS, fields, strict=True)))

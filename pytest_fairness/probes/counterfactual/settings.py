@@ -35,7 +35,7 @@ class NumberSettings(ProbeModel):
         default="unreadable", description='How "80 to 90" is read: not at all, or as the middle, 85.'
     )
     decimal: Literal[".", ","] | None = Field(
-        default=None, description="Decimal mark of the answers. Default: recognised."
+        default=None, description="Decimal mark of the answers. Default: recognised in each number."
     )
 
     @field_validator("max")
@@ -134,7 +134,7 @@ class RecordAnswerSettings(StructuredAnswerSettings):
 
 
 class TruthSettings(ProbeModel):
-    """Settings of the truth about the records."""
+    """Settings of the true answers about the records."""
 
     column: Line = Field(default="truth", description="The records' column with the true answer.")
     positive: Line = Field(description="The value of this column for which the positive choice is right.")

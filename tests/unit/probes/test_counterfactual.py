@@ -246,7 +246,7 @@ def test_an_error_is_reported_at_its_position(before: str, after: str, message: 
 
 def test_with_names_its_attribute_where_several_are_flipped() -> None:
     several = PEOPLE.replace("sex: {Male: Female}", "sex: {Male: Female}\n  age: ['39', '50']")
-    assert any("if several attributes are flipped, `with` lists under each" in error for error in errors(several))
+    assert any("so `with` must list each column under the attribute" in error for error in errors(several))
     probe = read(several.replace("{relationship: {Husband: Wife}}", "{sex: {relationship: {Husband: Wife}}}"))
     assert probe.flips["sex"].dependents
     assert not probe.flips["age"].dependents
@@ -356,7 +356,7 @@ def test_rows_of_a_file_are_answers_of_each_flip_that_leads_to_them(tmp_path: Pa
 def test_errors_of_files_of_records(tmp_path: Path) -> None:
     with pytest.raises(ProbeError, match="but `sample` is 9"):
         of_file(tmp_path, "few.csv", CSV, ", sample: 9")
-    with pytest.raises(ProbeError, match=r"adult.data:1: 3 fields where UCI's adult.data has 15"):
+    with pytest.raises(ProbeError, match=r"adult.data:1: the line has 3 fields, but UCI's adult.data has 15"):
         of_file(tmp_path, "adult.data", "39, Male, >50K\n")
     with pytest.raises(ProbeError, match="is not a file of records"):
         of_file(tmp_path, "people.xlsx", CSV)

@@ -200,7 +200,7 @@ def _is_subject(tokens: Tokens, index: int) -> bool:
 
 
 def _follows_title(tokens: Tokens, index: int) -> bool:
-    """Return whether the name is a surname after a title ("Mr. James"), and no first name ("Mr. James Miller")."""
+    """Return whether the name is a surname after a title ("Mr. James"), not a first name ("Mr. James Miller")."""
     before = index - 2 if tokens.lower(index - 1) == "." else index - 1
     first = _adjoins(tokens, index) and tokens.is_capitalised(index + 1)
     return tokens.lower(before) in words("names", "titles") and not first

@@ -236,7 +236,7 @@ class _Finder:
                 self._reasons.append(CannotSwapError(f"the prompt already has the name '{term.forms[column]}'"))
 
     def _read_neutral(self) -> None:
-        """Read gender-neutral terms, in a text without other terms."""
+        """Find the gender-neutral terms; called for a text without male or female terms."""
         for index, word in enumerate(self._tokens.all):
             plain = word.lower.removesuffix("'s")
             if plain == "mx" and not self._is_title(index):

@@ -1,6 +1,6 @@
 """People in an English prompt. A swap must change one person only, in all words that mean this person.
 
-Words alone often do not show who is meant. A prompt is left out wherever a second person is possible.
+Words alone often do not show who is meant. A prompt is left out if one of its words may mean a second person.
 """
 
 from __future__ import annotations
@@ -63,20 +63,20 @@ class People:
             raise CannotSwapError("no word shows that 'they' is one person")
 
     def _check_nouns(self) -> None:
-        """Raise `CannotSwapError` for two nouns that may be two people: "my wife and her sister"."""
+        """Raise `CannotSwapError` for two nouns that may mean two people: "my wife and her sister"."""
         for before, index in pairwise(self.nouns):
             described = self._describes(index) and self._antecedent(index) not in self._other_people()
             if not described and not self._is_repeated(index):
                 raise CannotSwapError(f"{self._shown(before, index)} may be two people")
 
     def _check_pronoun_before_noun(self) -> None:
-        """Raise `CannotSwapError` for a pronoun that may be another person than a later noun: "she called my wife"."""
+        """Raise `CannotSwapError` if a pronoun and a later noun may mean two people: "she called my wife"."""
         first = min(self.pronouns, default=len(self._tokens.all))
         if self.nouns and first < self.nouns[0] and not self._describes(self.nouns[0]):
             raise CannotSwapError(f"{self._shown(first, self.nouns[0])} may be two people")
 
     def _check_speaker(self) -> None:
-        """Raise `CannotSwapError` if the noun is the speaker or the reader, so that a pronoun is somebody else."""
+        """Raise `CannotSwapError` if a noun names the speaker or the reader: a pronoun then means another person."""
         tokens = self._tokens
         others = [index for index in self.pronouns if not tokens.lower(index + 1).endswith("ties")]  # "in his forties"
         for index in self.nouns if others else ():
@@ -92,7 +92,7 @@ class People:
                 raise CannotSwapError(f"{self._shown(index, others[0])} may be two people")
 
     def _check_other_people(self) -> None:
-        """Raise `CannotSwapError` if a pronoun may be a person without a gender, or an animal: "the doctor"."""
+        """Raise `CannotSwapError` if a pronoun may mean an animal, or a person whose noun has no gender: "doctor"."""
         for index in self._other_people():
             if after := [pronoun for pronoun in self.pronouns if pronoun > index]:
                 raise CannotSwapError(
@@ -100,10 +100,10 @@ class People:
                 )
 
     def _other_people(self) -> list[int]:
-        """Return the positions in `others` that are not the person whom the nouns name.
+        """Return the positions in `others` that mean another person than `nouns`.
 
-        If there is no noun before the first pronoun, return only animals: later nouns describe the pronoun's person, as
-        in "he is a waiter".
+        If no noun is before the first pronoun, return only animals: the later nouns describe the person whom the
+        pronoun means, as in "he is a waiter".
         """
         if not self.nouns or min(self.pronouns, default=self.nouns[0]) < self.nouns[0]:
             return [index for index in self.others if self._plain(index) in words("people", "animals")]
@@ -112,7 +112,7 @@ class People:
         return [index for index in self.others if index not in owners | described and not self._describes(index)]
 
     def _antecedent(self, index: int) -> int:
-        """Return the position of the last noun for a person before a noun and its determiner; -1 if there is none."""
+        """Return the position of the last noun for a person before the noun phrase of a noun; -1 if there is none."""
         before = self._before_phrase(index)
         return max((other for other in (*self.nouns, *self.others) if other <= before), default=-1)
 
@@ -138,7 +138,7 @@ class People:
         return age or word.endswith("-year-old") or word in words("left_out", "childhood")
 
     def _shows_one_person(self) -> bool:
-        """Return whether a word shows that the pronouns are one person: "a student said he", "she is a student"."""
+        """Return whether a word shows that the pronouns mean one person: "a student said he", "she is a student"."""
         tokens, first = self._tokens, self.pronouns[0]
         persons = [index for index in range(first) if self._plain(index) in words("people", "persons")]
         if any(tokens.lower(index + 1) != "of" or index + 2 not in self.pronouns for index in persons):

@@ -49,7 +49,7 @@ def _ambiguity_error(tokens: Tokens, index: int) -> CannotSwapError:
 
 
 def _ends_phrase(tokens: Tokens, index: int) -> bool:
-    """Return whether no noun phrase begins at the position: a pronoun before it ("her") is then no possessive."""
+    """Return whether a phrase ends before this position: a "her" before it is then an object, as in "I saw her."."""
     token = tokens.at(index)
     if token is None or token.kind in ("line", "mark"):
         return token is None or token.text not in "\"“'\N{LEFT SINGLE QUOTATION MARK}(«[{$#*"
@@ -57,7 +57,7 @@ def _ends_phrase(tokens: Tokens, index: int) -> bool:
 
 
 def _is_object(tokens: Tokens, index: int) -> bool:
-    """Return whether "her" is an object ("I saw her", as "I saw him"), and no possessive ("her car").
+    """Return whether "her" is an object ("I saw her", as "I saw him"), not a possessive ("her car").
 
     Raises:
         CannotSwapError: the words around "her" do not show this.
@@ -141,7 +141,7 @@ def _is_object(tokens: Tokens, index: int) -> bool:
 
 
 def _is_possessive(tokens: Tokens, index: int) -> bool:
-    """Return whether "his" stands alone ("it is his", as "it is hers"), and not before a noun ("his car").
+    """Return whether "his" stands alone ("it is his", as "it is hers"), not before a noun ("his car").
 
     Raises:
         CannotSwapError: the words around "his" do not show this.

@@ -1,4 +1,4 @@
-"""Warnings on English prompts whose versions a person should read: quoted and reported persons."""
+"""Warnings on English prompts with quoted or reported speech: a person should read their swapped versions."""
 
 from __future__ import annotations
 
