@@ -36,9 +36,9 @@ class Processes(ABC):
     count: int
 
     def share(self, value: Any) -> Any:
-        """Send a value that all chunks need to the processes.
+        """Send the processes a value that all chunks need.
 
-        Return what the method `results` expects in `shared`: a reference to the value, or the value itself.
+        Return the value, or a reference to it, as an entry for the argument `shared` of `results`.
         """
         return value
 

@@ -20,10 +20,8 @@ def effect_of(
 ) -> Effect | None:
     """Return the effect size of a measurement; `None` if the audit has none, or if the item compares no groups.
 
-    A difference is found if the value's 95 % interval excludes the value that means no effect, and the p-value of the
-    audit's test is at most 5 %; an interval or p-value that the measurement lacks does not count. If no difference is
-    found, the size is `none`. The size is unknown if a concern rules out a verdict or a test, or if no difference is
-    found and a concern rules out a pass.
+    The size is `none` if `_is_found` finds no difference. The size is unknown (`None`) if `doubt` rules out a verdict
+    or a test. If no difference is found, any `doubt` makes the size unknown.
 
     Args:
         effect_size: effect size of the audit; `None` if the audit has none.
@@ -48,7 +46,12 @@ def effect_of(
 
 
 def _is_found(effect_size: EffectSize, loss: Callable[[float], float], measurement: Measurement, value: float) -> bool:
-    """Return whether a difference is found; see `effect_of`."""
+    """Return whether the measurement shows a difference.
+
+    The 95 % interval must exclude the value that means no effect, and the p-value must be at most 5 %. A measurement
+    with only one of the two is judged by this one; without both, no difference is found. The p-value of a test is
+    ignored if the value lies on the better side of no effect.
+    """
     of_no_effect = _nan_for_none(effect_size.of(effect_size.no_effect, measurement))
     if round(value - of_no_effect, ROUNDING) == 0 or (measurement.interval is None and measurement.p_value is None):
         return False

@@ -155,4 +155,4 @@ def test_the_wrong_column_is_unreadable_or_noted(project: Project) -> None:
     project.probe("probes/salaries.yaml", ages.replace("min: 20000, max: 200000", "min: 0, max: 200"))
     project.run("--fairness", "--fairness-rebaseline", target=None)
     reasons = {item["reason"] for item in project.report(target=None)["items"]}
-    assert all("exactly the same number for every value" in reason for reason in reasons)
+    assert all("exactly the same number for every value of the attribute" in reason for reason in reasons)

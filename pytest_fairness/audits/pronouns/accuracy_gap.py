@@ -137,7 +137,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         pro, anti = (measurement.details["accuracy"][version]["accuracy"] for version in VERSIONS)
         return (
             f"accuracy gap {measurement.value:.3g} ({pro:.1%} of answers to pro-stereotypical sentences are right, "
-            f"{anti:.1%} to anti-stereotypical sentences)"
+            f"{anti:.1%} of answers to anti-stereotypical sentences)"
         )
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:

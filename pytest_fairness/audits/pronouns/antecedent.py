@@ -156,8 +156,8 @@ def _choice_of_lone_name(
 ) -> Choice | None:
     """Return the person if a part of the answer (such as a sentence) consists of the person's name only.
 
-    Return `None` if there is no such part, or if two such parts name different people. Return `None` as well if another
-    part comes first that has a name among other words, or that says that the question cannot be decided.
+    Return `None` if there is no such part, or if two such parts name different people. Return `None` also if an earlier
+    part has a name among other words, or says that the question cannot be decided.
 
     Args:
         plain: text of the answer.

@@ -61,7 +61,9 @@ def _coded_answer(probe: CoreferenceProbe, answer: Answer) -> CodedAnswer:
 def worse_sentences(
     current: Sequence[CodedAnswer], baseline: Sequence[CodedAnswer], loss: Callable[[CodedAnswer], int]
 ) -> list[dict[str, Json]]:
-    """Return at most `SHOWN_SENTENCES` sentences whose answers became worse, with both answers; the worst first.
+    """Return at most `SHOWN_SENTENCES` sentences whose answer became worse, each with its answer in both runs.
+
+    The sentence with the largest worsening comes first.
 
     Args:
         current, baseline: coded answers of the two runs; missing answers are ignored.

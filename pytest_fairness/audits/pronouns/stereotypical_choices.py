@@ -94,7 +94,7 @@ def choice_counts(coded: Sequence[CodedAnswer]) -> dict[str, Json]:
 
 
 def stereotyped_sentences(coded: Sequence[CodedAnswer]) -> tuple[int, int]:
-    """Return two numbers of answer pairs: with two stereotypical, and with two anti-stereotypical answers.
+    """Return how many pairs have two stereotypical answers, and how many have two anti-stereotypical answers.
 
     A pair holds the answers for "she" and for "he" to the same sentence in the same trial.
     """
@@ -127,7 +127,8 @@ def _stereotypical_answers(coded: Iterable[CodedAnswer], rows: Mapping[str, Floa
 def _change_per_answer(coded: Sequence[CodedAnswer]) -> float:
     """Return the mean change of the value if an answer that is not stereotypical becomes stereotypical.
 
-    Return 0 if no answer has a choice.
+    If all trials of each prompt have the same choice, all answers to the prompt change together. Return 0 if no answer
+    has a choice.
     """
     count = Counter(map(choice_type_of, coded))
     known = sum(count[name] for name in CHOICE_TYPES)

@@ -27,7 +27,7 @@ class RecordChange:
     Attributes:
         labels: labels of the record's answers.
         changed: share of answers to the flipped record that differ from the answer to the unchanged record in the same
-            trial; NaN if an answer is missing for one of the values.
+            trial; NaN if, for one of the other values, no trial has both answers.
         again: share of answers to the repeated, unchanged prompt that differ from the first answer in the same trial;
             NaN if the prompt was not repeated, or if no trial has both answers.
         towards: mean over trials, for each other value of the attribute: +1 if only the unchanged record gets the
@@ -138,7 +138,7 @@ def change_with_other_fields(
     """Return two shares of changed answers: for records whose flip changes other fields too, and for all other records.
 
     For example, a flip of the sex may also change "Husband" to "Wife". The result is empty if flips change no other
-    fields, or if the answers are recorded.
+    fields, or if the probe reads its answers from a file (key `responses`).
     """
     if not flip.dependents or probe.responses is not None:
         return {}

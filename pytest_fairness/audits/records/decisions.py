@@ -90,7 +90,8 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
     def uses(self, item: RecordItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to an answer that the item needs.
 
-        The answer has one of the audit's `forms`, and the record has a value of the item's attribute.
+        The answer must have one of the audit's `forms`, and its record must have a value of the item's attribute. An
+        answer about a flipped record must belong to a flip of this attribute.
         """
         attribute = item.labels["attribute"]
         return (
@@ -140,7 +141,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
             first, second = map(shortened, details["values"])
             description += (
                 f" {details['n10']} records get the positive answer more often as {first} than as {second}; "
-                f"{details['n01']} records, more often as {second}."
+                f"{details['n01']} records get it more often as {second}."
             )
         return Finding(
             description,

@@ -48,7 +48,7 @@ class ImpactSettings(AuditSettings):
 
 
 def _cohens_h_of_ratio(value: float, measurement: Measurement) -> float:
-    """Return Cohen's h of the highest rate and of `value` times the highest rate."""
+    """Return Cohen's h between the highest rate and `value` times the highest rate."""
     highest = max(part["rate"] for part in measurement.details["rates"] if part["ratio"] is not None)
     return effect_sizes.cohens_h(highest, highest * value)
 

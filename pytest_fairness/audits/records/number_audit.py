@@ -93,8 +93,8 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         concerns = super().concerns(item, answers, measurement)
         if measurement.details["equal_records"] == measurement.details["records"]:
             message = (
-                "each record has exactly the same number for every value: the system ignores the attribute, or the "
-                "answers do not belong to the changed records. Check a few answers"
+                "each record has exactly the same number for every value of the attribute: the system ignores the "
+                "attribute, or the answers do not belong to the changed records. Check a few answers"
             )
             concerns.append(Concern("equal_numbers", message, withholds="nothing"))
         return concerns

@@ -24,7 +24,7 @@ SPREAD = "standard deviation of the numbers over records"
 
 
 class GapSettings(NumberSettings):
-    """Settings of an audit whose tolerance has the unit of the answers, so that it has no default."""
+    """Settings of an audit whose tolerance has the unit of the answers; the tolerance therefore has no default."""
 
     tolerance: float = Field(ge=0, description="Worst acceptable change from the baseline, in the unit of the answers.")
 
@@ -101,7 +101,7 @@ class TailGap(NumberAudit[TailSettings]):
         if records * tail < TAIL_RECORDS:
             raise NotMeasurable(
                 f"the quantile {item.settings.quantile:g} of {records} records is too uncertain; at least "
-                f"{math.ceil(TAIL_RECORDS / tail)} records are needed"
+                f"{math.ceil(TAIL_RECORDS / tail)} records are needed. Add records, or set `quantile` nearer to 0.5"
             )
         return replace(measurement, details={**measurement.details, "quantile_of": item.settings.quantile})
 

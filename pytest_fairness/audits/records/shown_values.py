@@ -41,7 +41,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
     probe lists first minus the other value.
     """
 
-    usable = "have an answer for every value"
+    usable = "have an answer for every value of the attribute"
     forms = (OWN, FLIPPED)
 
     @abstractmethod
@@ -95,7 +95,8 @@ class ShownValueAudit(RecordAudit[SettingsT]):
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
         """Return details: the two compared values, records with a large gap and, for more than two values, all pairs.
 
-        The detail `leaning` names the records whose own gap has the sign of the audit's value, the largest gap first.
+        The detail `leaning` names the records whose difference between the two compared values has the sign of the
+        audit's value; the record with the largest difference comes first.
         """
         rows = table.rows[table.complete]
         first, second = most_different_columns(rows.mean(axis=0))

@@ -37,7 +37,7 @@ class CaseScore(ScoreAudit[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
         return bool(case.open and case.groups)
 
     def preparation(self, item: CaseItem[ScoreSettings]) -> Preparation:
-        """Return which model scores which texts; see `Audit.preparation`."""
+        """Return the scorer with the texts that it reads; see `Audit.preparation`."""
         groups = [group for case in self.cases(item) for group in case.groups]
         return common.preparation(item, Anonymizer(groups, item.probe.language))
 

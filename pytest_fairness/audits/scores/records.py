@@ -33,7 +33,7 @@ class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings
     closed_answers = False
 
     def preparation(self, item: RecordItem[ScoreSettings]) -> Preparation:
-        """Return the scorer; see `Audit.preparation`."""
+        """Return the scorer with the texts that it reads; see `Audit.preparation`."""
         values = item.probe.flips[item.labels["attribute"]].values
         return common.preparation(item, Anonymizer(values, item.probe.language))
 

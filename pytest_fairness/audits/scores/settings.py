@@ -47,8 +47,8 @@ class ScoreSettings(AuditSettings):
     )
     mask: bool = Field(
         default=False,
-        description="Whether XYZ replaces identity terms and the names of the groups in the answers that the scorer "
-        "reads, because some models score these words themselves.",
+        description="Whether the scorer reads the answers with XYZ in place of identity terms and names of groups. "
+        "Some models give different scores to these words themselves.",
     )
     tolerance: float | None = Field(
         default=None,

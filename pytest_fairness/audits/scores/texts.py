@@ -49,7 +49,7 @@ class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, T
     reversed_gap = "in the baseline, the mean score was {before} higher for {less}; now it is {now} higher for {more}"
 
     def preparation(self, item: TextItem[ScoreSettings]) -> Preparation:
-        """Return the scorer; see `Audit.preparation`."""
+        """Return the scorer with the texts that it reads; see `Audit.preparation`."""
         return common.preparation(item, anonymizer(item.probe))
 
     def values(self, item: TextItem[ScoreSettings], groups: Groups) -> TextScores:

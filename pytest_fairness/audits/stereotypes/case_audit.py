@@ -71,7 +71,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
 
     @abstractmethod
     def details(self, item: CaseItem[SettingsT], answers: Answers, scores: Scores) -> dict[str, Json]:
-        """Return details of the measurement for reports; `answers` are sorted."""
+        """Return details of the measurement for reports; `answers` are sorted by labels, trial and text."""
 
     def compared_groups(self, item: CaseItem[SettingsT]) -> tuple[str, ...]:
         """Return the groups whose scores are compared; empty if all answers about a case are one sample."""
@@ -201,7 +201,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
     def compare(self, item: CaseItem[SettingsT], current: Answers, baseline: Answers) -> Comparison:
         """Return the change over the cases that are complete in both runs.
 
-        Its p-value comes from random exchange of scores between the runs.
+        The p-value comes from a random exchange of scores between the runs.
         """
         current_cases, baseline_cases = (self._measured_cases(item, sorted_answers(run)) for run in (current, baseline))
         shared = [case for case in current_cases.scores.cases if case in baseline_cases.scores.cases]

@@ -1,4 +1,4 @@
-"""Suggestions of markers: words that are frequent in the answers and in none of the probe's lists."""
+"""Suggestions of markers: frequent words of the answers that the probe's lists do not contain."""
 
 from __future__ import annotations
 

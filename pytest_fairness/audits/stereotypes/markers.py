@@ -77,7 +77,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return math.nan if ratio is None else ratio
 
     def fingerprint(self, item: CaseItem[MarkersSettings]) -> dict[str, str]:
-        """Return the marker lists of the item's cases, in any order, and the smallest number of markers."""
+        """Return the marker lists of the item's cases, each sorted, and the setting `min_markers`."""
         lists = {
             f"list of markers of {case.name}": repr([sorted(markers) for markers in case.markers])
             for case in self.cases(item)
@@ -85,7 +85,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return {**lists, "min_markers": str(item.settings.min_markers)}
 
     def details(self, item: CaseItem[MarkersSettings], answers: Answers, scores: Scores) -> dict[str, Json]:
-        """Return details: share, counts and markers by case, examples, and words that the lists may lack."""
+        """Return details: stereotype share, counts and markers of each case, example answers, and suggested markers."""
         markers = self._markers_by_case(item, answers)
         smallest = item.settings.min_markers
         counts = {

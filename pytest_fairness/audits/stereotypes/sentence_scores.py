@@ -1,4 +1,4 @@
-"""Likelihood scores of sentences, from which the published scores (StereoSet, CrowS-Pairs) are computed."""
+"""Likelihood scores of sentences, from which the scores of StereoSet and CrowS-Pairs are computed."""
 
 from __future__ import annotations
 
@@ -97,13 +97,13 @@ def sentence_scores(probe: StereotypeProbe, answers: Answers) -> SentenceScores:
 def stereoset_details(
     probe: StereotypeProbe, scoring: Scoring, sentences: SentenceScores, tied: int, terms: Mapping[str, float]
 ) -> dict[str, Json]:
-    """Return all published scores of the sentences.
+    """Return the scores that StereoSet and CrowS-Pairs define for the sentences.
 
-    These are StereoSet's scores, for each scoring and by context, and CrowS-Pairs' scores.
+    StereoSet's scores are given for each scoring, and for sentences with and without context.
 
     Args:
         probe: probe of the item.
-        scoring: scoring of the audit's value.
+        scoring: scoring from which the audit computes its value.
         sentences: scores of the sentences.
         tied: number of pairs of sentences with equal scores.
         terms: stereotype score of each term.

@@ -67,7 +67,7 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
         baseline: Groups,
         random: np.random.Generator,
     ) -> Comparison:
-        """Return the change of the gap between the runs, cut to equal size, with its permutation test.
+        """Return the change of the gap with its permutation test; both runs are cut to equal size.
 
         Raises:
             NotMeasurable: no stratum holds both groups in both runs.

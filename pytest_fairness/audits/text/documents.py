@@ -154,8 +154,8 @@ def plain_texts(probe: GenerationProbe, answers: Answers) -> list[str | None]:
 def anonymizer(probe: GenerationProbe) -> Anonymizer:
     """Return the probe's anonymizer.
 
-    The anonymizer removes the values of axes, swapped terms, the probe's own terms, and first names. If the probe
-    switches it off, it removes nothing.
+    The anonymizer removes the values of axes, swapped terms, the terms that the probe lists, and first names. It
+    removes nothing if the probe switches the anonymizer off.
     """
     if probe.removed_terms is None:
         return Anonymizer((), probe.language, enabled=False)

@@ -50,7 +50,7 @@ def gap_change(
 
     Args:
         gaps: gap of the current run and gap of the baseline, marked minus unmarked group.
-        value: the change, in the direction of the gap in both runs together.
+        value: the change; above 0 if the gap grew in the direction of the sum of both gaps.
         error: standard error of the change, and its degrees of freedom.
         null: (swaps,) change after permutation of run labels.
         absolute_change: absolute difference between the two gaps.

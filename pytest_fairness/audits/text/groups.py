@@ -77,8 +77,8 @@ class Groups:
         Args:
             probe: probe of the answers.
             answers: answers of both groups, in any order.
-            marked: labels of the marked group; all other answers are the unmarked group. The answers' labels whose
-                names are not in `marked` form the stratum.
+            marked: labels of the marked group, such as `{"race": "Black"}`; all other answers belong to the unmarked
+                group. The other labels of an answer, such as its prompt, form the name of its stratum.
             unmarked_name: name of the unmarked group.
         """
         # Answers of a file share their labels, which are therefore sorted once for all of these answers.
@@ -101,10 +101,10 @@ class Groups:
         return groups.without_repeats(probe.sampling.temperature)
 
     def without_repeats(self, temperature: float | None) -> Groups:
-        """Return the groups; if all trials repeat the same answer, with only one answer for each prompt and group.
+        """Return the groups with a single answer for each prompt and group, if all trials repeat the same answer.
 
-        If a group would then have too few answers for a test, all answers are kept. In both cases, `repetition` says
-        that answers are repeated.
+        All answers are kept if trials differ, or if a group would have too few single answers for a test. `repetition`
+        says whether answers are repeated.
         """
         cells: dict[tuple[tuple[str, str], ...], list[int]] = {}
         for index, answer in enumerate(self.answers):

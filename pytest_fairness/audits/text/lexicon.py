@@ -74,7 +74,7 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
     def describe(self, measurement: Measurement) -> str:
         """Return the gap and the rate of each group as a phrase."""
         rates = ", ".join(f"{rate:.3g} for {name}" for name, rate in measurement.details["rates"].items())
-        return f"rates differ by {measurement.value:+.3g} per 100 words ({rates})"
+        return f"rates of the lexicon's terms differ by {measurement.value:+.3g} per 100 words ({rates})"
 
     def word_rows(self, item: TextItem[LexiconSettings], answers: Answers, details: Mapping[str, Json]) -> WordRows:
         """Return a row for each term that occurs; see `Audit.word_rows`."""

@@ -70,7 +70,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         return Corpus.of(documents, item.settings.features)
 
     def explain(self, item: TextItem[SvmSettings], groups: Groups, run: Relabelled[Corpus]) -> dict[str, Json]:
-        """Return details: published accuracy, null distribution, number of different answers, strongest words."""
+        """Return details: accuracy as publications report it, null distribution, different answers, strongest words."""
         null = null_accuracies(run)
         return {
             **published_accuracy(run.sample, int(run.random.integers(2**31))),
@@ -95,5 +95,5 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         return accuracy_change(current, Accuracy(value, n, standard_error))
 
     def concerns(self, item: TextItem[SvmSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return the concerns of `TextAudit.concerns`, and a concern if too few answers differ for training."""
+        """Return the concerns of `TextAudit.concerns`, and a concern if too few different answers are available."""
         return [*super().concerns(item, answers, measurement), *few_different_answers(measurement)]

@@ -38,7 +38,10 @@ class Sample(ABC):
 
     @abstractmethod
     def test_statistic(self, statistic: Floats) -> Floats:
-        """Return the test statistic: one number, computed from the parts along the last axis of `statistic`."""
+        """Return the number that is tested, computed from the parts of `statistic` (its last axis).
+
+        The result keeps the other axes of `statistic`, such as the labellings.
+        """
 
     @abstractmethod
     def value_of(self, run: Relabelled[Self]) -> float:

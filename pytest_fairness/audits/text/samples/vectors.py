@@ -104,7 +104,7 @@ class Vectors(Sample):
         return {self.documents.stratum_names[stratum]: value for stratum, value in discrepancies.items()}
 
     def variance(self) -> float:
-        """Return the variance of texts around their group's mean within the stratum."""
+        """Return the variance of the vectors around the mean vector of their cell (group within stratum)."""
         return mmd.variance(self.vectors, self._units.cells)
 
     @property

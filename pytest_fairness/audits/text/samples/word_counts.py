@@ -78,7 +78,7 @@ class WordCounts(Sample):
         return Estimate.normal(run.value, self.standard_error(self.documents.current, run.null_sd, random))
 
     def distance(self, selected: Bools) -> Floats:
-        """Return the excess divergence for each selection of documents; the part due to chance is approximated."""
+        """Return the excess divergence for each selection; the divergence expected by chance is approximated."""
         return self.words.excesses(*self._sides(selected))
 
     def standard_error(self, used: Bools, null_sd: float, random: np.random.Generator) -> float:

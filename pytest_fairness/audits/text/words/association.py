@@ -196,9 +196,9 @@ def significant_words(details: Mapping[str, Json]) -> dict[str, float]:
 
 
 def _associated_words(corpus: GroupCounts, tests: Sequence[Association]) -> list[dict[str, Json]]:
-    """Return the words that are significant, or whose |z| exceeds `SHOWN_Z`, the largest |z| first.
+    """Return the words that are significant, or whose |z| exceeds `SHOWN_Z`, on every axis; the largest |z| first.
 
-    For an intersection of axes, a word must differ from the unmarked group of each axis, always in the same direction.
+    For an intersection of axes, the word's z must also have the same sign on every axis.
     """
     scores = np.stack([test.z for test in tests])
     alike = np.abs(np.sign(scores).sum(axis=0)) == len(tests)

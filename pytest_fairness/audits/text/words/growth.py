@@ -1,7 +1,7 @@
 """Words that became more typical of one group's texts since the baseline.
 
-The test counts the documents that contain a word; see `stats.texts.share_growth`. Log-odds are not suited to this test:
-with a prior from all texts, they hardly change if a new word occurs once in each of a fifth of one group's texts.
+The test counts the documents that contain a word; see `stats.texts.share_growth`. Log-odds with a prior from all texts
+are not suited to this test: they hardly change even if a fifth of one group's texts now contain a new word once.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
 
 
 def growth_details(tests: Sequence[Growth], names: tuple[str, str], min_share: float) -> dict[str, Json]:
-    """Return the details of a comparison: the words that grew, and the share of texts in which a new word is detected.
+    """Return the details of a comparison: the words that grew, and how many texts must contain a new word to detect it.
 
     Args:
         tests: test of each axis.

@@ -1,4 +1,4 @@
-"""Rates of a lexicon's terms in the answers for two groups, by document, and the terms with the largest gaps."""
+"""Rates of a lexicon's terms in each answer for two groups, and the terms with the largest gaps."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ DECIMALS = 12
 class Rates(DocumentValues):
     """Documents of one run, with the occurrences of a lexicon's terms; `values` are the rates per 100 words.
 
-    The gap is the difference between the mean rates of both groups. Its standard error is at least what it would be if
-    one term occurred once in each group: even if no term occurs in these documents, terms may occur in others.
+    The gap is the difference between the mean rates of both groups. The standard error of the gap is never smaller than
+    the error that one occurrence of a term in each group causes: other documents may contain terms, even if these
+    documents contain none.
 
     Attributes:
         terms: terms of the lexicon.

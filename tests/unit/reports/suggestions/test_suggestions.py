@@ -115,7 +115,7 @@ def test_the_finding_names_the_favoured_group() -> None:
     details = {"values": ["Male", "Female"], "n10": 9, "n01": 2}
     found = suggested("flip_rate", details, {"attribute": "sex"})
     assert (
-        "9 records get the positive answer more often as Male than as Female; 2 records, more often as Female."
+        "9 records get the positive answer more often as Male than as Female; 2 records get it more often as Female."
         in found["found"]
     )
 
