@@ -156,8 +156,8 @@ class Amount:
 
     Attributes:
         start, end: position in the text, with sign, unit and scale.
-        values: the number; two values if the separator can be read in two ways; the two ends of a range; empty if the
-            separators or the scale give no number.
+        values: possible values of the number: usually one, but two if its separator can be read in two ways, and none
+            if the separators or the scale give no number. For a range, its two ends.
         own: whether the number has the probe's unit or scale.
         foreign: whether the number has another unit or scale, or an unknown unit.
         is_range: whether the amount is a range.
@@ -184,9 +184,13 @@ def _underscores(match: re.Match[str]) -> str:
 
 
 def amounts(text: str, wanted: NumberFormat) -> list[Amount]:
-    """Return the amounts in a text that `without_other_numbers` returned, in their order.
+    """Return the amounts in a text, in their order.
 
     Bounds such as "at least 60", and the range from the probe's `min` to its `max`, are left out.
+
+    Args:
+        text: a text in which `without_other_numbers` has replaced dates and the like.
+        wanted: range and unit of the number that the probe asks for.
     """
     found: list[Amount] = []
     factors: list[float] = []
@@ -294,14 +298,14 @@ def _signs_before(text: str, start: int) -> tuple[int, bool, str | None]:
 
 
 def spelled(digits: str, decimal: str | None) -> tuple[float, ...]:
-    """Return the number that digits with separators spell.
+    """Return the possible values of a number that is written with separators: usually one.
 
-    The result is empty if the separators fit no number. It holds two numbers if a single point stands before three
-    digits ("85.000"): the point is the decimal mark in English, and separates thousands in German.
+    There is no value if the separators fit no number. There are two values if a single point stands before three digits
+    ("85.000"): the point is the decimal mark in English, and separates thousands in German.
 
     Args:
         digits: digits with `.`, `,`, apostrophes, underscores or blanks.
-        decimal: decimal mark, if the probe names one.
+        decimal: decimal mark, if the probe names one; there is then at most one value.
     """
     plain = re.sub(r"[ \u00a0\u202f\u2009'\u2019_]", "", digits)
     marks = [mark for mark in plain if mark in ".,"]

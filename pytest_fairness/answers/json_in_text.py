@@ -95,7 +95,7 @@ def flatten(value: Json) -> Iterator[str]:
 
 
 def _shared_keys(siblings: list[Any]) -> frozenset[str]:
-    """Return the keys that all siblings share if the siblings are two or more objects; otherwise an empty set."""
+    """Return the keys that all siblings share; an empty set unless the siblings are two or more objects."""
     if len(siblings) < 2 or not all(isinstance(part, Pairs) for part in siblings):
         return frozenset()
     return frozenset.intersection(*(frozenset(key for key, _ in part) for part in siblings))

@@ -84,7 +84,10 @@ def read(text: str, wanted: NumberFormat, *, cut: bool = False) -> float | Unrea
 
 
 def is_marked(text: str, wanted: NumberFormat) -> bool:
-    """Return whether a text states a number with a label, or on its own line or sentence; such a text is no refusal."""
+    """Return whether a text begins with a number, or has a number with a label or alone in a line or sentence.
+
+    Such a text is no refusal.
+    """
     plain = without_other_numbers(_EMPHASIS.sub("", text.rpartition(_THOUGHTS_END)[2]))
     return any(rank <= 1 for rank, _ in _ranked(plain, amounts(plain, wanted), wanted))
 
@@ -147,7 +150,7 @@ def _number_in_prose(text: str, wanted: NumberFormat) -> float | Unread:
 def _ranked(plain: str, candidates: list[Amount], wanted: NumberFormat) -> list[tuple[int, Amount]]:
     """Return the amounts that may be the answer, each with its rank.
 
-    An alternative ("Score: 70 or 75") has the better of its own rank and the rank of the amount before it. If a text
+    An alternative, such as 75 in "Score: 70 or 75", is ranked at least as well as the amount before it. If a text
     begins with an amount, all amounts of its first sentence have the rank 1.
     """
     own = [amount for amount in candidates if not amount.foreign]

@@ -62,9 +62,10 @@ def read(text: str, options: Sequence[str], letters: Sequence[str], unknown: int
 
 
 def states(text: str, options: Sequence[str], letters: Sequence[str]) -> bool:
-    """Return whether an answer names an option even if its words resemble a refusal, as the option "Can't answer" does.
+    """Return whether an answer names an option so clearly that it is no refusal, even if it says "Can't answer".
 
-    Such an answer is only the letter or text of an option, or only one option's letter begins lines of it, as in `B)`.
+    Such an answer is only the letter or the text of an option, or its lines begin with the letter of a single option,
+    as in `B)`.
     """
     reader, plain = _Reader(options, letters, 0), _plain(text)
     return reader.whole(plain) is not None or len(reader.letters.at_line_starts(plain)) == 1
@@ -223,6 +224,6 @@ _letters = lru_cache(_Letters)
 
 
 def _comparison_form(option: str) -> str:
-    """Return an option's text in lower case, without determiner, marks at its ends and repeated blanks."""
+    """Return an option's text in lower case, without determiner, outer punctuation and repeated blanks."""
     plain = " ".join(_APOSTROPHES.sub("'", option).casefold().split()).strip(_MARKS)
     return _DETERMINER.sub("", plain, count=1) if _DETERMINER.match(plain) else plain

@@ -69,12 +69,12 @@ def answer(prompt: Prompt, response: Response | None, language: Language) -> Ans
 
 
 def recorded(prompt: Prompt, text: str | None, language: Language, *, refused: bool = False) -> Answer:
-    """Return the answer in a recorded text, from an `Answer` or a file; the text `None` means that no response exists.
+    """Return the answer in a recorded text, which comes from an `Answer` or from a file.
 
     Args:
-        prompt: the prompt, as in `answer`. For the format `calls`, the text must be the JSON of a message, `CALLED` or
-            `NOT_CALLED`.
-        text: the recorded text.
+        prompt: the prompt, which defines the format of the answer.
+        text: the recorded text; `None` if there was no response. For the format `calls`, the text must be the JSON of a
+            message, `CALLED` or `NOT_CALLED`.
         language: language of the answer.
         refused: whether the target reported a refusal.
     """

@@ -1,7 +1,7 @@
 """Recognition of refusals by patterns, which are searched in the first sentences of an answer.
 
-A refusal in a language whose refusals are not known counts as an answer, unless the target reports the finish reason
-`refusal`.
+There are no patterns for some languages. A refusal in such a language is only recognised if the target reports the
+finish reason `refusal`; otherwise it counts as an answer.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _declines(head: str, patterns: RefusalPatterns) -> bool:
 
 
 def _confirms_refusal(sentence: str, core: re.Match[str], patterns: RefusalPatterns) -> bool:
-    """Return whether a sentence with this match of `patterns.core` is a refusal, by the words around the match."""
+    """Return whether the words around a match of `patterns.core` show that the sentence is a refusal."""
     if patterns.concession.search(sentence[: core.start()]) or patterns.continuation.search(sentence, core.end()):
         return False
     clause = _CLAUSE.match(sentence, core.end())

@@ -1,4 +1,4 @@
-"""Parts of structured answers that are measured: whether a tool is called, its arguments, or values in JSON."""
+"""Selection of the measured part of a structured answer: the call of a tool, its argument, or a value in JSON."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from pytest_fairness.records import CALLED, NOT_CALLED, Json, Response, Selectio
 def select(response: Response, selection: Selection) -> str | None:
     """Return the selected part of an answer as text; `None` if the answer does not contain this part.
 
-    Without a call in the answer, the tool counts as not called only if the answer is complete. If a call has malformed
-    arguments, the result is `None`, because such a call cannot be carried out. A path must match exactly one value; an
-    object or a list counts only for the format `json` or `list`.
+    If a complete answer does not call the tool, the tool counts as not called. Otherwise, an answer without the call
+    gives `None`, because it is cut off or empty. A call with malformed arguments also gives `None`, because such a call
+    cannot be carried out. A path must match exactly one value; for formats other than `json` and `list`, this value
+    must not be an object or a list.
     """
     if selection.tool is None:
         found = json_in_text.find(response.text)

@@ -45,7 +45,11 @@ _BY = re.compile(r"\s+by\s+", re.IGNORECASE)
 
 
 def items(text: str, language: Language) -> list[str]:
-    """Return the titles in a list; if the list has fewer than three items, the titles in quotes if these are more."""
+    """Return the titles in a text: the items of its list, or its parts in quotes.
+
+    Parts in quotes are returned if the text consists of them, or if the list has fewer than three items and there are
+    more parts in quotes.
+    """
     text = text[:_MAX_TEXT]
     named = [name for found in _QUOTED.findall(text) if (name := found.strip().rstrip(",;.").strip())]
     if len(named) > 1 and _is_row_of_quotes(text):

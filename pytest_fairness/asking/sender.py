@@ -109,7 +109,7 @@ class Sender:
         except BaseException as error:
             # This is a bug. The threads that wait for answers must not wait forever.
             reason = f"{type(error).__name__}: {error}"
-            message = f"{self._target.name}: the request engine failed ({reason}). Run again; report it if it persists."
+            message = f"{self._target.name}: the request engine failed ({reason}). Run again; report repeated failures."
             self._tracker.close(FairnessError(message))
             raise
         finally:
@@ -170,7 +170,7 @@ class Sender:
         """Wait until a result or a new request arrives, a retry is due, or a deadline has passed.
 
         Raises:
-            AnswersMissing: the run was stopped too long ago, or the run gives up on the target.
+            AnswersMissing: the grace time after a stop has passed, or the run gives up on the target.
         """
         if self._done:
             return

@@ -42,9 +42,9 @@ class SignificantChange(DecisionRule):
 
     strict: bool = False
     requires_lower_bound: ClassVar[bool] = False
-    """True if a regression also needs a lower bound above the tolerance; see `ChangeBound`."""
+    """Whether a regression needs a lower bound above the tolerance, in addition to significance; see `ChangeBound`."""
     limit_requires_lower_bound: ClassVar[bool] = True
-    """True if a value exceeds its limit only if its lower bound does; see `LimitWithTest`."""
+    """Whether the verdict `over-limit` needs a lower bound above the limit; see `LimitWithTest`."""
 
     def for_gate(self, gate: str) -> DecisionRule:
         """Return the rule to use for this value of the probe's key `gate`."""
@@ -61,8 +61,8 @@ class SignificantChange(DecisionRule):
     ) -> Decision:
         """Return the decision on whether the change since the baseline is a regression; see `decision.decide`.
 
-        If the gap is reversed, the worsening is at most the current gap. If the current gap exceeds the tolerance, the
-        change never passes; it is a regression if the reversal is significant.
+        For a reversed gap, the change is at most the current gap. A reversed gap above the tolerance never passes. It
+        is a regression if the change or the reversal is significant.
         """
         value, reversal = comparison.value, comparison.reversal
         # If the direction of the gap is unknown, a pass must exclude a worsening in both directions.
@@ -136,10 +136,10 @@ class ChangeBound(SignificantChange):
 
 @dataclass(frozen=True)
 class LimitWithTest(SignificantChange):
-    """Rule: as `SignificantChange`, but no lower bound is needed for a value to exceed its limit.
+    """Rule: as `SignificantChange`, but a value can exceed its limit although its lower bound does not.
 
-    The value exceeds its limit if its estimate does, and if the groups differ significantly, as in the four-fifths
-    rule. `gate: bound` also requires a lower bound above the limit.
+    The value exceeds its limit if the estimate is above the limit and the groups differ significantly, as in the
+    four-fifths rule. `gate: bound` also requires a lower bound above the limit.
 
     Attributes:
         equal: value for equal groups.
@@ -215,7 +215,7 @@ class GrownWords(DecisionRule):
 
 @dataclass(frozen=True)
 class PointEstimate(DecisionRule):
-    """Rule: a change above the tolerance, or a value above the limit, is too bad, without a test (`gate: point`).
+    """Rule without a test: compares the change with the tolerance, and the value with the limit (`gate: point`).
 
     Attributes:
         tested_rule: the audit's own rule, from which the smallest detectable change is computed.
@@ -247,7 +247,7 @@ class PointEstimate(DecisionRule):
 def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, comparison: Comparison) -> Decision:
     """Return the decision; `within` becomes `unclear` if the run has too few units (entities, records).
 
-    Units are too few if a change that is too large to be accepted could nevertheless not be significant.
+    In a run with too few units, a change above `decision.accepted` can be too small to be significant.
     """
     units = comparison.details.get(f"compared_{audit.counted}")
     if decision.outcome != "within" or units is None or decision.accepted is None:
@@ -275,10 +275,10 @@ def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, co
 def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[float, float] | None:
     """Return the lower bound (at the item's alpha) and the upper bound (at `beta`) of the change of a distance.
 
-    Return `None` unless the distance is computed from several pairs of groups; see `stats.groups.distance_measures`.
-    The change then has two estimates: `comparison.value`, which is too low if the baseline's groups are truly equal,
-    and the change of the signed distance (`details["along_pattern"]`: change and standard error). The upper bound is
-    the larger one of the two estimates' upper bounds.
+    The change has two estimates: `comparison.value` and the change of the signed distance, which is stored with its
+    standard error in `details["along_pattern"]`; see `stats.groups.distance_measures`. The first estimate is too low if
+    the groups are truly equal in the baseline. The upper bound is therefore the larger one of both upper bounds; the
+    lower bound is that of `comparison.value`. Return `None` if there is only one estimate, or no standard error.
     """
     if comparison.standard_error is None or (along := comparison.details.get("along_pattern")) is None:
         return None
@@ -292,8 +292,8 @@ def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[
 def _distance_bounds(item: AnyItem, measurement: Measurement, limit: float) -> tuple[float, float] | None:
     """Return one-sided bounds of the loss minus `limit`, at the item's alpha and beta.
 
-    The bounds of the loss are `details["bounds"]` or, for a share with the sample size `details["effective_size"]`,
-    the ends of Wilson's interval. Without these details, return `None`: the bounds follow from the standard error.
+    Use the bounds in `details["bounds"]`; otherwise, for a share with the sample size `details["effective_size"]`, the
+    ends of Wilson's interval. Without these details, return `None`: `decide` computes bounds from the standard error.
     """
     bounds, size = (measurement.details.get(name) for name in ("bounds", "effective_size"))
     if bounds is not None:
@@ -321,6 +321,6 @@ def _unless_new_word_missed(needed: NeededDocuments, smallest: float, accepted: 
         "unclear",
         # In a larger run, the number of documents that must contain the word is about the same.
         times_more_units=math.inf if needed.documents is None else smallest / accepted,
-        explanation=f"a new word {where} of one group may have been missed; for a pass, this share may be at most "
-        f"{accepted:.0%}",
+        explanation=f"a new word {where} of one group may have been missed; for a pass, the run must be large enough "
+        f"to find a new word in {accepted:.0%} of the texts",
     )

@@ -19,8 +19,8 @@ class EffectSize:
     Attributes:
         name: name of the effect size (`Cohen's h`).
         formula: how the effect size is computed from the measurement, in words.
-        of: function that computes the effect size of a value of the audit (or of a bound of its interval), with further
-            numbers from the measurement. It returns `None` if the item compares no groups.
+        of: function that computes the effect size from a number and the measurement; the number is the audit's value or
+            a bound of its interval. The function returns `None` if the item compares no groups.
         cutoffs: smallest effect sizes that are called small, moderate and large.
         source: publication of the cut-offs, or their derivation.
         no_effect: value of the audit without any effect.
@@ -148,14 +148,14 @@ BITS = EffectSize(
     formula="the value; a value below 0 counts as 0",
     of=lambda value, _: max(0.0, value),
     cutoffs=(0.007, 0.044, 0.107),
-    source="our own, as none are published: the JSD of two normal distributions whose means differ by 0.2, 0.5 and 0.8 "
-    "standard deviations (Cohen 1988)",
+    source="our own, because no cut-offs are published: the JSD of two normal distributions whose means differ by 0.2, "
+    "0.5 and 0.8 standard deviations (Cohen 1988)",
 )
 """Effect size of a Jensen-Shannon divergence in excess of chance."""
 
 
 def _largest_h(measurement: Measurement) -> float:
-    """Return the Cohen's h that is furthest from 0, of all significant words; 0 if no word is significant.
+    """Return the largest Cohen's h (in absolute value) of the significant words; 0 if no word is significant.
 
     Cohen's h compares the groups' shares of texts that contain the word.
     """
@@ -181,8 +181,8 @@ LARGEST_H_OF_WORDS = EffectSize(
 
 CLIFFS_DELTA = EffectSize(
     name="Cliff’s δ",
-    formula="2 · value = P(A > B) − P(A < B), where A and B are the numbers of random records, shown as one value and "
-    "as the other",
+    formula="2 · value = P(A > B) − P(A < B), where A is the number for a random record shown as the one value, and B "
+    "the number for a random record shown as the other value",
     of=lambda value, _: 2 * value,
     cutoffs=(0.147, 0.33, 0.474),
     source="Romano, Kromrey, Coraggio and Skowronek 2006: the δ of two normal distributions whose means differ by 0.2, "

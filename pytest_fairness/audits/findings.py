@@ -1,4 +1,4 @@
-"""Findings: what a failed item means, in words, and what reports suggest against it."""
+"""Findings: descriptions of the bias in failed items, with instructions and words that may help to reduce the bias."""
 
 from __future__ import annotations
 

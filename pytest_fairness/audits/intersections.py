@@ -24,8 +24,8 @@ class Intersection:
 
     Attributes:
         attributes: names of the attributes.
-        cells: the values of each cell, in the order of the groups of the audit's statistic.
-        quantities: names of the numbers that the statistic has for each cell, if there are several.
+        cells: attribute values of each cell; the cells are in the order in which the audit's statistic has its groups.
+        quantities: names of the numbers that the statistic computes for each cell; one empty name for a single number.
     """
 
     attributes: tuple[str, ...]

@@ -21,15 +21,15 @@ OCCUPATIONS = ("masculine", "feminine")
 class CoreferenceReader(Reader[CoreferenceProbe]):
     """Reader of a coreference probe's answer file, which has one answer per row.
 
-    A row names the probe's item, the occupation that the sentence mentions first, and the pronoun. For WinoBias
-    sentences, a row names the line and the version (`pro` or `anti`) instead. If the probe has no items, each row names
-    both occupations. Rows of items that the probe does not have are left out. Without a column `trial`, the answers to
-    a prompt get trial numbers in the file's order.
+    A row names the sentence (a name under the probe's key `items`), the occupation that the sentence mentions first,
+    and the pronoun. For WinoBias sentences, a row names the line and the version (`pro` or `anti`) instead. If the
+    probe lists no sentences, each row names both occupations. Rows of sentences that are not in the probe are left out.
+    Without a column `trial`, the answers to a prompt get trial numbers in the file's order.
     """
 
     @cached_property
     def _items(self) -> dict[str, str]:
-        """Names of the probe's items by their folded form; see `probes.checks.folded`."""
+        """Names of the probe's ambiguous sentences by their folded form; see `probes.checks.folded`."""
         return {checks.folded(name): name for name in self.probe.sentences}
 
     def answers(self) -> list[Answer]:
@@ -57,7 +57,7 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
         return self._column_names(names, ["trial"])
 
     def _labels(self, row: Row) -> dict[str, str] | None:
-        """Return the labels of a row; `None` if the row has an error, or the probe does not have the row's item."""
+        """Return the labels of a row; `None` if the row has an error, or its sentence is not in the probe."""
         written = {name: as_line(row.fields.get(column)) for name, column in self.columns.items() if name != "text"}
         if self.probe.is_winobias:
             number = fields.whole_number(written["line"])
@@ -84,9 +84,9 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
         return {"item": item, "first": first, "pronoun": pronoun, **dict(zip(OCCUPATIONS, names, strict=True))}
 
     def _item(self, row: Row, written: Mapping[str, str]) -> tuple[tuple[str, str] | None, str]:
-        """Return the two occupations and the item name of a row.
+        """Return the two occupations of a row and the name of its sentence.
 
-        The occupations are `None` if the row has an error, or the probe does not have the row's item.
+        The occupations are `None` if the row has an error, or its sentence is not in the probe.
         """
         if self._items:
             item = self._items.get(checks.folded(written["item"]))

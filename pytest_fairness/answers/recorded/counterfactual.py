@@ -20,11 +20,11 @@ Values = dict[str, str]
 class CounterfactualReader(Reader[CounterfactualProbe]):
     """Reader of a counterfactual probe's answer file, which has one answer per row.
 
-    The first row of a record is unflipped: it has the record's own values. Further rows with the same values are
-    unflipped, too. A row with another value of one attribute, or of several attributes that the probe flips at once, is
-    flipped. The number of trials is the number of rows of the most frequent flip; unflipped rows beyond this number are
-    repetitions, which show how much answers differ by chance. Without flipped rows, all rows are trials. Rows without
-    any of the probe's values are left out.
+    The first row of a record has the record's own values. This row and further rows with the same values are unflipped.
+    A row with another value of one attribute, or of several attributes that the probe flips at once, is flipped. The
+    number of trials is the number of rows of the most frequent flip; further unflipped rows are repetitions, which show
+    how much answers differ by chance. Without flipped rows, all rows are trials. A row is left out if the probe has
+    none of its values.
     """
 
     @cached_property
@@ -105,7 +105,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
 
         Args:
             own: the record's own values.
-            known: names of the flips that list the record's own value.
+            known: names of the flips whose values include the record's own value.
             values: the values in another row of the record.
         """
         differing = {name for name in own if values.get(name) != own[name]}

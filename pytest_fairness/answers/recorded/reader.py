@@ -109,11 +109,13 @@ class Reader(ABC, Generic[ProbeT]):
     def _leave_out(self, row: Row, columns: Collection[str], *, of_group: bool) -> None:
         """Count a row that is left out, either as a row without a group or as a row of another probe.
 
+        A row without a group has no value in the columns, or it names an unknown group that is not listed under the
+        probe's key `responses.ignore`. Every other row belongs to another probe.
+
         Args:
             row: the row.
             columns: columns that are empty, or hold values that the probe does not have.
-            of_group: whether these columns name the group. A row with an unknown group counts as a row without a group
-                unless the probe ignores the group; a row with another unknown value belongs to another probe.
+            of_group: whether these columns name the group, and not, for example, the entity.
         """
         written = [value for column in columns if (value := row.fields.get(column)) is not None]
         values = [text[:LONGEST_VALUE] for value in written if (text := fields.text(value).strip())]
@@ -128,10 +130,11 @@ class Reader(ABC, Generic[ProbeT]):
             self._unknown[values[0] if known else OTHERS] += 1
 
     def _require_values(self, values_by_name: Mapping[str, Mapping[str, str]]) -> None:
-        """Raise `ProbeError` if no row has a value of the probe.
+        """Raise `ProbeError` unless each value of the probe is in at least one row.
 
         Args:
-            values_by_name: for each column, by its name in the probe, the probe's values by their folded form.
+            values_by_name: the probe's values by the name that their column has in the probe (such as an axis). The
+                values are in a mapping from folded form to value.
         """
         faults = []
         for name, values in values_by_name.items():
@@ -153,7 +156,7 @@ class Reader(ABC, Generic[ProbeT]):
         """Return the name of each needed column in the files, by its name in the probe."""
 
     def _column_names(self, needed: Iterable[str], optional: Sequence[str] = ()) -> dict[str, str]:
-        """Return the columns' names in the files by their names in the probe; leave out absent optional columns."""
+        """Return the name of each column in the files, by its name in the probe; leave out missing optional columns."""
         written = self.responses.columns
         existing = [name for name in optional if name in written or self.has_column(name)]
         return {name: written.get(name, name) for name in [*needed, *existing]}

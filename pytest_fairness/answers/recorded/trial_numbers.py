@@ -66,8 +66,8 @@ class TrialNumbers:
 
         Args:
             row: the row.
-            cell: labels that all trials of the cell share.
-            where: parts of the cell's name, for messages.
+            cell: the labels of the row.
+            where: texts that describe the cell in messages.
         """
         number = self.written_number(row, self._counted[cell])
         self._counted[cell] += 1

@@ -55,7 +55,7 @@ class BatchSender:
 
     Args:
         store: recorded responses, and the batches.
-        target: the target, which is not opened.
+        target: the target that the requests are for; the sender does not open the target.
         client: client of the target's provider.
         settings: settings of the run; `batch_submit`, `batch_collect`, `give_up`, `max_requests`, `max_answer_bytes`
             and `prices` are used.
@@ -260,7 +260,7 @@ class BatchSender:
         self._show_line(f"batch {batch.remote} of {self._target.name}: {status.name}, results recorded{failed}")
 
     def _record(self, batch: Batch, results: list[BatchResult]) -> None:
-        """Record results in one transaction, except for requests that are not in the batch or already have a result."""
+        """Record results in one transaction; ignore results of requests that are no longer open in this batch."""
         outcomes = {result.key: self._recordable(result.outcome) for result in results}
         settled = self._store.database.write(partial(self._write, batch, outcomes))
         for key in settled:

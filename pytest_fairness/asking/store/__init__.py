@@ -1,1 +1,1 @@
-"""The store: all SQL statements, and the only place through which the processes of a run share state."""
+"""The store, which holds all state that the processes of a run share. All SQL statements are in this package."""

@@ -82,7 +82,7 @@ class Database(Closing):
             reason = one_line(f"{type(error).__name__}: {error}", 100)
             raise StoreError(
                 f"{self.name}: a row cannot be read ({reason}). The store is damaged, or another program wrote to it. "
-                "Move it away, or name another store with the ini fairness_store; the old store's answers are "
+                "Move the store away, or name another store with the ini fairness_store; the old store's answers are "
                 "requested again."
             ) from error
 

@@ -118,7 +118,7 @@ class Runs:
             return {owner: _checked_counts(json.loads(counts)) for owner, counts in rows}
 
     def _drop_ended_runs(self, now: float) -> None:
-        """Delete runs that are older than `RUN_KEPT`, and runs of one machine whose process has ended."""
+        """Delete runs that are older than `RUN_KEPT`, and runs (of a single machine) whose process has ended."""
         self.database.execute("DELETE FROM runs WHERE created < ?", (now - RUN_KEPT,))
         for (process,) in self.database.execute("SELECT DISTINCT process FROM runs WHERE shared = 0"):
             if is_gone(process):

@@ -89,7 +89,7 @@ class SqliteDatabase(Database):
         return bool(version != known)
 
     def now(self) -> float:
-        """Return this machine's time, because all processes of a file run on one machine."""
+        """Return this machine's time; all processes that use an SQLite file run on the same machine."""
         return time.time()
 
     def _connection(self) -> sqlite3.Connection:
@@ -140,8 +140,8 @@ class SqliteDatabase(Database):
             raise StoreError(f"{self._path}: {_reason_and_remedy(error)}") from error
         except OSError as error:
             raise StoreError(
-                f"{self._path}: the folder cannot be created ({error.strerror}). Make it writable, or name another "
-                "file with the ini fairness_store."
+                f"{self._path}: the folder cannot be created ({error.strerror}). Make the folder above it writable, or "
+                "name another file with the ini fairness_store."
             ) from error
 
 

@@ -130,7 +130,7 @@ class Store(Closing):
         return hashlib.sha256(_encode([[key, found[key]] for key in keys]).encode()).hexdigest()
 
     def _answers(self, keys: Iterable[str], fresh: Freshness) -> list[Any]:
-        """Return the key, the JSON and the date of the answers; of several answers to a key, the last one counts."""
+        """Return the key, the JSON and the date of each answer that the run may reuse; the last one of a key counts."""
         return self.database.execute(_ANSWERS, (*fresh.parameters, _encode(list(keys)), fresh.run))
 
     def recorded(self, keys: Iterable[str], fresh: Freshness) -> set[str]:
@@ -163,7 +163,7 @@ class Store(Closing):
     ) -> None:
         """Record an answer, and release the claim of its request.
 
-        Answers of this run and of ended runs to the same request are deleted.
+        Earlier answers to the request, from this run and from ended runs, are deleted.
 
         Args:
             key: the request's key.
@@ -288,7 +288,10 @@ def encode_request(request: Request) -> str:
 
 
 def decode_request(text: str) -> Request:
-    """Return the request from JSON that `encode_request` returned; call it in `Database.decoding_errors`."""
+    """Return the request from JSON that `encode_request` returned.
+
+    Must be called in a block `with database.decoding_errors()`, because the JSON may be damaged.
+    """
     data: dict[str, Any] = json.loads(text)
     history = tuple(Message(*message) for message in data.get("history", ()))
     request = Request(**{**data, "sampling": Sampling(**data["sampling"]), "history": history})

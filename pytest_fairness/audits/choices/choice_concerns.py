@@ -60,7 +60,7 @@ def always_unknown(coded: Sequence[Coded]) -> list[Concern]:
 def unmatched(questions: Sequence[Question]) -> list[Concern]:
     """Return a concern if questions do not show which person the stereotype is about, else an empty list.
 
-    For few such questions, the concern is a note.
+    The concern is only a note if there are few such questions.
     """
     names = list(dict.fromkeys(each.name for each in questions if each.stereotypical is None))
     total = len({each.name for each in questions})

@@ -54,12 +54,12 @@ class Matrix(UnitTable):
     def joined(
         cls, values: Sequence[str], groups: Sequence[str], parts: Sequence[Matrix], details: Mapping[str, Json]
     ) -> Matrix:
-        """Return one table from parts with different entities, in the order of the parts.
+        """Return one table with the rows of several tables, in the order of these tables.
 
         Args:
             values: names of the columns.
-            groups: groups whose numbers of usable and missing answers are added up over the parts.
-            parts: tables to join; no entity is in two parts.
+            groups: groups whose numbers of usable and missing answers are added up over the tables.
+            parts: tables to join; no entity is in two of them.
             details: details of the joined table.
         """
         return cls(

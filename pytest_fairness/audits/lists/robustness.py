@@ -45,9 +45,9 @@ class RobustnessSettings(SimilaritySettings):
 class Robustness(EntityAudit[SimilaritySettings]):
     """Mean similarity between lists for perturbed and for original questions; higher is better.
 
-    The value is 0..1 on the normalised scale. Normally the neutral lists are compared. If a perturbation changes only
-    the words for the attribute, the neutral question stays the same; lists for the same attribute value are then
-    compared.
+    The value is 0..1 with the setting `variant: normalized`. Usually, neutral lists are compared. If a perturbation
+    changes only the words for the attribute, the neutral question stays the same; lists for the same attribute value
+    are then compared.
     """
 
     info = AuditInfo(

@@ -51,7 +51,10 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
 
 
 class Snsr(_Sensitivity[SimilaritySettings]):
-    """Range, over attribute values, of the mean similarity to the neutral lists; 0..1 on the normalised scale."""
+    """Range, over attribute values, of the mean similarity to the neutral lists.
+
+    The value is 0..1 with the setting `variant: normalized`.
+    """
 
     info = AuditInfo(
         name="snsr",
@@ -71,7 +74,10 @@ class Snsr(_Sensitivity[SimilaritySettings]):
 
 
 class Snsv(_Sensitivity[SimilaritySettings]):
-    """Standard deviation, over attribute values, of the mean similarity to the neutral lists; 0..0.5 if normalised."""
+    """Standard deviation, over attribute values, of the mean similarity to the neutral lists.
+
+    The value is 0..0.5 with the setting `variant: normalized`.
+    """
 
     info = AuditInfo(
         name="snsv",

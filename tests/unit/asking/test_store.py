@@ -543,7 +543,7 @@ def test_an_unreadable_answer_names_the_file(path: Path, change: str) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(change)
         connection.commit()
-    with Store(path) as store, pytest.raises(StoreError, match=r"a row cannot be read .*Move it away"):
+    with Store(path) as store, pytest.raises(StoreError, match=r"a row cannot be read .*Move the store away"):
         store.get([response_key("t", request)], Freshness())
     with Store(path) as store, pytest.raises(StoreError, match="a row cannot be read"):
         list(store.all_recorded())

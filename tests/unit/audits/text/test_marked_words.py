@@ -135,8 +135,8 @@ def test_unchanged_runs_pass_where_they_would_have_shown_a_word_and_say_which() 
     small = judge(run(11, trials=8), run(12, trials=8))
     assert small.name == "inconclusive"
     assert re.search(
-        r"a new word in up to \d+% of the texts of one group may have been missed; for a pass, this "
-        r"share may be at most 20%. Needs about \d+ trials",
+        r"a new word in up to \d+% of the texts of one group may have been missed; for a pass, the run must be large "
+        r"enough to find a new word in 20% of the texts. Needs about \d+ trials",
         small.reason,
     )
 
