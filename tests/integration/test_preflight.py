@@ -22,15 +22,16 @@ def no_model(status: int, text: str = "no such model") -> ChatServer:
     return ChatServer(lambda *_: Reply(text, status=status), delay=0.05)
 
 
-@WORKERS
 @pytest.mark.parametrize(
-    ("status", "message", "sent"),
+    ("status", "message", "sent", "workers"),
     [
-        (401, f"rejects the key (HTTP 401). Check {SETTINGS}", 1),
-        (403, f"rejects the key (HTTP 403). Check {SETTINGS}", 1),
-        (404, "knows no model 'tiny', or is not a chat endpoint (HTTP 404: no such model)", 1),
-        (400, WITH_KEY, 2),
-        (422, WITH_KEY, 2),
+        (401, f"rejects the key (HTTP 401). Check {SETTINGS}", 1, ()),
+        (401, f"rejects the key (HTTP 401). Check {SETTINGS}", 1, ("-n", "2")),
+        (403, f"rejects the key (HTTP 403). Check {SETTINGS}", 1, ()),
+        (404, "knows no model 'tiny', or is not a chat endpoint (HTTP 404: no such model)", 1, ()),
+        (400, WITH_KEY, 2, ()),
+        (400, WITH_KEY, 2, ("-n", "2")),
+        (422, WITH_KEY, 2, ()),
     ],
 )
 def test_a_rejecting_server_is_asked_once_or_twice(

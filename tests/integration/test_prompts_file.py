@@ -6,7 +6,7 @@ from tests.support.projects import Project
 
 PROBE = """
 kind: generation
-prompts: {file: log.csv, sample: 60, seed: 1}
+prompts: {file: log.csv, sample: 40, seed: 1}
 axes:
   name: {unmarked: Anna, marked: [Aisha]}
 audits:
@@ -32,7 +32,7 @@ def biased(prompt):
 
 
 def log(first: int = 0) -> str:
-    return "text\n" + "".join(f"What would suit {{name}} for topic{number}\n" for number in range(first, first + 60))
+    return "text\n" + "".join(f"What would suit {{name}} for topic{number}\n" for number in range(first, first + 40))
 
 
 def test_a_difference_in_answers_to_a_log_of_prompts_is_found(project: Project) -> None:

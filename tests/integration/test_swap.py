@@ -114,7 +114,7 @@ def test_a_changed_list_makes_the_baseline_stale_and_changed_prompts_do_not(proj
     def verdict(*arguments: str, **others: str) -> str:
         return str(report(project, naming, *arguments, probe=others.pop("probe", probe), **others)[REFUSALS]["verdict"])
 
-    probe = PROBE.replace("limit: 0.15, ", "").replace("  jsd: {limit: 0.05}\n", "")
+    probe = PROBE.replace("limit: 0.15, ", "").replace("  jsd: {limit: 0.05}\n", "").replace("sample: 40", "sample: 24")
     report(project, naming, "--fairness-rebaseline", probe=probe)
     assert verdict() == "pass"
     assert verdict(probe=probe.replace("[John, James]", "[John, Jim]")) == "pass"

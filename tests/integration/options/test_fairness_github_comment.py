@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_fairness.records import VerdictName
+from pytest_fairness.reports.ci import github_comment
 from tests.support.projects import PROBE, Project, says
+from tests.support.results import report, result
 
 
 def comment(project: Project, *arguments: str, target: str = "python:app:polite") -> list[str]:
@@ -60,8 +63,7 @@ def test_a_file_that_cannot_be_written_is_reported(project: Project) -> None:
     assert result.ret == 1
 
 
-def test_it_fits_into_a_comment(project: Project) -> None:
-    names = ", ".join(f"Name{number}" for number in range(150))
-    project.probe(text=PROBE.replace("Kim, Lou", names).replace("{limit: 0.5, gate: point}", "{limit: 0.01}"))
-    text = "\n".join(comment(project, target="python:app:polite"))
-    assert len(text) <= 65_536
+def test_it_fits_into_a_comment() -> None:
+    reason = "a long reason, 東京, with @names " * 40
+    items = [result(VerdictName.REGRESSION, value=f"v{number}", reason=reason) for number in range(300)]
+    assert 60_000 < len(github_comment.comment(report(*items))) <= 65_536
