@@ -13,7 +13,6 @@ import pytest
 from _pytest.pytester import SysModulesSnapshot
 from hypothesis import settings
 
-from tests.support import done_once  # noqa: F401 - replaces functions of pytest
 from tests.support.processes import GARBAGE_THRESHOLDS
 from tests.support.projects import Project
 

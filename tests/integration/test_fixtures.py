@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import pytest
 
@@ -208,59 +209,62 @@ AXES = {"name": {"unmarked": "Alex", "marked": ["Kim", "Lou"]}}
 @pytest.fixture
 def corpus(corpus_generator):
     return corpus_generator("For {name}.", axes=AXES, trials=9)
-
-def test_it(corpus_generator, llm_client, fairness_check, corpus):
-    EXPRESSION
 """
 
 
-@pytest.mark.parametrize(
-    ("expression", "message"),
-    [
-        (
-            "corpus.jsd()",
-            'missing a required argument: \'axis\'. Write for example: corpus.jsd("name", "Kelly"). This corpus has ',
-        ),
-        (
-            "corpus.svm('name', 'Kim', feature='tfidf')",
-            "unexpected keyword argument 'feature'; did you mean 'features'?",
-        ),
-        ("corpus.svm('name', 'Kim', features='words')", "corpus.svm: features: Input should be 'counts' or 'tfidf'."),
-        (
-            "corpus.jsd('name', 'Alex')",
-            "corpus.jsd: there is no axis 'name' with the marked value 'Alex'. This corpus has name: Kim, Lou",
-        ),
-        (
-            "corpus.jsd('nme', 'Kim')",
-            "corpus.jsd: there is no axis 'nme' with the marked value 'Kim'. This corpus has name: Kim, Lou",
-        ),
-        ("llm_client.complete()", "llm_client.complete: missing a required argument: 'prompt'. Write for example: "),
-        ("llm_client.complete(['a', 'b'])", "llm_client.complete takes one prompt as a str, not list."),
-        ("llm_client.complete('a', temprature=1)", "argument 'temprature'; did you mean 'temperature'?"),
-        (
-            "corpus_generator('For {name}.')",
-            " argument: 'axes'. Write for example: ",  # from Python 3.13: a required keyword-only argument
-        ),
-        ("corpus_generator('For {name}.', axes={'name': ['Alex', 'Kim']})", "corpus_generator: `axes.name`"),
-        ("corpus_generator('For {name}.', axes={'name': {'unmarked': {1}, 'marked': ['b']}})", "corpus_generator: an "),
-        ("fairness_check(corpus.jsd('name', 'Kim'))", "fairness_check: missing a required argument: 'measurement'."),
-        ("fairness_check(corpus.jsd('name', 'Kim'), 'letters')", "fairness_check takes the name of a baseline first"),
-        (
-            "fairness_check('x', corpus)",
-            "fairness_check takes a measurement of a corpus, or rows with a group and a score: ",
-        ),
-        ("fairness_check('x', corpus.jsd('name', 'Kim'), limit='a')", "fairness_check: limit: Input should be a valid"),
-        (
-            "fairness_check('x', corpus.jsd('name', 'Kim'), gate='soft')",
-            "fairness_check: gate: Input should be 'signif",
-        ),
-    ],
-)
-def test_wrong_use_is_said_in_a_sentence(project: Project, expression: str, message: str) -> None:
-    project.write("test_own.py", WRONG.replace("EXPRESSION", expression))
+WRONG_USES = [
+    (
+        "corpus.jsd()",
+        'missing a required argument: \'axis\'. Write for example: corpus.jsd("name", "Kelly"). This corpus has ',
+    ),
+    (
+        "corpus.svm('name', 'Kim', feature='tfidf')",
+        "unexpected keyword argument 'feature'; did you mean 'features'?",
+    ),
+    ("corpus.svm('name', 'Kim', features='words')", "corpus.svm: features: Input should be 'counts' or 'tfidf'."),
+    (
+        "corpus.jsd('name', 'Alex')",
+        "corpus.jsd: there is no axis 'name' with the marked value 'Alex'. This corpus has name: Kim, Lou",
+    ),
+    (
+        "corpus.jsd('nme', 'Kim')",
+        "corpus.jsd: there is no axis 'nme' with the marked value 'Kim'. This corpus has name: Kim, Lou",
+    ),
+    ("llm_client.complete()", "llm_client.complete: missing a required argument: 'prompt'. Write for example: "),
+    ("llm_client.complete(['a', 'b'])", "llm_client.complete takes one prompt as a str, not list."),
+    ("llm_client.complete('a', temprature=1)", "argument 'temprature'; did you mean 'temperature'?"),
+    (
+        "corpus_generator('For {name}.')",
+        " argument: 'axes'. Write for example: ",  # from Python 3.13: a required keyword-only argument
+    ),
+    ("corpus_generator('For {name}.', axes={'name': ['Alex', 'Kim']})", "corpus_generator: `axes.name`"),
+    ("corpus_generator('For {name}.', axes={'name': {'unmarked': {1}, 'marked': ['b']}})", "corpus_generator: an "),
+    ("fairness_check(corpus.jsd('name', 'Kim'))", "fairness_check: missing a required argument: 'measurement'."),
+    ("fairness_check(corpus.jsd('name', 'Kim'), 'letters')", "fairness_check takes the name of a baseline first"),
+    (
+        "fairness_check('x', corpus)",
+        "fairness_check takes a measurement of a corpus, or rows with a group and a score: ",
+    ),
+    ("fairness_check('x', corpus.jsd('name', 'Kim'), limit='a')", "fairness_check: limit: Input should be a valid"),
+    (
+        "fairness_check('x', corpus.jsd('name', 'Kim'), gate='soft')",
+        "fairness_check: gate: Input should be 'signif",
+    ),
+]
+
+
+def test_wrong_use_is_said_in_a_sentence(project: Project) -> None:
+    tests = [
+        f"\ndef test_{number}(corpus_generator, llm_client, fairness_check, corpus):\n    {expression}\n"
+        for number, (expression, _) in enumerate(WRONG_USES)
+    ]
+    project.write("test_own.py", WRONG + "".join(tests))
     result = project.run("--fairness")
-    result.assert_outcomes(failed=1)
-    assert says(result, message), result.stdout.str()
+    result.assert_outcomes(failed=len(WRONG_USES))
+    failures = result.stdout.str().partition("= FAILURES =")[2].partition("= short test summary")[0]
+    _, *sections = re.split(r"^_+ test_\d+ _+$", failures, flags=re.MULTILINE)
+    for (expression, message), section in zip(WRONG_USES, sections, strict=True):
+        assert message in " ".join(section.split()), expression
 
 
 def test_methods_of_a_corpus_show_the_settings_of_their_audits() -> None:

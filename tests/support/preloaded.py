@@ -6,6 +6,7 @@ from pytest_fairness.extensions import installed
 from pytest_fairness.kinds import KINDS
 from pytest_fairness.languages.detection import other_language
 from pytest_fairness.languages.language import ENGLISH
+from pytest_fairness.targets.web.http_client import BoundedClient
 
 REFUSALS = ENGLISH.refusals
 """The patterns of refusals: compiling them takes a tenth of a short run."""
@@ -15,3 +16,4 @@ LANGUAGE = other_language("all of these words are in English", ("en",))
 for kind in KINDS.values():
     kind.model.model_rebuild()  # pydantic otherwise builds the validator of a model at the first probe
 installed()
+BoundedClient(max_bytes=1)  # reads the accepted certificates

@@ -40,9 +40,7 @@ _CONTEXT.set_forkserver_preload(
         "execnet.gateway_io",
         "pdb",
         "unittest",
-        # Of this folder, in which the server starts:
-        "done_once",
-        "preloaded",
+        "preloaded",  # of this folder, in which the server starts
     ]
 )
 

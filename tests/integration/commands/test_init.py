@@ -6,7 +6,6 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +14,10 @@ from jsonschema import Draft7Validator
 from ruamel.yaml import YAML
 
 from pytest_fairness.__main__ import main
-from pytest_fairness.commands import init
 from tests.support.projects import Project
 
 PROBE, SCHEMA = "probes/first.yaml", "probes/probe.schema.json"
 GITHUB, GITLAB, GITLAB_JOB = ".github/workflows/fairness.yml", ".gitlab-ci.yml", ".gitlab/fairness.yml"
-
-
-schema = cache(init._schema)
-"""The schema that the command writes, made once: making it takes nearly all of the command's time."""
-
-
-@pytest.fixture(autouse=True)
-def _schema_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(init, "_schema", schema)
 
 
 @pytest.fixture

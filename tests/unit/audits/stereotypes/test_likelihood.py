@@ -158,9 +158,11 @@ def test_pairs_without_unrelated_sentences_have_no_lms() -> None:
     assert (found.details["lms"], found.details["icat"]) == (None, None)
 
 
-@pytest.mark.parametrize(("share", "expected"), [(0.9, "over-limit"), (0.1, "over-limit"), (0.5, "pass")])
-def test_the_limit_holds_on_both_sides_of_50(share: float, expected: str) -> None:
-    part = part_of(probe_of(1500, settings="{limit: 60}"))
+@pytest.mark.parametrize(
+    ("share", "pairs", "expected"), [(0.9, 200, "over-limit"), (0.1, 200, "over-limit"), (0.5, 1500, "pass")]
+)
+def test_the_limit_holds_on_both_sides_of_50(share: float, pairs: int, expected: str) -> None:
+    part = part_of(probe_of(pairs, settings="{limit: 60}"))
     found = measured(part, prefers(share))
     assert verdict(part, found) == expected
     assert found.interval is not None
