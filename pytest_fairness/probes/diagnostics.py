@@ -79,7 +79,8 @@ def diagnostics_error(diagnostics: Iterable[Diagnostic]) -> ValidationError:
 def errors_at(*location: str | int) -> Iterator[None]:
     """Convert a `ProbeError` about a data file into diagnostics, one for each line of its message.
 
-    Their location is relative to the value that pydantic validates; by default, it is the location of this value.
+    Args:
+        *location: location of the diagnostics, relative to the value that pydantic validates; by default, this value.
     """
     try:
         yield

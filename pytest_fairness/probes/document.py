@@ -49,10 +49,10 @@ class Document:
     """Errors of the YAML text: character index and message."""
 
     def find(self, location: Location) -> tuple[Node, Location, bool]:
-        """Return the innermost node on the way to a location, its location, and whether all parts were found.
+        """Return the innermost node on the path to a location, this node's location, and whether both are the same.
 
-        Parts of the location that are not a key or index of the file are skipped: missing keys, and names by which
-        pydantic distinguishes the alternatives of a union type.
+        Parts of the location that do not exist in the file are skipped: missing keys, and the names by which pydantic
+        distinguishes the alternatives of a union type.
         """
         node, found = self.root, []
         for part in location:

@@ -13,13 +13,13 @@ from pytest_fairness.probes.recommendation.model import NEUTRAL, RecommendationP
 from pytest_fairness.records import Answer
 
 Position = tuple[Hashable, Hashable]
-"""A key that is equal for prompts that differ only in their group, and the group."""
+"""Key and group of a prompt; prompts that differ only in their group have the same key."""
 
 ProbeT = TypeVar("ProbeT", bound=Probe)
 
 
 class Exchange(ABC, Generic[ProbeT]):
-    """Rules by which an answer to the prompt of one group could also be the answer to the prompt of another group.
+    """Rules that say which answers to the prompt of one group also fit the prompt of another group.
 
     The command `sample` exchanges answers to balance its sample. Each kind of probe has its own rules.
     """

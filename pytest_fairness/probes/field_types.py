@@ -112,7 +112,7 @@ def _inside_folder(path: Path, info: ValidationInfo) -> Path:
 
 
 def matching(path: Path) -> list[Path]:
-    """Return the files that an absolute path names: the file itself, or the files that match its pattern, sorted."""
+    """Return the file with an absolute path; if there is none, the files that match the path as a pattern, sorted."""
     if path.is_file():
         return [path]
     folder = next(parent for parent in path.parents if parent.is_dir())
@@ -120,7 +120,10 @@ def matching(path: Path) -> list[Path]:
 
 
 def _files_inside_folder(path: Path, info: ValidationInfo) -> Path:
-    """Return the absolute path, or pattern, of files that a probe names; see `_inside_folder`."""
+    """Return the absolute path, or the absolute pattern, of files that a probe names.
+
+    Raise an error if there is no such file, or if a file is outside of the probe's folder.
+    """
     folder = probe_source(info).path.parent.resolve()
     if not any(mark in part for mark in "*?[" for part in path.parts) or (folder / path).is_file():
         return _inside_folder(path, info)
@@ -167,7 +170,7 @@ Texts = Annotated[
 
 
 def texts(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    """Return the texts of a field, which holds one text, a list of texts or nothing; see `block_text`."""
+    """Return the texts of a field (one text, a list or nothing), without the final line ends of YAML's block style."""
     written = () if value is None else (value,) if isinstance(value, str) else value
     return tuple(map(block_text, written))
 

@@ -29,7 +29,7 @@ def _single_value_path(path: str) -> str:
     try:
         single = compiled(path).single
     except ValueError as error:
-        raise PydanticCustomError("path", "is not a JSONPath: {reason}", {"reason": str(error)}) from error
+        raise PydanticCustomError("path", "must be a JSONPath: {reason}", {"reason": str(error)}) from error
     if not single:
         raise PydanticCustomError(
             "path", "must lead to one value, such as $.items[0].name: remove wildcards, slices, filters and `..`"
@@ -62,8 +62,8 @@ class StructuredAnswerSettings(ProbeModel):
 
     tool: Line | None = Field(
         default=None,
-        description="Name of the tool whose calls are measured. With `path`, an argument of the call is measured; "
-        "without `path`, in counterfactual probes, whether the tool is called.",
+        description="Name of the tool whose calls are measured. With `path`, an argument of the call is measured. "
+        "Without `path` (only in counterfactual probes), the measured answer is whether the tool is called.",
     )
     path: Annotated[Line, AfterValidator(_single_value_path)] | None = Field(
         default=None,

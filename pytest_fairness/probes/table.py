@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.plurals import counted
 from pytest_fairness.probes.diagnostics import raise_file_errors, similar_file
 from pytest_fairness.records import MAX_LINE, Json
 
@@ -62,7 +63,7 @@ class TableFiles:
         count: number of rows.
 
     Raises:
-        ProbeError: as in `read`.
+        ProbeError: a file cannot be read, has no rows, or has malformed rows.
     """
 
     def __init__(self, files: Sequence[tuple[Path, str]], holds: str = "answers") -> None:
@@ -93,7 +94,8 @@ def read(path: Path, name: str, holds: str = "answers") -> Table:
         holds: plural noun for the file's rows in messages, such as "answers".
 
     Raises:
-        ProbeError: the file cannot be read, or rows are malformed; each line of the message is `file:line: message`.
+        ProbeError: the file cannot be read, has no rows, or has malformed rows; each line of the message is
+            `file:line: message`.
     """
     columns: dict[str, None] = {}
     rows = tuple(_rows(path, name, columns))
@@ -178,8 +180,8 @@ def _csv_rows(path: Path, name: str, columns: dict[str, None], wanted: Collectio
                 selected = [(i, column) for i, column in enumerate(header) if wanted is None or column in wanted]
             elif len(fields) != len(header):
                 errors.append(
-                    f"{name}:{line}: {len(fields)} fields where the header has {len(header)}; "
-                    "a field with a comma or line end needs quotes"
+                    f"{name}:{line}: the row has {counted(len(fields), 'field')}, but the header has {len(header)}: "
+                    "put quotes around a field with a comma or line end"
                 )
             else:
                 yield Row(line, {column: fields[i] for i, column in selected}, name)

@@ -52,13 +52,15 @@ def settings_from(config: pytest.Config) -> RunSettings:
     others = ("fairness_replay", "fairness_rebaseline", "fairness_measure")
     if config.getoption("fairness_shard") is not None and any(map(config.getoption, others)):
         raise pytest.UsageError(
-            "--fairness-shard only sends a part of the requests. Remove --fairness-replay, --fairness-rebaseline and "
-            "--fairness-measure, and use them in the run after the last part."
+            "--fairness-shard only sends a part of the requests. Run it without --fairness-replay, "
+            "--fairness-rebaseline and --fairness-measure; give these options in a separate run after all shards have "
+            "sent their requests."
         )
     if config.getoption("fairness_batch_submit") and any(map(config.getoption, (*others, "fairness_batch_collect"))):
         raise pytest.UsageError(
-            "--fairness-batch-submit only submits the requests. Remove --fairness-batch-collect, --fairness-replay, "
-            "--fairness-rebaseline and --fairness-measure; they belong to a later run, which has the answers."
+            "--fairness-batch-submit only submits the requests. Run it without --fairness-batch-collect, "
+            "--fairness-replay, --fairness-rebaseline and --fairness-measure; give these options in a later run, when "
+            "the batches have ended."
         )
     if config.getoption("fairness_batch_collect") and config.getoption("fairness_replay"):
         raise pytest.UsageError(
@@ -132,8 +134,8 @@ def folder_in_repository(config: pytest.Config) -> str:
 def _root(config: pytest.Config) -> Path:
     """Return the folder to which paths of the ini file are relative: pytest's rootdir.
 
-    If neither a configuration file nor `--rootdir` determines pytest's rootdir, it depends on the arguments, so that
-    `pytest probes/one.yaml` and `pytest` would use different baseline folders. If it is then a folder below the one in
+    If neither a configuration file nor `--rootdir` determines pytest's rootdir, the rootdir depends on the arguments:
+    `pytest probes/one.yaml` and `pytest` would use different baseline folders. If this rootdir is inside the folder in
     which pytest was started, return the folder in which pytest was started.
     """
     here = config.invocation_params.dir

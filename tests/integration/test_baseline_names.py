@@ -94,7 +94,7 @@ def test_names_that_differ_by_case_only_are_refused(project: Project) -> None:
     project.probe("other/Gifts.yaml", UNLIMITED)
     result = project.run("--fairness", "probes", "other/Gifts.yaml")
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    assert says(result, "has the name 'gifts', which differs from 'Gifts' by case only")
+    assert says(result, "has the name 'gifts', which differs from 'Gifts' only in letter case")
     project.run("--fairness-rebaseline", "probes").assert_outcomes(passed=2)
     before = state(project)
     result = project.run("--fairness-rebaseline", "other/Gifts.yaml")

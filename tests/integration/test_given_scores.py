@@ -117,7 +117,7 @@ def test_equal_scores_never_pass_and_rare_events_do(marks: Project) -> None:
         ),
         (
             '"marks", [{"group": None, "score": 1}], unmarked="men", tolerance=1',
-            "row 1 has no 'group'. Fill in",
+            "row 1 has no 'group'. Add the value",
         ),
         ('"marks", [("men", 1)], unmarked="men", tolerance=1', "Row 1 is not a dictionary: ('men', 1)."),
         ('"marks", rows(pair=1, stratum=1), unmarked="men", tolerance=1', "have both 'stratum' and 'pair'"),

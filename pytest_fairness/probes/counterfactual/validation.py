@@ -12,7 +12,7 @@ from pytest_fairness.probes.diagnostics import Diagnostic
 
 
 def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for keys, audits and columns that contradict each other; see `ContentChecks`."""
+    """Yield diagnostics for missing keys, and for keys, audits and columns that do not fit; see `ContentChecks`."""
     form = _form_of(data)
     yield from checks.unmet_needs(audits, _missing_inputs(form, has_truth="truth" in data))
     needed = {"records": "the records: a list of mappings, `{file: …}` or `{openml: …}`"}
@@ -31,7 +31,7 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
 
 
 def _missing_inputs(form: str, *, has_truth: bool) -> dict[str, str]:
-    """Return missing inputs (choices, numbers, texts, truth), each with its remedy; see `AuditSettings.needs`."""
+    """Return the inputs that the probe lacks, such as `truth`, each with its remedy; see `AuditSettings.needs`."""
     other = "" if form == "choices" else f", but the answers of this probe are {form}"
     choices = f"choices as answers, `answer: {{choices: …}}`{other}"
     needed = {

@@ -25,7 +25,7 @@ def _needs_package(names_given: bool) -> bool:
 
 def _is_name(name: str) -> str:
     if not first_names.name_forms([name]):
-        raise PydanticCustomError("names", "is not a name: a name has at least two letters")
+        raise PydanticCustomError("names", "must be a name with at least two letters")
     return name
 
 
@@ -66,7 +66,10 @@ def terms_of(given: RemovedTerms) -> tuple[str, ...] | None:
 
 
 def removal_fingerprint(given: RemovedTerms) -> Json:
-    """Return the removed terms and names, sorted; a packaged list of names is represented by its digest."""
+    """Return the removed terms and names for the fingerprint, sorted; `False` if nothing is removed.
+
+    The packaged list of names is represented by its digest.
+    """
     declared = terms_of(given)
     removed = False if declared is None else sorted({*declared})
     if not isinstance(given, Anonymize) or given.names is None:

@@ -81,9 +81,9 @@ def available() -> bool:
 
 @cache
 def packaged() -> tuple[str, ...]:
-    """Return the names in Faker's lists and in `ADDED`, without `OTHERS`, in the form of `name_forms`, sorted.
+    """Return the first names in Faker's lists and in `ADDED`, without ordinary words (`OTHERS`), sorted.
 
-    Faker must be installed.
+    The names have the form that `name_forms` returns. Faker must be installed.
     """
     found: set[str] = set()
     for locale in LISTS:

@@ -109,7 +109,10 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
 
     @model_validator(mode="after")
     def _has_prompts(self) -> Self:
-        """Set the axis that a swap gives to the probe, and check the prompts of a file and all swaps."""
+        """Set fields that depend on other keys, and check the prompts of a file and all swaps.
+
+        `swap` defines the axis of the probe. With a file of prompts, the default of `trials` is 1.
+        """
         # The model is frozen, and defaults cannot depend on keys that are validated later.
         if self.swap_lists is not None:
             object.__setattr__(self, "axes", {self.swap_lists.name: self.swap_lists.axis})
@@ -180,7 +183,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
 
     @cached_property
     def _placebo(self) -> Self | None:
-        """Probe that compares the placebo of each prompt with the version of the unmarked group; see `placebo`."""
+        """Probe whose marked group is the placebo swap of each prompt; `None` if no prompt has a placebo."""
         prompts = tuple(prompt for prompt in self.swapped.prompts if PLACEBO in prompt.versions)
         axes = {name: Axis(unmarked=axis.unmarked, marked=(PLACEBO,)) for name, axis in self.axes.items()}
         probe = with_fields(self, axes=axes, variants={})
@@ -188,7 +191,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         return probe if prompts else None
 
     def placebo(self, labels: Mapping[str, str]) -> tuple[Self, Mapping[str, str]] | None:
-        """Return the probe whose marked group is a placebo; see `Probe.placebo`."""
+        """Return the probe of the placebo swaps, and the labels of the item in this probe; see `Probe.placebo`."""
         if self._placebo is None:
             return None
         return self._placebo, {name: PLACEBO if name in self.axes else label for name, label in labels.items()}
@@ -220,7 +223,10 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
             yield dict(zip(self.axes, values, strict=True))
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Return the prompts by template, cell and trial, so that the prompts of one item are close together."""
+        """Return the prompts, ordered by template, cell and trial; an empty list if the probe reads recorded answers.
+
+        In this order, the prompts of one item are close together.
+        """
         if self.responses is not None:
             return []
         asked = []
@@ -233,7 +239,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         return asked
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the inputs of the item with these labels; see `Probe.fingerprint`.
+        """Return the texts that determine the prompts and the reading of an item's answers; see `Probe.fingerprint`.
 
         For an axis in the item's labels, only the two compared values are included. The order of values and
         terms has no effect.

@@ -73,7 +73,8 @@ class PromptsFile(DataFile):
         content = table.read(self.file, name, self.holds)
         if self.column not in content.columns:
             near = suggestion(self.column, content.columns)
-            raise ProbeError(f"{name}:1: no column {quoted(self.column)}; name it under `prompts.column`{near}")
+            cure = f"name the column with the prompts under `prompts.column`{near}"
+            raise ProbeError(f"{name}:1: no column {quoted(self.column)}; {cure}")
         rows: dict[str, PromptRow] = {}
         for row in _prompt_rows(content, self.column):
             rows.setdefault(row.id, row)

@@ -117,7 +117,8 @@ class SwapLists:
             language: language of the probe; the first of several languages is the language of the prompts.
 
         Raises:
-            ValidationError: there is no such list, the list lacks a group, or the terms are not paired one to one.
+            ValidationError: no built-in list has this name, the list lacks a group, or the terms are not paired one to
+                one.
         """
         name, settings = (swap, SwapSettings()) if isinstance(swap, str) else next(iter(swap.items()))
         code = language.codes[0]

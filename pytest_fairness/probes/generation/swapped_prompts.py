@@ -30,8 +30,8 @@ class SwappedPrompt:
     Attributes:
         row: the prompt as written.
         group: group that the written prompt names.
-        versions: text for each group and, if a placebo is possible, for `PLACEBO`: a text that names the unmarked group
-            with other words.
+        versions: text of the prompt for each group. If a placebo is possible, the key `PLACEBO` has a text that names
+            the unmarked group with other words.
         warnings: reasons why a person should check the versions before use.
         placebo_terms: terms of the unmarked group in the placebo, such as another name.
     """
@@ -117,7 +117,7 @@ def of_rows(rows: Iterable[PromptRow], lists: SwapLists, most: int | None = None
     Args:
         rows: the prompts, in the order in which they are examined.
         lists: the groups and the terms.
-        most: number of prompts with versions after which no further prompt is examined; `None` to examine all.
+        most: maximum number of prompts with versions; the remaining rows are not examined. `None` for no maximum.
     """
     prompts: list[SwappedPrompt] = []
     left_out: list[LeftOutPrompt] = []

@@ -25,7 +25,7 @@ NOT_WITH_SWAP = {
 
 
 def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for contradictory keys in a probe file's plain content; see `ContentChecks`."""
+    """Yield diagnostics for missing and contradictory keys in a probe file's plain content; see `ContentChecks`."""
     if data.keys().isdisjoint(("messages", "prompts")):
         cure = "the question, `prompts` with a file, `messages`, or `responses:` with recorded answers"
         yield from checks.missing_keys(data, {"prompt": cure})
@@ -61,7 +61,7 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
 
 
 def _name_diagnostics(axes: Content, audits: Mapping[str, type[AuditSettings]], key: str) -> Iterator[Diagnostic]:
-    """Yield diagnostics for axes whose name is already the name of a label of answers, or of an audit's items.
+    """Yield diagnostics for axes with an unusable name: answers or an audit's items already have a label of this name.
 
     Args:
         axes: the axes by name.
@@ -96,7 +96,7 @@ def _value_diagnostics(axes: Content, key: str) -> Iterator[Diagnostic]:
 
 
 def _swap_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for keys that contradict `swap`, for its groups, and for placeholders that have its name."""
+    """Yield diagnostics for keys that contradict `swap`, for invalid groups, and for placeholders in prompts."""
     for key, reason in NOT_WITH_SWAP.items():
         if key in data:
             yield Diagnostic((key,), f"{reason}: remove `{key}` or `swap`", at_key=True)

@@ -45,10 +45,10 @@ class OwnWords(ProbeModel):
     """Words of a language that a probe declares, in addition to the built-in words."""
 
     identity_terms: Terms = Field(
-        default=(), description="Terms that name a group, which are removed from answers before they are measured."
+        default=(), description="Terms that name a group; answers are measured without these terms."
     )
     function_words: Terms = Field(
-        default=(), description="Words such as `the`, which reports list after the other words that explain a result."
+        default=(), description="Words such as `the`; reports list them last among the words that explain a result."
     )
     refusals: Terms = Field(
         default=(),

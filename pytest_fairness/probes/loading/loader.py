@@ -74,7 +74,7 @@ def parse(
     """Return the probe that `content` defines; the file `path` is used for messages and names, and need not exist.
 
     Raises:
-        ProbeError: as in `load`.
+        ProbeError: the content has errors; the message lists all of them in the form that `load` describes.
     """
     text = ""
     try:
@@ -101,7 +101,10 @@ def _error(path: Path, root: Path | None, text: str, errors: list[tuple[int, str
 
 
 def _validated(document: Document, kinds: Kinds, file: ProbeSource) -> tuple[list[Diagnostic], Probe | None]:
-    """Return all diagnostics of a document, and the probe; `None` if its kind is unknown, or its model rejects it."""
+    """Return all diagnostics of a document, and its probe.
+
+    The probe is `None` if the kind of the probe is unknown, or if the kind's model rejects the document.
+    """
     data = document.root.plain()
     kind, diagnostics = _kind_and_diagnostics(data, kinds)
     if kind is None:

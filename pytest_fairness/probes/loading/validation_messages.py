@@ -169,7 +169,7 @@ def _number_text(bound: float) -> str:
 
 
 def _instead(kind: str, node: Node) -> str:
-    """Return the end of a message, `, not VALUE`; an empty text if the message already contains the value."""
+    """Return the end of the message about a number out of bounds, `, not VALUE`; an empty text for other errors."""
     return f", not {_shown(node)}" if kind in _BOUNDS else ""
 
 
@@ -211,7 +211,7 @@ def _valid_keys(model: type[BaseModel], location: Location) -> list[str]:
 
 
 def _schemas_at(model: type[BaseModel], location: Location) -> list[dict[str, Json]]:
-    """Return the parts of a model's JSON Schema that apply to a location, the outermost first."""
+    """Return the schema at a location of a model's JSON Schema, then the schema's alternatives (`anyOf`, `$ref`, …)."""
     root = _schema(model)
     found = _alternatives(root, root)
     for part in location:

@@ -66,7 +66,7 @@ def decode(content: bytes) -> str:
         DocumentError: the file is too long or not UTF-8; the error's index is the number of decoded characters.
     """
     if len(content) > MAX_BYTES:
-        raise DocumentError(0, f"a probe file holds at most {MAX_BYTES:,} bytes; put data into a separate file")
+        raise DocumentError(0, f"the probe file has more than {MAX_BYTES:,} bytes: put data into a separate file")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -197,7 +197,7 @@ class _Builder:
         start, end = event.start_mark.index, event.end_mark.index
         text = _whole_characters(event.value)
         if text is None:
-            self.errors.append((start, "half of a surrogate pair is not a character: write the character itself"))
+            self.errors.append((start, "the text has half of a character (one surrogate): write the whole character"))
             text = event.value.encode("utf-8", errors="replace").decode()
         if not event.implicit[0]:
             return Node(text, start, end, size=len(text) + 1)
@@ -253,7 +253,7 @@ class _Builder:
     def _key(self, key: Node) -> str | None:
         """Return a key as text, and add an error if it is no text; `None` for a list, a mapping or a merge key."""
         if isinstance(key.value, list | dict):
-            self.errors.append((key.start, "a key is a name, not a list or a mapping"))
+            self.errors.append((key.start, "a key must be a name, not a list or a mapping"))
             return None
         if key.written == "<<":
             self.errors.append((key.start, "merge keys (`<<`) are not supported: write out the merged keys"))

@@ -87,7 +87,7 @@ class MultipleChoiceProbe(ConversationProbe):
         return None if self.shuffle is False else self.shuffle
 
     def labels(self, question: Question) -> dict[str, str]:
-        """Return the labels of a question's prompt; the label `wording` is a digest of the question's texts."""
+        """Return the labels of a question's prompt; `wording` is a digest of the texts and of the options' order."""
         return {"question": question.name, "wording": question.wording(self.seed)}
 
     def prompts(self, trials: int | None = None) -> Iterator[Prompt]:
@@ -121,7 +121,7 @@ class MultipleChoiceProbe(ConversationProbe):
         return {"context": question.context, "question": question.text, "options": options}
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the inputs that all questions share: prompt, letters, order of the options and system prompt.
+        """Return the texts that all questions share: prompt, letters, order of the options and system prompt.
 
         The texts of the questions are left out, because answers are compared question by question.
         """

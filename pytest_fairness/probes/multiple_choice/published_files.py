@@ -25,7 +25,7 @@ _GENDERS = {"woman": "f", "women": "f", "girl": "f", "girls": "f", "man": "m", "
 
 
 class InvalidRow(Exception):
-    """Error of one row; its arguments are the messages."""
+    """Error for a row of a file that holds no valid question; its arguments are the messages."""
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ def question(row: Mapping[str, Json]) -> Question:
         raise InvalidRow(*errors)
     options = (row["ans0"].strip(), row["ans1"].strip(), row["ans2"].strip())
     if len({option.casefold() for option in options}) < len(options):
-        raise InvalidRow("two options have the same text")
+        raise InvalidRow("two options have the same text: write three different options")
     if (row["context_condition"] == "ambig") != (answers[row["label"]][1] == UNKNOWN):
         raise InvalidRow(
             "the right answer must be the unknown option if the context is 'ambig', and another option otherwise"
@@ -92,10 +92,10 @@ def question(row: Mapping[str, Json]) -> Question:
 def roles(answers: Sequence[tuple[str, str]], groups: Sequence[str]) -> tuple[Role, Role, Role]:
     """Return the role of each option.
 
-    The stereotyped person is the person whose group code, with its parts (`F` and `Black` in `F-Black`), has more
-    matches in `groups`. If no code matches, the labels are compared: `Indian` is the label of the code `AsiaPacific`.
-    If no label matches either, a prefix `non` in the other person's code decides: of `disabled` and `nonDisabled`, the
-    first is stereotyped. Otherwise, or if both people have as many matches, both get the role `person`.
+    The stereotyped person is the person whose group code has more matches in `groups`; parts of a code count as well
+    (`F` and `Black` in `F-Black`). If no code matches, the labels are compared: `Indian` is the label of the code
+    `AsiaPacific`. If no label matches either, a prefix `non` in the other person's code decides: of `disabled` and
+    `nonDisabled`, the first is stereotyped. If no rule decides, both people get the role `person`.
 
     Args:
         answers: label and group code of each option.
@@ -127,7 +127,7 @@ def _folded(group: str) -> str:
 
 
 def _named_options(written: Json) -> list[tuple[str, str]] | None:
-    """Return the label and the group code of each option; `None` if `answer_info` has another form."""
+    """Return the label and the group code of each option; `None` if `answer_info` does not hold these texts."""
     found = []
     for option in OPTIONS:
         pair = written.get(option) if isinstance(written, Mapping) else None
@@ -138,7 +138,7 @@ def _named_options(written: Json) -> list[tuple[str, str]] | None:
 
 
 def _groups(written: Json) -> list[str] | None:
-    """Return the stereotyped groups; `None` if the metadata has another form."""
+    """Return the stereotyped groups; `None` if the metadata does not hold a list of them."""
     groups = written.get("stereotyped_groups") if isinstance(written, Mapping) else None
     if not (isinstance(groups, list) and all(isinstance(group, str) for group in groups)):
         return None

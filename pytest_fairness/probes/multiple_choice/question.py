@@ -58,7 +58,10 @@ class Question:
 
     @property
     def aligned(self) -> bool | None:
-        """Return whether the right answer agrees with the stereotype; `None` if ambiguous, or if roles are unknown."""
+        """Return whether the right answer agrees with the stereotype.
+
+        The result is `None` if the context is ambiguous, or if the roles of the two people are not known.
+        """
         return None if self.ambiguous or self.stereotypical is None else self.answer == self.stereotypical
 
     def order(self, seed: int | None) -> tuple[int, ...]:

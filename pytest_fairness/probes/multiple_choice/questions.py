@@ -58,7 +58,7 @@ class Options(ProbeModel):
     """The three answer options of a set of questions."""
 
     stereotyped: Line = Field(
-        description="The person whom the stereotype is about, who is the stereotypical answer to the negative question."
+        description="The person whom the stereotype is about: the stereotypical answer to the negative question."
     )
     other: Line = Field(description="The other person.")
     unknown: Line = Field(
@@ -254,7 +254,9 @@ def _questions_of_row(fields: Mapping[str, Json], path: Path) -> list[Question]:
 
 
 def drawn(questions: Sequence[Question], count: int, seed: int) -> list[Question]:
-    """Return a random sample of `count` questions in the given order; the order does not change which are drawn.
+    """Return a random sample of `count` questions, in the order of `questions`.
+
+    The order has no influence on which questions are drawn.
 
     Templates are equally frequent, and so are types of questions: ambiguous and disambiguated contexts, negative and
     non-negative questions, and right answers that agree with the stereotype or contradict it. With the same seed, a

@@ -40,9 +40,9 @@ def diagnostics(data: Content, _audits: Mapping[str, type[AuditSettings]]) -> It
 
 
 def _prompt_diagnostics(prompt: str, location: Location, elsewhere: set[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each invalid placeholder, and for each that is missing in the prompt and in `elsewhere`.
+    """Yield a diagnostic for each invalid placeholder, and for each placeholder that the probe does not use.
 
-    `elsewhere` holds the placeholders in the messages and turns of the probe's conversation.
+    `elsewhere` holds the placeholders that are used in the messages and turns of the probe's conversation.
     """
     yield from template.diagnostics(prompt, PLACEHOLDERS, location)
     used = template.intended(prompt, PLACEHOLDERS)

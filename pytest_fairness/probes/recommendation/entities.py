@@ -30,7 +30,7 @@ class Entity(ProbeModel):
 
 
 def _table(path: Path, info: ValidationInfo, holds: str) -> Table:
-    """Return the table in a file that a probe names; raise errors in the file at the key that names the file."""
+    """Return the table in a file that a probe names; errors of the file become errors of the key that names it."""
     with errors_at():
         return table.read(path, display_path(path, probe_source(info).root), holds)
 

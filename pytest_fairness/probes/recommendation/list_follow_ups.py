@@ -1,4 +1,4 @@
-"""Follow-up prompts, which repeat a prompt after a short list, or with the indirect wording after a refusal.
+"""Follow-up prompts: the same prompt after a short list, and the prompt with the indirect wording after a refusal.
 
 The indirect wording is the value of the key `indirect` of an attribute's value in the probe file.
 """
@@ -61,7 +61,7 @@ class ListFollowUps(FollowUps):
 
 
 def _attempts_by_prompt(answers: Sequence[Answer]) -> dict[PromptKey, list[Answer]]:
-    """Return the answers to each prompt and its follow-up prompts, in the order of sending, by the prompt's key."""
+    """Group answers by prompt: for each prompt, its answer and the answers to its follow-up prompts, as sent."""
     attempts_by_prompt: dict[PromptKey, list[Answer]] = {}
     for answer in answers:
         attempts_by_prompt.setdefault((_without_attempt(answer.labels), answer.trial), []).append(answer)

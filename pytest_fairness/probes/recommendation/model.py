@@ -97,7 +97,7 @@ class RecommendationProbe(Probe):
         default=0,
         ge=0,
         le=100,
-        description="How many times a list with fewer than k items is requested again, at most.",
+        description="Maximum number of times that a list with fewer than k items is requested again.",
     )
     perturbations: dict[Identifier, Perturbation] = Field(
         default_factory=dict,
@@ -150,9 +150,10 @@ class RecommendationProbe(Probe):
 
     @cached_property
     def relevant(self) -> dict[str, tuple[str, ...]] | None:
-        """Relevant items by the entity's name in the probe's spelling; `None` if the probe has no key `relevant`.
+        """Relevant items of each entity, by the entity's name; `None` if the probe has no key `relevant`.
 
-        Letter case is ignored when the names in the file are compared with those in the probe.
+        If a name in the file differs from an entity's name in the probe only in letter case, the key is the name in
+        the probe.
 
         Raises:
             ProbeError: the file cannot be read.
@@ -283,9 +284,10 @@ class RecommendationProbe(Probe):
         return ListFollowUps(self._prompt, self.k, self.requery, indirect)
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the inputs of the item, without attributes that the item does not compare; see `Probe.fingerprint`.
+        """Return the texts that determine the prompts and the reading of an item's answers; see `Probe.fingerprint`.
 
-        The entities are left out, because lists are compared entity by entity.
+        Attributes that the item does not compare are left out, and so are the entities, because lists are compared
+        entity by entity.
         """
         parts = {"k": str(self.k), "normalize": canonical(self.normalize), "fuzzy": canonical(self.fuzzy)}
         perturbation = labels.get("perturbation")

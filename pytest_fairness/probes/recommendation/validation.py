@@ -26,13 +26,13 @@ _CONTENTS = {"value": "the attribute's value belongs", "entity": "the entity's n
 
 
 def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for contradictory keys in a probe file's plain content; see `ContentChecks`."""
+    """Yield diagnostics for missing and contradictory keys in a probe file's plain content; see `ContentChecks`."""
     yield from checks.unmet_needs(audits, {key: cure for key, cure in _OPTIONAL.items() if key not in data})
     yield from checks.missing_keys(
         data,
         {
-            "prompt": "the question about a value, with {value}, or `responses:` with recorded lists",
-            "neutral": "the same question without a value, for comparison",
+            "prompt": "the request with {value} for the person's attribute, or `responses:` with recorded lists",
+            "neutral": "the same request without {value}, for comparison",
             "entities": "the subjects of the recommendations, as a list or `{file: …}`",
         },
     )

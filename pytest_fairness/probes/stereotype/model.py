@@ -95,9 +95,10 @@ class StereotypeProbe(FreeTextProbe):
         return replace(super().reading, likelihood_label="sentence")
 
     def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Return the prompts of the cases that have a `prompt`, sorted by case, group and trial.
+        """Return the prompts of the cases that have a `prompt`, ordered by case, group and trial.
 
-        The prompts that request likelihoods follow.
+        If an audit needs likelihoods, the prompts that request likelihoods follow. The list is empty if the probe reads
+        recorded answers.
         """
         if self.responses is not None:
             return []
@@ -125,7 +126,10 @@ class StereotypeProbe(FreeTextProbe):
         )
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the inputs of the item: its cases, and the system prompt or columns; see `Probe.fingerprint`."""
+        """Return the texts that determine an item: its cases, and the system prompt or the columns of its answers.
+
+        See `Probe.fingerprint`.
+        """
         parts = {}
         if self.responses is None:
             parts["system"] = block_text(self.system)

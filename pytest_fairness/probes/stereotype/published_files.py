@@ -135,7 +135,7 @@ class _LineFinder:
         self._at, self._line = 0, 1
 
     def line(self, example: Any) -> int:
-        """Return the line number of the example's id; if the id is not found, that of the nearest earlier example."""
+        """Return the line number of the example's id; if the id is not found, the line of the example before."""
         identifier = example.get("id") if isinstance(example, Mapping) else None
         found = self._text.find(json.dumps(identifier), self._at) if isinstance(identifier, str) else -1
         if found >= 0:

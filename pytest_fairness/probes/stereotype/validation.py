@@ -25,7 +25,7 @@ _ONLY_LIKELIHOOD = ("context", "unrelated", "target", "direction")
 
 
 def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for contradictory keys in a probe file's plain content; see `ContentChecks`.
+    """Yield diagnostics for missing and contradictory keys in a probe file's plain content; see `ContentChecks`.
 
     A separate file of cases is not checked.
     """
@@ -132,7 +132,7 @@ def _open_case(case: Content) -> Iterator[Diagnostic]:
         yield Diagnostic((), f"`{other}` is missing: write both lists of markers")
     for key in sides:
         if isinstance(case[key], str):
-            yield Diagnostic((key,), f"`{key}` of a case with a prompt must be a list of markers: [{case[key]}]")
+            yield Diagnostic((key,), f"`{key}` of a case with a prompt must be a list of markers: write [{case[key]}]")
     yield from _marker_diagnostics(case)
 
 
@@ -148,7 +148,7 @@ def _group_diagnostics(case: Content) -> Iterator[Diagnostic]:
         if piece == "{group}":
             message = "{group} stands for one of the case's groups, but the case has none: add `groups: [women, men]`"
         elif not names and piece.startswith("{") and len(piece) > 1:
-            message = f"unknown placeholder {quoted(piece)}: the only placeholder is {{group}}, with `groups`"
+            message = f"unknown placeholder {quoted(piece)}: the only placeholder is {{group}}, which needs `groups`"
         yield replace(diagnostic, message=message)
     if names and "group" not in template.intended(prompt, names):
         message = "this prompt does not use the case's groups: write {group} where they belong"

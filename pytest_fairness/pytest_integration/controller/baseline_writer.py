@@ -108,7 +108,7 @@ def accepted_by(settings: RunSettings) -> str | None:
 
 
 def _belongs_to(file: str, entry: Entry, run: Run) -> bool:
-    """Return whether an entry belongs to this file, to no file, or to a file that no longer exists."""
+    """Return whether an entry belongs to this probe file, to no file, or to a file that no longer exists."""
     return entry.file in (None, file) or not (run.settings.root / entry.file).is_file()
 
 

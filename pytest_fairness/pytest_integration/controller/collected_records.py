@@ -1,4 +1,4 @@
-"""Records of the items of a run, as the test reports of all processes carry them."""
+"""Records of the items of a run, collected from the test reports of all processes."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class CollectedRecords:
         """Return the names of all targets of the run as one text.
 
         Args:
-            described: description of the targets in the settings. For targets with names, the text begins with
-                `described`; otherwise, the text is `described` only if no item has a target.
+            described: description of the targets in the settings. With named targets, the text is `described` and the
+                other targets of items. Otherwise, it is the targets of items, or `described` if no item has a target.
         """
         names = self._named_targets
         others = {record["target"] for record in self if target_name(record["result"]["id"]) not in names} - {None}

@@ -161,7 +161,7 @@ class Controller:
         self._annotate(terminalreporter)
 
     def pytest_unconfigure(self) -> None:
-        """Free the records and the report; pytest and Python then search the objects that are left for garbage."""
+        """Free the records and the report, so that the garbage collections at the end search fewer objects."""
         self._records, self._document = CollectedRecords(self._settings), None
 
     @property
@@ -220,10 +220,10 @@ class Controller:
                 file.write_commands(github_commands(self._document, folder_in_repository(self._config)))
 
     def _notes_on(self, session: pytest.Session, results: Sequence[ItemResult]) -> list[RunNote]:
-        """Return the notes on the run, and set the session's exit code if no test failed.
+        """Return the notes on the run; if no test failed, also set the session's exit code.
 
-        The exit code says that no test was collected if no audit and no other test ran, or that tests failed if a note
-        makes the run fail.
+        The exit code becomes `NO_TESTS_COLLECTED` if no audit and no other test ran, and `TESTS_FAILED` if a note makes
+        the run fail.
         """
         if self._settings.shard is not None:
             return [run_notes.on_shard(str(self._settings.shard))]

@@ -57,8 +57,8 @@ class AuditService:
     ) -> tuple[ItemMeasurement, BaselineComparison] | EarlierResult:
         """Return the measurement of a probe item and its comparison with the baseline, or the result of an earlier run.
 
-        The call sends the requests that have no recorded answer, and waits for the answers. If no input of the result
-        changed since an earlier run, the item is not measured.
+        The call sends the requests that have no recorded answer, and waits for the answers. If nothing that determines
+        the result has changed since an earlier run, the item is not measured again.
 
         With `--fairness-measure`, the comparison is empty and no baseline is read.
 

@@ -67,9 +67,9 @@ class Biased(Unfair):
 def attach_result(
     item: pytest.Item, result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json
 ) -> Record:
-    """Attach a result, with `more` fields of `Record`, to a pytest item, whose report then includes the result.
+    """Attach a result to a pytest item, so that the item's report includes the result; return the result's record.
 
-    Return the record.
+    `more` holds further fields of the record.
     """
     record = record_of(replace(result, line=_line_of(item)), probe_item, target, **more)
     item.stash.setdefault(RECORDS, []).append(record)
@@ -77,7 +77,7 @@ def attach_result(
 
 
 def attach_earlier(item: pytest.Item, result: Record, probe_item: ProbeItem, target: str, **more: Json) -> None:
-    """Attach the result of an earlier run (the `result` of a record) to a pytest item, with the item's present line."""
+    """Attach the result of an earlier run (`result` of its record) to a pytest item; update its line number."""
     record = _record({**result, "line": _line_of(item)}, probe_item, target, more)
     item.stash.setdefault(RECORDS, []).append(record)
 

@@ -50,7 +50,7 @@ class ProbeFiles:
             same = (
                 f"has the name {name!r}, too"
                 if name == probe.name
-                else f"has the name {name!r}, which differs from {probe.name!r} by case only"
+                else f"has the name {name!r}, which differs from {probe.name!r} only in letter case"
             )
             raise ProbeError(
                 f"{shown_path(path, self._root)}: {shown_path(other, self._root)} {same}. "

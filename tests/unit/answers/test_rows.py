@@ -133,8 +133,8 @@ def test_values_without_rows_are_named(tmp_path: Path) -> None:
     [
         ("a_csv", "", "a.csv:1: the file holds no answers"),
         ("a_csv", "group,gender,answer\n", "a.csv:1: the file holds no answers"),
-        ("a_csv", "group,gender,answer\nWhite,man,a,b\n", "a.csv:2: 4 fields where the header has 3"),
-        ("a_csv", "group,gender,answer\nWhite,man\n", "a.csv:2: 2 fields where the header has 3"),
+        ("a_csv", "group,gender,answer\nWhite,man,a,b\n", "a.csv:2: the row has 4 fields, but the header has 3"),
+        ("a_csv", "group,gender,answer\nWhite,man\n", "a.csv:2: the row has 2 fields, but the header has 3"),
         ("a_csv", 'group,gender,answer\n\nWhite,man,"a\n', "a.csv:3: not valid CSV: unexpected end of data"),
         ("a_csv", "group,gender,gender,answer\n", "a.csv:1: the column 'gender' occurs twice: rename one of the"),
         (

@@ -73,7 +73,7 @@ def test_a_file_whose_name_has_the_characters_of_a_pattern(tmp_path: Path) -> No
 def test_errors_name_the_file_and_the_line(tmp_path: Path) -> None:
     write(tmp_path / "a/1.csv", ROWS)
     (tmp_path / "a/2.csv").write_text("group,text\nman,A mirror.\nwoman\n")
-    assert error_of(tmp_path, "a/*.csv").startswith("a/2.csv:3: 1 fields where the header has 2")
+    assert error_of(tmp_path, "a/*.csv").startswith("a/2.csv:3: the row has 1 field, but the header has 2")
     write(tmp_path / "a/2.csv", [{"group": "man", "reply": "A mirror."}])
     assert error_of(tmp_path, "a/*.csv") == (
         "a/2.csv:1: no column 'text' (the columns are 'group', 'reply'); name the right one as `responses.columns.text`"

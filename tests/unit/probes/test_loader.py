@@ -169,7 +169,7 @@ audits:
         ("anonymize: {names: []}", "5:20: `anonymize.names` must not be empty"),
         (
             "anonymize: {names: [Emily, J.]}",
-            "5:28: `anonymize.names[1]`: is not a name: a name has at least two letters",
+            "5:28: `anonymize.names[1]` must be a name with at least two letters",
         ),
         (
             "anonymize: {names: true, terms: [1]}",
@@ -211,14 +211,14 @@ audits:
         ("zzz: 5", "5:1: unknown key 'zzz' (valid: kind, name, description"),
         ("prompt: again", "5:1: the key 'prompt' is already used in line 2: remove one of the two keys"),
         ("no: 1", '5:1: a key must be text, but no without quotes is a boolean: write "no"'),
-        ("? [a]\n: 1", "5:3: a key is a name, not a list or a mapping"),
+        ("? [a]\n: 1", "5:3: a key must be a name, not a list or a mapping"),
         ("<<: {trials: 3}", "5:1: merge keys (`<<`) are not supported: write out the merged keys"),
         ("trials: !!int 5", "5:9: YAML tags are not supported: remove '!!int'"),
         (
             "x: !!python/object/apply:os.system [ls]",
             "5:4: YAML tags are not supported: remove '!!python/object/apply:os.system'",
         ),
-        ('system: "\\ud83d"', "5:9: half of a surrogate pair is not a character: write the character itself"),
+        ('system: "\\ud83d"', "5:9: the text has half of a character (one surrogate): write the whole character"),
     ],
 )
 def test_an_error_is_reported_at_its_position(line: str, error: str) -> None:
@@ -258,7 +258,7 @@ def test_an_error_is_reported_at_its_position(line: str, error: str) -> None:
         ("[" * 100, "1:52: the file is nested more than 50 levels deep: use fewer levels"),
         (b"kind: a\nb: \xff\n", "2:4: not UTF-8 text: save the file in the encoding UTF-8"),
         ("kind: a".encode("utf-16"), "1:1: not UTF-8 text: save the file in the encoding UTF-8"),
-        (b"#" * 1_000_001, "1:1: a probe file holds at most 1,000,000 bytes; put data into a separate file"),
+        (b"#" * 1_000_001, "1:1: the probe file has more than 1,000,000 bytes: put data into a separate file"),
         ('kind: "\\UFFFFFFFF"', "1:5: not valid YAML"),
     ],
 )

@@ -71,7 +71,7 @@ def test_prompts_of_other_runs_do_not_make_a_baseline_stale(tmp_path: Path) -> N
         (
             "file: log.csv, column: texts",
             LOG,
-            "log.csv:1: no column 'texts'; name it under `prompts.column`: did you mean 'text'?",
+            "1: no column 'texts'; name the column with the prompts under `prompts.column`: did you mean 'text'?",
         ),
         ("file: log.csv, sample: 31", LOG, "the file holds only 30 different prompts"),
         ("file: log.csv", "text\nHello {name}\nHello\n", "log.csv:3: the prompt does not use the axis 'name'"),

@@ -154,8 +154,11 @@ def test_a_conversation_that_is_interrupted_before_its_call_is_missing() -> None
         (DECISION.replace("escalate}", "escalate, judge: true}"), "remove `judge`, or add the `path`"),
         (DECISION.replace("escalate}", "escalate, positive: 'yes'}"), "'yes' is not one of the choices"),
         (DECISION.replace("escalate}", "escalate, path: $.a, judge: true}"), "a judge model reads free text"),
-        (DECISION.replace("escalate}", "escalate, path: team}"), "is not a JSONPath: it does not begin with $"),
-        (DECISION.replace("escalate}", "escalate, path: '$.['}"), "is not a JSONPath"),
+        (
+            DECISION.replace("escalate}", "escalate, path: team}"),
+            "`answer.path` must be a JSONPath: it does not begin with $",
+        ),
+        (DECISION.replace("escalate}", "escalate, path: '$.['}"), "must be a JSONPath"),
         (DECISION.replace("escalate}", "escalate, path: '$.a[*]'}"), "must lead to one value"),
         (DECISION.replace("escalate}", "escalate, path: '$[?search(@, \"(a+)+$\")]'}"), "must lead to one value"),
         (DECISION.replace("parameters", "arguments"), "unknown key 'arguments'"),
