@@ -12,6 +12,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import get_args
 from xml.etree import ElementTree as ET
@@ -21,9 +22,12 @@ from ruamel.yaml import YAML
 
 from pytest_fairness import kinds, probes
 from pytest_fairness.__main__ import main
+from pytest_fairness.audits import registry
 from pytest_fairness.baselines.reading import read_baseline
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.extensions import Group
+from pytest_fairness.reports.files import CODE_QUALITY, SUFFIXES
+from pytest_fairness.targets.registry import TARGETS
 from tests.support import hospital, processes
 from tests.support.projects import LOADED, PLUGINS
 from tests.support.servers import Body, ChatServer, Messages, echo_by_words
@@ -95,7 +99,12 @@ def test_yaml(block: Block, tmp_path: Path) -> None:
         for other in BLOCKS:
             if other.page == block.page and other.language in ("csv", "toml") and other.title:
                 write(other, tmp_path)
-        probes.load(tmp_path / (block.title or "probe.yaml"), kinds.schemas())
+        probe = probes.load(tmp_path / (block.title or "probe.yaml"), kinds.schemas())
+        for prompt in islice(probe.prompts(), 100):
+            # Answers in baselines are parsed as current answers.
+            stored = probe.reading.recorded_prompt(prompt.labels, prompt.trial)
+            assert replace(stored, request=prompt.request) == prompt
+            assert stored.request.answer_format == prompt.request.answer_format
     else:
         assert isinstance(YAML(typ="safe").load(block.text), dict)
 
@@ -350,6 +359,26 @@ def test_generated_parts_of_the_documentation_are_up_to_date() -> None:
     generated: dict[Path, str] = runpy.run_path(str(DOCS / "generate.py"))["generated"]()
     stale = [page_id(path) for path, text in generated.items() if path.read_text("utf-8") != text]
     assert stale == [], "run `python docs/generate.py`"
+
+
+@pytest.mark.parametrize("kind", kinds.KINDS)
+def test_the_tables_name_every_kind_and_audit(kind: str) -> None:
+    (row,) = re.findall(rf"^\| \[`{kind}`\].*$", README.read_text("utf-8"), re.MULTILINE)
+    reasons = (DOCS / "reference" / "audits.md").read_text("utf-8").partition("## Why these tolerances")[2]
+    assert [name for name in registry.AUDITS[kind] if f"`{name}`" not in row or f"`{name}`" not in reasons] == []
+    assert f"\n| `{kind}` |" in (DOCS / "reference" / "probes.md").read_text("utf-8")
+    assert f"`{kind}`" in re.findall(r"^\| \*\*kind\*\*.*$", (DOCS / "glossary.md").read_text("utf-8"), re.MULTILINE)[0]
+
+
+def test_the_help_and_the_pages_name_every_target_and_report_format() -> None:
+    options = (DOCS / "reference" / "options.md").read_text("utf-8")
+    target, report = (
+        re.findall(rf"^\| `--fairness-{name} .*$", options, re.MULTILINE)[0] for name in ("target", "report")
+    )
+    assert [form for kind in TARGETS.values() for form in kind.forms if form not in target] == []
+    page = (DOCS / "how-to" / "targets.md").read_text("utf-8")
+    assert [name for name in TARGETS if f"`{name}:" not in page] == []
+    assert [suffix for suffix in (*SUFFIXES, CODE_QUALITY) if suffix not in report] == []
 
 
 FIXTURES = {"fairness_check"}
