@@ -29,7 +29,7 @@ def result_of(measured: ItemMeasurement, compared: BaselineComparison, nodeid: s
         measured: measurement of the current run.
         compared: the baseline and the change since the baseline.
         nodeid: the item's id in pytest.
-        accept: command that makes the current run the baseline, for the verdict's reason.
+        accept: command that makes the current run the baseline; the verdict's reason shows the command.
     """
     entry, verdict = compared.entry, verdict_on(measured, compared, accept)
     change = served_change(measured.served, (entry and entry.served) or ())
@@ -88,10 +88,10 @@ def _result(
 
 
 def served_change(current: Sequence[str], baseline: Sequence[str]) -> str | None:
-    """Return how the models that the server reports changed: `gpt-x-2026-05 → gpt-x-2026-09`.
+    """Return the change of the models that the server reports, such as `gpt-x-2026-05 → gpt-x-2026-09`.
 
-    The result is `None` if the models are unknown or did not change. The text contains the models' system fingerprints
-    only if the names are the same.
+    The result is `None` if the models of a run are unknown, or if the models did not change. If only the system
+    fingerprints changed, the text shows the names with their fingerprints.
     """
     if not current or not baseline or set(current) == set(baseline):
         return None
@@ -102,7 +102,13 @@ def served_change(current: Sequence[str], baseline: Sequence[str]) -> str | None
 
 
 def verdict_on(measured: ItemMeasurement, compared: BaselineComparison, accept: str = "") -> Verdict:
-    """Return the verdict on an item; see `result_of` for the arguments."""
+    """Return the verdict on an item.
+
+    Args:
+        measured: measurement of the current run.
+        compared: the baseline and the change since the baseline.
+        accept: command that makes the current run the baseline; the verdict's reason shows the command.
+    """
     item, entry = measured.item, compared.entry
     return decide(
         item.audit,
@@ -118,7 +124,7 @@ def verdict_on(measured: ItemMeasurement, compared: BaselineComparison, accept: 
 
 
 def _unit_count(measured: ItemMeasurement) -> int | None:
-    """Return the number of units that `Audit.counted` names, such as trials; `None` for answers in a file."""
+    """Return the item's number of units, such as trials (see `Audit.counted`); `None` if its answers are in a file."""
     item = measured.item
     if not item.asks:
         return None

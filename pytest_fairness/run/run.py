@@ -147,8 +147,9 @@ class Run(Closing):
         return measured, self.baselines.compare(measured)
 
     def _decided(self, analysis: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison] | None:
-        """Return the measurement and comparison of an interim analysis; `None` if its verdict is not clear.
+        """Return the measurement and comparison of an interim analysis; `None` if a later analysis must decide.
 
+        A later analysis must decide if the verdict is inconclusive, or if the item has too few usable answers so far.
         The answers are freed when the method returns `None`, before the next analysis needs memory.
         """
         try:

@@ -1,6 +1,6 @@
-"""Balanced sample of recorded answers for fine-tuning: each group's prompts get equally many answers of all groups.
+"""Balanced sample for fine-tuning: every group gets the same number of recorded answers, from all groups.
 
-The recorded answers are exchanged between prompts that differ only in the group. The idea is similar to counterfactual
+Recorded answers are exchanged between prompts that differ only in the group. The idea is similar to counterfactual
 data augmentation (Zhao et al. 2018; Lu et al. 2020; Zmigrod et al. 2019), which trains on both versions of a text.
 """
 
@@ -44,7 +44,9 @@ class Sample:
 
 
 def balanced(run: Run, probe: Probe, recorded: Sequence[tuple[Prompt, Response]]) -> Sample:
-    """Return a sample in which each group's prompts get equally many answers, as evenly as possible from all groups.
+    """Return a sample that pairs each group's prompts with the same number of answers.
+
+    The answers of each group come from all groups, as evenly as possible.
 
     Args:
         run: run whose settings name the model that recognises refusals, if the probe uses one.
@@ -93,8 +95,8 @@ def balanced(run: Run, probe: Probe, recorded: Sequence[tuple[Prompt, Response]]
     ]
     if not lines:
         raise FairnessError(
-            f"{probe.source.path}: no sample can be drawn: for each prompt, at least one group lacks an answer that "
-            f"could as well be about another group. Of {seen} answers, "
+            f"{probe.source.path}: no sample can be drawn: for each prompt, at least one group has no answer that "
+            f"can be given to other groups. Of {seen} answers, "
             f"{excluded['unusable']} are refused or unreadable, {excluded['named']} name a group, and "
             f"{excluded['wrong']} are wrong. Record more answers, for instance with --fairness-trials."
         )
@@ -107,9 +109,10 @@ def _names_a_group(answer: Answer, names: Anonymizer) -> bool:
 
 
 def _answers_for_groups(groups: dict[Hashable, list[Response]], seed: str) -> list[tuple[Hashable, Response]]:
-    """Exchange answers between groups: return (group, answer) pairs in which each group gets answers of all groups.
+    """Assign answers to groups at random; return (group, answer) pairs.
 
-    Each group gets, as evenly as possible from all groups, as many answers as the group with the fewest answers has.
+    All groups get the same number of answers: the number of answers that the smallest group has. The answers of each
+    group come from all groups, as evenly as possible.
     """
     size = min(map(len, groups.values()))
     random = randomness.generator(seed)

@@ -71,7 +71,9 @@ def is_of_probe_file(item: Mapping[str, Json]) -> bool:
 
 
 def _answers(run: Run, probe: Probe, target: str | None, trials: int | None) -> list[Answer]:
-    """Return the answers in the probe's file or, if it names no file, the recorded answers of the run's trials.
+    """Return the answers of a probe: from its file (key `responses`) or, without this key, from the store.
+
+    Recorded answers of trials that the run did not have are left out.
 
     Raises:
         AnswersMissing: no answers are recorded, or answers of several targets are recorded and `target` names none of

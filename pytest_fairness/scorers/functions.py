@@ -98,7 +98,8 @@ def scorer_of(candidate: Any, name: str, module: str, root: Path, *, packaged: b
         name: name of the object, for messages and for the identity.
         module: name of the object's module.
         root: pytest's rootdir.
-        packaged: whether an installed package declares the object, so that the object's own identity is unique.
+        packaged: whether an installed package declares the object. The object's attribute `identity`, if present, is
+            then used unchanged.
 
     Raises:
         ModelError: the object is no scorer.

@@ -47,7 +47,8 @@ def open_scorer(definition: str, root: Path) -> tuple[Scorer, str]:
     A model is loaded when the scorer first scores a text.
 
     Args:
-        definition: one of `FORMS`, or `NAME` or `NAME:LABEL` with the name of a scorer.
+        definition: `python:package.module:callable`, `transformers:ID_OR_PATH:LABEL`, `NAME` or `NAME:LABEL`; `NAME` is
+            the name of a scorer.
         root: pytest's rootdir.
 
     Raises:
@@ -81,8 +82,8 @@ def open_scorer(definition: str, root: Path) -> tuple[Scorer, str]:
 def open_model(name: str, folder: Path) -> Scorer:
     """Return the scorer that the key `model` of a probe file names; repeated calls return the same object.
 
-    A model is loaded when the scorer first scores a text. The name cannot be one of `FORMS`, because a probe file must
-    not import code.
+    A model is loaded when the scorer first scores a text. The name cannot be `python:package.module:callable`, because
+    a probe file must not import code.
 
     Args:
         name: name of an entry point in `pytest_fairness.scorers`, an id of the Hugging Face Hub, or a folder inside of

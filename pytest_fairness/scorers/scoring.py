@@ -57,7 +57,7 @@ def scores_of(scorer: Scorer, texts: Sequence[str], needed: Sequence[str]) -> li
     Args:
         scorer: the scorer.
         texts: the texts.
-        needed: labels without whose score a text counts as not scored.
+        needed: labels that need a score; a text without a finite score for one of them counts as not scored.
 
     Raises:
         ModelError: the scorer cannot be used, or returns another number of scores than it got texts.

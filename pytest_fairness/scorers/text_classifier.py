@@ -88,7 +88,7 @@ class Classifier:
         return path
 
     def _require_inside(self) -> None:
-        """Raise `ModelError` for a model outside of the folder: probe files may be untrusted."""
+        """Raise `ModelError` for a model outside of the folder, because probe files may be untrusted."""
         root = self._folder.resolve()
         if Path(self.name).is_absolute() or ".." in Path(self.name).parts:
             raise ModelError(

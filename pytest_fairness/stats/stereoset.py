@@ -71,11 +71,12 @@ def stereoset(
 def preferences(first: Floats, second: Floats, *, ties: Ties = "anti", tolerance: float = 0.0) -> Floats:
     """Return 100 for each example whose first sentence has the higher score, else 0; shape (examples,).
 
-    The result is NaN if a score is missing, and, with `ties="left out"`, if both scores are equal.
+    The result is NaN if a score is missing.
 
     Args:
         first, second: (examples,) scores of the two sentences; NaN for a missing sentence.
-        ties, tolerance: as in `stereoset`.
+        ties: result for equal scores: 0 for `anti`, NaN for `left out`.
+        tolerance: scores that differ by at most this much count as equal.
     """
     with np.errstate(invalid="ignore"):  # two sentences of probability 0 have equal scores
         differences = np.where(first == second, 0.0, first - second)

@@ -51,7 +51,7 @@ def open_embedder(spec: str, settings: RunSettings, folder: Path) -> Target:
 
 
 def _require_inside(written: str, folder: Path) -> None:
-    """Raise `TargetError` for a model outside of the probe's folder: probe files may come from untrusted sources."""
+    """Raise `TargetError` for a model outside of the probe's folder, because probe files may be untrusted."""
     path = Path(written)
     leads_out = path.is_absolute() or written.startswith("~") or ".." in path.parts
     if leads_out or not (folder / path).resolve().is_relative_to(folder.resolve()):

@@ -27,5 +27,6 @@ def require_support(target: Target, requests: Sequence[Request]) -> None:
         other = ". The same file gives likelihoods as transformers:PATH.gguf"
     raise TargetError(
         f"{target.name} cannot compute the likelihood of a given text, which the audit `likelihood` needs. Use a "
-        f"transformers: target, or an openai: endpoint whose completions echo log-probabilities, such as vLLM{other}."
+        "transformers: target, or an openai: endpoint that returns the log-probabilities of a prompt, such as "
+        f"vLLM{other}."
     )

@@ -1,4 +1,7 @@
-"""Standard error of the change, between two runs, of a weighted sum over cells (a cell is a group within a stratum)."""
+"""Standard error of the change of a weighted sum between two runs, from the variances within cells.
+
+A cell is a group within a stratum.
+"""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def evenness(means: Floats) -> Floats:
 def _centred(means: Floats) -> Floats:
     """Return each mean minus the mean of all means; equal means are treated as 1, 0, …, 0.
 
-    Gradients are computed from the result; for equal means, they would not be defined.
+    The result is used to compute gradients, which are not defined for equal means.
     """
     centred: Floats = means - means.mean()
     return centred if centred.any() else np.eye(len(means))[0] - 1 / len(means)

@@ -22,7 +22,7 @@ def precision(*counts: Ints | Floats) -> Floats:
     weights, a weighted mean of differences therefore has the smallest variance if all units vary equally.
 
     Args:
-        counts: one (strata,) array for each cell of a stratum, such as the marked group: number of units in the cell.
+        counts: numbers of units, one (strata,) array for each cell that a stratum has, such as its marked group.
     """
     with np.errstate(divide="ignore"):
         return np.asarray(1 / sum(1 / np.asarray(count, dtype=np.float64) for count in counts))
@@ -67,7 +67,9 @@ def difference_error(values: Floats, marked: Bools, strata: Ints, weights: Float
 
     Args:
         values: (units,) value of each unit.
-        marked, strata, weights: as in `coefficients`.
+        marked: (units,) whether the unit belongs to the marked group.
+        strata: (units,) stratum number of each unit.
+        weights: (strata,) weight of each stratum, 0 if one group has no unit there.
     """
     first, second = cell_sizes(marked, strata, len(weights))
     share = weights / weights.sum()
@@ -94,7 +96,9 @@ def _single_unit_variance(
     """Return the variance contributed by strata in which a group has a single unit, and its degrees of freedom.
 
     Args:
-        values, marked, strata: as in `coefficients`.
+        values: (units,) value of each unit.
+        marked: (units,) whether the unit belongs to the marked group.
+        strata: (units,) stratum number of each unit.
         share: (strata,) weight of each stratum, adding up to 1.
         single: (strata,) whether a group has a single unit in the stratum.
     """
@@ -122,8 +126,9 @@ def relabelled_sums(
 
     Args:
         columns: (units, columns) numbers.
-        marked, strata: as in `coefficients`.
-        count: number of random relabellings.
+        marked: (units,) whether the unit belongs to the marked group.
+        strata: (units,) stratum number of each unit.
+        count: number of random relabellings; if no more relabellings exist, each is used once.
         random: random generator.
 
     Returns:
@@ -167,8 +172,11 @@ def permuted_differences(
 
     Args:
         values: (units,) value of each unit.
-        marked, strata, weights: as in `coefficients`; every stratum holds both groups.
-        count, random: as in `relabelled_sums`.
+        marked: (units,) whether the unit belongs to the marked group; every stratum holds both groups.
+        strata: (units,) stratum number of each unit.
+        weights: (strata,) weight of each stratum.
+        count: number of random relabellings; if no more relabellings exist, each is used once.
+        random: random generator.
 
     Returns:
         (relabellings,) differences, and whether these are the differences of all possible relabellings (an exact test).

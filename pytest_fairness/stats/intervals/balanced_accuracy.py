@@ -31,9 +31,9 @@ class Accuracy:
     def of(cls, value: float, n: float, null_sd: float) -> Accuracy:
         """Return the accuracy with its estimated standard error.
 
-        The standard error is that of a binomial share, after adding one right and one wrong answer, multiplied by a
-        factor. The factor stands for the variation between trained classifiers. It is set by `null_sd` for an accuracy
-        of 0.5, and falls to 1 for an accuracy of 1.
+        One right and one wrong answer are added. The standard error is then the standard error of a binomial share,
+        multiplied by a factor for the variation between trained classifiers. For an accuracy of 0.5, the factor makes
+        the standard error equal to `null_sd`, but is at least 1. The factor falls to 1 for an accuracy of 1.
 
         Args:
             value: balanced accuracy, 0..1.
@@ -91,8 +91,8 @@ def logistic(log_odds: float) -> float:
 def accuracy_change(current: Accuracy, baseline: Accuracy) -> Estimate:
     """Return the change of the accuracy between two independent runs, computed from the change of its log-odds.
 
-    The value, −0.5..0.5, is the accuracy whose log-odds are the difference between the two runs' log-odds, minus 0.5. A
-    run's accuracy below 0.5 (chance) counts as 0.5. The standard error comes from the delta method.
+    The difference of the two runs' log-odds is converted back to an accuracy. The change is this accuracy minus 0.5,
+    from −0.5 to 0.5. A run's accuracy below 0.5 (chance) counts as 0.5. The standard error comes from the delta method.
     """
     log_odds = current.floored_log_odds - baseline.floored_log_odds
     error = math.hypot(current.floored_log_odds_error, baseline.floored_log_odds_error)

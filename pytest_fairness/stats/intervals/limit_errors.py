@@ -59,7 +59,11 @@ def curve(scores: Floats, problematic: Bools) -> list[Errors]:
     """Return the error rates of each limit that is half-way between two neighbouring scores, the lowest limit first.
 
     Every other limit between the lowest and the highest score has the error rates of one of these limits. If all scores
-    are equal, the list is empty. The arguments are those of `errors`.
+    are equal, the list is empty.
+
+    Args:
+        scores: (cases,) score of each case; larger is worse.
+        problematic: (cases,) whether the case was labelled as problematic.
     """
     distinct = np.unique(scores)
     return [errors(scores, problematic, float(limit)) for limit in (distinct[1:] + distinct[:-1]) / 2]

@@ -32,7 +32,7 @@ def interval(logarithm: float, error: float, z: float) -> tuple[float, float]:
     """Return the interval of a ratio, from its logarithm and the standard error of the logarithm.
 
     Args:
-        logarithm, error: see `log_ratio`.
+        logarithm, error: the two results of `log_ratio`.
         z: quantile of the standard normal distribution.
     """
     return math.exp(logarithm - z * error), math.exp(logarithm + z * error)

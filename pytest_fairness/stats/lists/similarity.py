@@ -102,7 +102,8 @@ class Pairs:
     def _serp(self) -> Floats:
         """Return the weight of the shared items divided by the weight of a full list; the first item weighs most.
 
-        The variants `fairllm` and `langfair` divide by the weight of the actual list, on their own scales.
+        The variants have their own scales: `fairllm` divides by the weight of a list as long as the second list, and
+        `langfair` by the weight of a list as long as the first.
         """
         places, k = np.arange(self.k), self.k
         score: Floats
@@ -120,7 +121,10 @@ class Pairs:
         return score
 
     def _prag(self) -> Floats:
-        """Return, of all pairs of items in the first list, the share that the second list has in the same order."""
+        """Return the share of the first list's pairs of items that the second list has in the same order.
+
+        The variant `langfair` divides by n (n + 1) for n items, which is more than their number of pairs.
+        """
         size, agree = self._size, np.zeros(len(self._first), dtype=np.int64)
         # An item that the second list lacks gets a place behind all items of the second list; padding gets −1.
         place = np.where(self._present, self._place, self.k)

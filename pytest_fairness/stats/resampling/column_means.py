@@ -49,7 +49,8 @@ def swapped_means(
 
     Args:
         current, baseline: (entities, columns) numbers of the same entities, without NaN.
-        count, random: as in `permuted_means`.
+        count: number of random draws; if there are no more combinations of swaps than this, each is used once.
+        random: random generator.
 
     Returns:
         (draws, columns) means of the current run, (draws, columns) means of the baseline run, and whether each possible
@@ -65,7 +66,8 @@ def flipped_means(differences: Floats, count: int, random: np.random.Generator) 
 
     Args:
         differences: (entities, columns) differences; all differences of an entity get the same sign.
-        count, random: as in `permuted_means`.
+        count: number of random draws; if there are no more combinations of signs than this, each is used once.
+        random: random generator.
 
     Returns:
         (draws, columns) means, and whether each combination of signs was used once (an exact test).

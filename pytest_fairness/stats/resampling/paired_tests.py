@@ -30,14 +30,13 @@ def mcnemar(one_way: int, other_way: int, *, two_sided: bool = False) -> float:
 
 
 def sign_flip(differences: Floats, count: int, random: np.random.Generator, *, two_sided: bool = False) -> float:
-    """Return the p-value of a sign-flip test of whether the mean difference is above 0.
+    """Test by sign flips whether the mean difference is above 0, and return the p-value.
 
-    The test is exact for few units. The p-value is 1 if all differences are 0.
+    The p-value is exact for few units, and 1 if all differences are 0.
 
     Args:
         differences: (units,) one difference for each independent unit.
-        count: number of random draws of signs; if at most this many combinations of signs exist, each of them is used
-            once instead.
+        count: number of random draws of signs; if there are no more combinations of signs than this, each is used once.
         random: random generator.
         two_sided: whether the test is two-sided, so that a mean difference below 0 counts too.
     """

@@ -80,10 +80,19 @@ def run_swaps(current: Bools, cells: Ints, count: int, random: np.random.Generat
 
 
 def equal_size(current: Bools, cells: Ints, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
-    """Return random subsets of each run; in a draw, both subsets have the same number of units in every cell.
+    """Return random cuts of two runs: subsets with which both runs have the same number of units in every cell.
 
-    The arguments and the result are those of `run_swaps`. Each unit stays in its own run. If the runs already have
-    equal size in every cell, each result has a single row.
+    The units of both runs are in one array. Each unit stays in its own run. A cell is a group within a stratum.
+
+    Args:
+        current: (units,) whether the unit belongs to the current run.
+        cells: (units,) cell number of each unit.
+        count: number of random cuts.
+        random: random generator.
+
+    Returns:
+        two (count, units) masks: the units of the current run in each cut, and the units of the baseline. If the runs
+        already have equal size in every cell, each mask has a single row.
     """
     halves = []
     for side in (current, ~current):

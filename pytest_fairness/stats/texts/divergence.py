@@ -34,7 +34,7 @@ def contributions(first: Floats, second: Floats) -> Floats:
 
 
 def signed_contributions(first: Floats, second: Floats) -> Floats:
-    """Return `contributions`, with a minus sign for words that are not more frequent in the first sample.
+    """Return each word's contribution to the divergence, below 0 for words that are more frequent in the second sample.
 
     Args:
         first, second: (words,) counts of the two samples.

@@ -45,7 +45,7 @@ for this many."""
 
 @dataclass(frozen=True)
 class Bundled:
-    """Bundles of documents, which have one row of word counts together.
+    """Bundles of documents; each bundle has one row of word counts.
 
     Attributes:
         sizes: (bundles,) number of documents.
@@ -102,7 +102,7 @@ class Words:
             strata: (documents,) stratum number of each document.
             first, second: (documents,) whether the document is in the first, and in the second group. Other labellings
                 must have the same group sizes.
-            least: number of documents that a stratum must have of each group to become a block.
+            least: smallest number of documents of each group with which a stratum becomes a block.
             bundled: sizes and squared counts, if each row of `counts` is a bundle of documents rather than a document.
         """
         from scipy.sparse import csr_array
@@ -159,7 +159,12 @@ class Words:
 
     @classmethod
     def together(cls, counts: csr_array, first: Bools, second: Bools) -> Words:
-        """Return the word counts with a single block of all documents; arguments as in `of`."""
+        """Return the word counts with a single block of all documents.
+
+        Args:
+            counts: (documents, words) counts.
+            first, second: (documents,) whether the document is in the first, and in the second group.
+        """
         return cls.of(counts, np.zeros(len(first), dtype=np.int64), first, second, least=1)
 
     def divergences(self, first: Bools, second: Bools) -> Floats:
@@ -178,7 +183,10 @@ class Words:
 
         The excess is the divergence minus its mean over permuted labels. This mean is approximated without random
         draws. Let c(d) be a word's occurrences in document d, and t their sum. The word is treated as k = t² / Σ c(d)²
-        independent occurrences of equal size. The arguments are those of `divergences`.
+        independent occurrences of equal size.
+
+        Args:
+            first, second: (labellings, documents) whether the document is in the first, and in the second group.
         """
         return self._mapped(_excesses, first, second)
 
@@ -194,7 +202,11 @@ class Words:
         return max(LEAST_ROWS, CHUNK // max(1, len(self.blocks)))
 
     def batches(self, first: Bools, second: Bools) -> Iterator[_Batch]:
-        """Yield the labellings in batches; the arguments are those of `divergences`."""
+        """Yield the labellings in batches.
+
+        Args:
+            first, second: (labellings, documents) whether the document is in the first, and in the second group.
+        """
         rows = self._batch_size
         space = np.empty((2, len(self.blocks) * min(rows, len(first))))
         # A group's matrix product leaves out the documents that no labelling puts into the group. If runs are swapped,

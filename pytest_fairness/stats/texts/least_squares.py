@@ -195,20 +195,20 @@ def centred_labels(marked: Bools, strata: Ints, used: Bools, sizes: Floats | Non
     Args:
         marked: (labellings, units) whether the unit belongs to the marked group.
         strata: (units,) stratum number of each unit.
-        used: (labellings, units) whether the unit takes part. All labellings have the same number of units of each
-            group in each stratum.
+        used: (labellings, units) whether the labelling includes the unit. All labellings include the same number of
+            units of each group in each stratum.
         sizes: (units,) size of each bundle, if the units are bundles.
 
     Returns:
-        (units, labellings) labels: above 0 for the marked group and below 0 for the other group; 0 for units that do
-        not take part, and for units whose stratum holds one group only.
+        (units, labellings) labels: above 0 for the marked group and below 0 for the other group; 0 for units that
+        the labelling does not include, and for units whose stratum holds one group only.
     """
     share = _marked_share(marked[0], strata, used[0], sizes)
     return np.where(used, marked - share, 0.0).T
 
 
 def _marked_share(marked: Bools, strata: Ints, used: Bools, sizes: Floats | None = None) -> Floats:
-    """Return, for each unit, the share of the marked group among its stratum's units that take part."""
+    """Return, for each unit, the share of the marked group among the `used` units of its stratum."""
     numbers, size = np.unique(strata, return_inverse=True)[1], 1 if sizes is None else sizes
     share: Floats = np.bincount(numbers, size * (marked & used)) / np.maximum(np.bincount(numbers, size * used), 1)
     return share[numbers]
@@ -235,7 +235,7 @@ class Separation:
         Args:
             classifier: classifier of the units.
             marked: (labellings, units) whether the unit belongs to the marked group.
-            used: (labellings, units) whether the unit takes part; `None` if all units do.
+            used: (labellings, units) whether the labelling includes the unit; `None` for all units.
         """
         used = np.ones((1, marked.shape[1]), dtype=np.bool_) if used is None else used
         parts = [_separation(classifier, *batch) for batch in _batches(marked, used)]

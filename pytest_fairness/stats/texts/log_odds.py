@@ -40,6 +40,12 @@ def log_odds(first: Floats, second: Floats, prior: Floats, sizes: Sizes | None =
 
 
 def z_scores(first: Floats, second: Floats, prior: Floats, sizes: Sizes | None = None) -> Floats:
-    """Return each word's log-odds ratio divided by its standard deviation; arguments and shape as in `log_odds`."""
+    """Return each word's log-odds ratio divided by its standard deviation, shape (..., words).
+
+    Args:
+        first, second: (..., words) counts of the words in the two samples.
+        prior: (words,) counts of the prior, each above 0.
+        sizes: totals of both samples and of the prior; `None` to use the sums of the counts.
+    """
     ratio, variance = log_odds(first, second, prior, sizes)
     return np.asarray(ratio / np.sqrt(variance))

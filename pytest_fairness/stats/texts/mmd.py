@@ -30,7 +30,7 @@ JITTER = 1e-9
 
 @dataclass(frozen=True)
 class Sums:
-    """Feature vectors, summed by bundle; the argument `features` of a function may be such sums.
+    """Feature vectors, summed by bundle; functions with the argument `features` accept them in place of vectors.
 
     Attributes:
         vectors: (bundles, dimensions) sums of the units' vectors.
@@ -85,7 +85,10 @@ def estimates(features: Features | Sums, strata: Ints, first: Bools, second: Boo
 def within_strata(features: Features | Sums, strata: Ints, first: Bools, second: Bools) -> dict[int, float]:
     """Return the estimate of each stratum, by stratum number, for strata with at least two units of each sample.
 
-    The arguments are those of `estimates`, but for one labelling: `first` and `second` have shape (units,).
+    Args:
+        features: (units, dimensions) feature vectors.
+        strata: (units,) stratum number of each unit.
+        first, second: (units,) whether the unit is in the first, and in the second sample.
     """
     design = Design.of(strata, first, second, _sizes(features))
     return {
@@ -105,7 +108,8 @@ def standard_error(features: Features | Sums, strata: Ints, first: Bools, second
     least `null_sd`.
 
     Args:
-        features, strata: as in `estimates`.
+        features: (units, dimensions) feature vectors.
+        strata: (units,) stratum number of each unit.
         first, second: (units,) whether the unit is in the first, and in the second sample.
         null_sd: standard deviation of the estimate over labels permuted within strata.
     """
@@ -279,9 +283,12 @@ def _sizes(features: Features | Sums) -> Floats:
 
 
 def _combined_estimates(features: Features | Sums, design: Design, first: Bools, second: Bools) -> Floats:
-    """Return the estimate of each labelling; the arguments are those of `estimates`, with `design` for the strata.
+    """Return `estimates` for labellings that fit into memory together.
 
-    All labellings must fit into memory together.
+    Args:
+        features: (units, dimensions) feature vectors.
+        design: the strata and their weights.
+        first, second: (labellings, units) whether the unit is in the first, and in the second sample.
     """
     vectors = _vectors(features)
     together = np.zeros((len(first), vectors.shape[1]), dtype=vectors.dtype)
@@ -304,7 +311,12 @@ def _difference(features: Features | Sums, stratum: Stratum, first: Bools, secon
     """Return the difference of the mean embeddings in a stratum, and an estimate of its squared length.
 
     Both results have one row for each labelling. The estimate is unbiased if the stratum has at least two units of each
-    sample. The arguments are those of `estimates`.
+    sample.
+
+    Args:
+        features: (units, dimensions) feature vectors of all strata.
+        stratum: the stratum.
+        first, second: (labellings, units) whether the unit is in the first, and in the second sample.
     """
     # Subtracting the mean changes no difference, and avoids rounding errors from large sums.
     if isinstance(features, Sums):

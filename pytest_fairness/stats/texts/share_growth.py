@@ -36,10 +36,10 @@ SIGNS = np.array([1.0, -1.0])
 
 
 class NeededDocuments(NamedTuple):
-    """Number of a group's documents that must contain a new word for it to be significant.
+    """Number of documents of a group in which a new word must occur so that its growth is significant.
 
     Attributes:
-        documents: the number; `None` if not even all documents would be enough.
+        documents: the number; `None` if the growth is not significant even if the word occurs in all documents.
         group_size: number of all documents of the group.
     """
 
@@ -112,7 +112,7 @@ class ShareGrowth:
 
     @property
     def growth(self) -> Floats:
-        """Return how much more typical of the marked and of the unmarked group each word became; shape (2, words).
+        """Return each word's growth towards the marked group and towards the unmarked group; shape (2, words).
 
         The growth is the increase of the word's share in the group minus its share in the other group; at least 0. If
         the word was more frequent in the other group in the baseline, the baseline's difference counts as 0, so that a
@@ -139,7 +139,7 @@ class ShareGrowth:
         """Return the largest statistic of all words and both groups, for each draw; shape (draws,).
 
         Args:
-            current: as in `statistics`.
+            current: (draws, documents) whether the draw assigns the document to the current run.
         """
         rows = max(1, CHUNK // max(self.change_by_document.shape))
         parts = [current[start : start + rows] for start in range(0, len(current), rows)]

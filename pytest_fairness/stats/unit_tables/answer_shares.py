@@ -32,7 +32,7 @@ class RightShare(Ratio):
         return float(self.value(baseline) - self.value(current))
 
     def standard_error(self, sample: Sample) -> float:
-        """Return the standard error of the share; `sample.least_error` in place of an error up to `ROUNDING`."""
+        """Return the standard error of the share, or `sample.least_error` if the error is at most `ROUNDING`."""
         return _error_or_least(super().standard_error(sample), sample)
 
     def interval(self, sample: Sample) -> tuple[float, float]:
@@ -71,9 +71,10 @@ class ShareDifferenceOfAnswers(UnitStatistic):
         return columns[:2]
 
     def change(self, current: Floats, baseline: Floats, moves: Floats) -> float:
-        """Return the change of the difference, above 0 if it grew in the direction that it has in both runs together.
+        """Return the change of the difference; a positive change is worse.
 
-        If a share of one run has no answers, the change is the mean of `moves`, a linear approximation.
+        The change is positive if it has the sign of the difference in both runs together. If a share of one run has no
+        answers, the change is the mean of `moves`, a linear approximation.
         """
         exact = float(self.value(current) - self.value(baseline))
         if np.isnan(exact):
@@ -82,7 +83,7 @@ class ShareDifferenceOfAnswers(UnitStatistic):
         return exact if joint >= 0 else -exact
 
     def standard_error(self, sample: Sample) -> float:
-        """Return the standard error of the difference; `sample.least_error` in place of an error up to `ROUNDING`."""
+        """Return the standard error of the difference, or `sample.least_error` if the error is at most `ROUNDING`."""
         return _error_or_least(super().standard_error(sample), sample)
 
     def interval(self, sample: Sample) -> tuple[float, float]:

@@ -97,7 +97,7 @@ def log_ratio(rows: Floats, group: int, other: int) -> tuple[float, float]:
     `ratios.log_ratio` for rates of 0 or 1.
 
     Args:
-        rows: for each unit, the number of positive answers in each group, and then the number of answers in each group.
+        rows: (units, 2 × groups) number of positive answers in each group, followed by number of answers in each group.
         group: index of the group.
         other: index of the group by whose rate the first group's rate is divided.
     """

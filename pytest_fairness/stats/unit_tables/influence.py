@@ -1,4 +1,4 @@
-"""Scores of records whose mean is a quantile or a mean rank, so that the standard error of a mean applies.
+"""Scores of records: the mean of the scores is a quantile or a mean rank, so that its standard error is that of a mean.
 
 The scores are linear approximations (empirical influence functions): their mean over records is the statistic, and
 their sample variance divided by the number of records estimates the variance of the statistic.

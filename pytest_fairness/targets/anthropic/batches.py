@@ -27,8 +27,8 @@ REASONS = {
 class MessageBatches(Messages, ApiBatches):
     """Client of the Message Batches API.
 
-    The documented limits of a batch are 100,000 requests and 256 MB. `temperature` and `top_p` are left out unless one
-    of them differs from the default value 1, because some models accept neither parameter.
+    The documented limits of a batch are 100,000 requests and 256 MB. If `temperature` and `top_p` have the default
+    value 1, both are left out, because some models accept neither.
 
     Batches have no metadata. A batch that a killed run may have created is found by its date, its number of requests
     and, after it has ended, by the keys in its results.
@@ -72,7 +72,7 @@ class MessageBatches(Messages, ApiBatches):
         return None
 
     async def _holds(self, remote: str, intent: BatchIntent) -> bool:
-        """Return whether the first result of a batch answers one of the requests."""
+        """Return whether the first result of a batch belongs to one of the intended batch's requests."""
         async with aclosing(self._read_lines(f"{BATCHES}/{remote}/results", self._result)) as results:
             async for result in results:
                 return result.key in intent.keys

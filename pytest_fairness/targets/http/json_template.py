@@ -16,8 +16,8 @@ class JsonTemplate:
     """JSON document whose strings may contain placeholders `{name}`; `{{` and `}}` stand for literal braces.
 
     A string that consists of one placeholder is replaced by the value itself, such as a number. If the value is `None`,
-    the member of an object whose value is the string is left out. If an element of a list is or contains the string,
-    the whole element is left out.
+    the string is left out. An object then loses the member with this string. A list loses the whole element in which
+    the string occurs.
 
     Args:
         text: the document.
@@ -27,8 +27,8 @@ class JsonTemplate:
         names: names of the placeholders in the document.
 
     Raises:
-        ValueError: the text is not JSON, is nested too deeply, or contains an unknown placeholder; the error text is to
-            follow a subject, such as the name of a setting.
+        ValueError: the text is not JSON, is nested too deeply, or contains an unknown placeholder. The message has no
+            subject; the caller writes the name of the setting before it.
     """
 
     def __init__(self, text: str, known: Collection[str]) -> None:
@@ -45,7 +45,10 @@ class JsonTemplate:
             raise ValueError(f"contains {{{unknown[0]}}}; valid placeholders are {valid} (write a brace as '{{{{')")
 
     def filled(self, values: Mapping[str, Json]) -> Json:
-        """Return the document with its placeholders replaced by these values; `None` if the document is left out."""
+        """Return the document with its placeholders replaced by these values.
+
+        The result is `None` if the document is one placeholder with the value `None`.
+        """
         filled, _ = _filled(self._document, values)
         return None if filled is _ABSENT else filled
 
@@ -65,7 +68,8 @@ def _placeholders_in(value: Json) -> list[str]:
 def _filled(value: Json, values: Mapping[str, Json]) -> tuple[Json, bool]:
     """Return the value with its placeholders replaced, and whether it is complete.
 
-    A value is incomplete if a part was left out. A list leaves out its incomplete elements, and is itself complete.
+    A string is incomplete if it is left out, and an object is incomplete if one of its members is incomplete. A list
+    leaves out its incomplete elements, and is itself complete.
     """
     match value:
         case str():

@@ -243,7 +243,7 @@ class HttpTarget:
                 f"is a list of {counted(len(content), 'value')}" if isinstance(content, list) else "is not an object"
             )
         message = (
-            f"{self.name}: nothing at {self._answer_path} (ini fairness_http_answer); the response "
+            f"{self.name}: the response has nothing at {self._answer_path} (ini fairness_http_answer); it "
             f"{errors.quoted(found)}. Set fairness_http_answer to the path of the answer"
         )
         return self._unreadable_error(message)

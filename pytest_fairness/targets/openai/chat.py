@@ -144,10 +144,10 @@ class Chat(ApiClient):
     async def likelihood(self, request: Request) -> Response:
         """Return the likelihood of the request's continuation after its prompt.
 
-        The server must echo prompt and continuation with log-probabilities in a completion, as vLLM does.
+        The server must return the tokens of prompt and continuation with log-probabilities, as vLLM does (`echo`).
 
         Raises:
-            RequestFailed: the endpoint offers no completions, or does not echo the text.
+            RequestFailed: the endpoint offers no completions, or does not return these tokens.
             TargetError: as in `ask`.
         """
         if self._no_echo is not None:
@@ -160,17 +160,17 @@ class Chat(ApiClient):
                 if error.status != 404 and not (error.status in (400, 422) and echoed_likelihoods.is_rejected(said)):
                     raise
                 self._no_echo = (
-                    f"{self._name}: {self._endpoint} offers no completions that echo log-probabilities (HTTP "
-                    f"{error.status}: {said}), so it cannot give likelihoods. Use a vLLM server or a "
+                    f"{self._name}: {self._endpoint} offers no completions with the log-probabilities of a prompt "
+                    f"(HTTP {error.status}: {said}), so it cannot give likelihoods. Use a vLLM server or a "
                     "transformers: target."
                 )
                 raise RequestFailed(self._no_echo) from error
         try:
             return await read_response(lambda response: echoed_likelihoods.read(response.content, request), answer)
         except ValueError as error:
-            message = f"{self._name}: {self._endpoint} did not echo the text: {error}"
+            message = f"{self._name}: {self._endpoint} returned no likelihoods: {error}."
             if isinstance(error, echoed_likelihoods.NoEcho):
-                self._no_echo = f"{message}, so it gives no likelihoods. Use a vLLM server or a transformers: target."
+                self._no_echo = f"{message} Use a vLLM server or a transformers: target."
             raise RequestFailed(self._no_echo or message) from error
 
     async def embeddings(self, texts: Sequence[str]) -> list[Response | FairnessError]:
@@ -208,8 +208,8 @@ class Chat(ApiClient):
     async def _post(self, path: str, body: Mapping[str, Json]) -> httpx.Response:
         """Send a body through the `openai` client, and return the raw response.
 
-        The client's typed methods take as much processor time as the rest of the request, and their types fail if
-        compatible servers leave out a field. From a complete address, the client makes a request in less time.
+        The client's typed methods are not used, because they double the processor time of a request, and fail if a
+        compatible server leaves out a field. The address is complete, because the client then needs less time.
 
         Raises:
             StatusError: the status is not a success.

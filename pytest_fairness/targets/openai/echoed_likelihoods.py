@@ -1,4 +1,7 @@
-"""Likelihoods from completions that echo their prompt with log-probabilities (OpenAI's older API)."""
+"""Likelihoods from OpenAI's older completions API.
+
+With the field `echo`, a completion repeats the tokens of its prompt with their log-probabilities.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,11 @@ from pytest_fairness.targets.one_line import identifier
 
 
 class NoEcho(ValueError):
-    """Error for a response without an echo; llama.cpp's server, for example, ignores the field `echo`."""
+    """Error for a response without the prompt's tokens; llama.cpp's server, for example, ignores the field `echo`."""
 
 
 def body(request: Request) -> dict[str, Any]:
-    """Return the body of a request for an echo of prompt and continuation.
+    """Return the body of a request for the log-probabilities of prompt and continuation.
 
     One token is generated after the text, because not every server accepts the limit 0.
     """
@@ -30,7 +33,7 @@ def is_rejected(said: str) -> bool:
 
 
 def read(content: bytes, request: Request) -> Response:
-    """Return the likelihood of the continuation in a server's response; the text's first token has no log-probability.
+    """Return the likelihood of the continuation in a server's response; the text's first token may have none.
 
     Raises:
         NoEcho: the response has no tokens with log-probabilities.
@@ -81,11 +84,11 @@ def _spans(tokens: list[str], text: str) -> list[tuple[int, int]]:
         elif place == len(tokens) - 1 and 0 < len(text) - at <= _WIDEST * split:
             break
         else:
-            raise ValueError("its tokens do not match the text")
+            raise ValueError("the tokens in the response do not match the text")
     spans += [(at, len(text))] * split
     added = len(tokens) - len(spans)
     if at + _WIDEST * split < len(text):
-        raise ValueError("its tokens end before the end of the text")
+        raise ValueError("the tokens in the response end before the end of the text")
     return spans + [(len(text), len(text) + 1)] * added
 
 

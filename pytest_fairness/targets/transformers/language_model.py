@@ -175,7 +175,9 @@ class LanguageModel(LoadedModel):
         return first + ids_of(encoded), len(first) + before, [text[begin:end] for begin, end in spans[before:]]
 
     def _likelihood(self, scores: Any, tokens: list[int], before: int, pieces: list[str]) -> Response:
-        """Return the response with the log-probability of each token of the continuation; `None` for a first token.
+        """Return the response with the log-probability of each token of the continuation.
+
+        The log-probability is `None` for a token that no other token precedes.
 
         Args:
             scores: shape (tokens, vocabulary); row t has the scores of all possible tokens after token t.

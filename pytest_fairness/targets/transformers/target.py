@@ -101,7 +101,8 @@ def open_transformers(rest: str | None, settings: RunSettings) -> TransformersTa
     """Return the target `transformers:ID_OR_PATH`; a relative path starts at pytest's rootdir.
 
     Raises:
-        TargetError: no model is named; or see `TransformersTarget`.
+        TargetError: no model is named, the file or folder does not exist, or it contains no weights that are safe to
+            load.
     """
     if not rest:
         raise TargetError("'transformers' names no model; write transformers:ID_OR_PATH (--fairness-target).")

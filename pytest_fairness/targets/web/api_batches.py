@@ -1,4 +1,4 @@
-"""Parts that the clients of OpenAI's and Anthropic's batch APIs share."""
+"""Base class and functions that the clients of OpenAI's and Anthropic's batch APIs share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class ApiBatches(ApiClient):
-    """Base class of the batch clients, which adds downloads without a size limit to a client of single requests.
+    """Base class of the batch clients, which can also download files without a limit of their size.
 
     Args:
         endpoint: the model and its server.

@@ -106,7 +106,10 @@ class ApiTarget(ABC, Generic[ClientT]):
 
     @property
     def _setting_names(self) -> str:
-        """Return the names of the settings that hold the address and, last, the API key; they are shown in messages."""
+        """Return the names of the settings for the address and the API key, for messages.
+
+        The setting for the address is left out if the address is the provider's own.
+        """
         key = self._key_variables[0]
         # A default address with `http://` is a server on this machine, such as Ollama's.
         is_providers = self._is_default_address and self._base_url.startswith("https://")

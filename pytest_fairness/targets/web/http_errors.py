@@ -42,7 +42,7 @@ class HttpErrors:
         """Return the error for a request that timed out; `cause` is the exception of the HTTP client."""
         unreachable = isinstance(cause, httpx.ConnectTimeout)
         return RequestFailed(
-            f"{self.name}: no answer from {self.endpoint} in time. If the server is slow, raise the ini "
+            f"{self.name}: {self.endpoint} did not answer in time. If the server is slow, raise the ini "
             "fairness_timeout.",
             retry=RetryReason.UNREACHABLE if unreachable else RetryReason.TIMEOUT,
         )
@@ -68,7 +68,7 @@ class HttpErrors:
                 retry=RetryReason.UNREACHABLE,
             )
         return RequestFailed(
-            f"{self.name}: no complete response from {self.endpoint} ({why}).",
+            f"{self.name}: {self.endpoint} sent no complete response ({why}).",
             retry=RetryReason.TRANSIENT,
         )
 

@@ -88,7 +88,7 @@ def test_a_wrong_answer_path_names_what_was_there_and_does_not_ask_to_the_end(cu
     customer.write("pytest.ini", text)
     result = customer.run("--fairness", "--fairness-concurrency", "2", target=shop.url)
     result.assert_outcomes(errors=2)
-    assert says(result, "nothing at $.titles (ini fairness_http_answer); the response has the keys songs, took")
+    assert says(result, "nothing at $.titles (ini fairness_http_answer); it has the keys songs, took")
     assert len(shop.questions) < 15
 
 

@@ -129,9 +129,9 @@ def test_plain_text_is_read_if_the_path_is_the_whole_document() -> None:
 @pytest.mark.parametrize(
     ("content", "there"),
     [
-        ({"text": 1, "took": 2}, "the response has the keys text, took"),
-        ([1, 2], "the response is a list of 2 values"),
-        ("hm", "the response is not an object"),
+        ({"text": 1, "took": 2}, "it has the keys text, took"),
+        ([1, 2], "it is a list of 2 values"),
+        ("hm", "it is not an object"),
     ],
 )
 def test_an_empty_path_names_the_keys_of_the_response(content: Any, there: str) -> None:

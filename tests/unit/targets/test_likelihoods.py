@@ -104,16 +104,16 @@ def test_a_token_across_the_boundary_belongs_to_the_continuation() -> None:
 @pytest.mark.parametrize(
     ("echo", "said"),
     [
-        (None, r"offers no completions that echo log-probabilities \(HTTP 404: .*\), so it cannot give likelihoods"),
-        (Reply("'echo' is not supported", status=400), r"offers no completions that echo .*\(HTTP 400: 'echo' is not"),
+        (None, r"offers no completions with the log-probabilities of a prompt \(HTTP 404: .*\), so it cannot"),
+        (Reply("'echo' is not supported", status=400), r"offers no completions with .*\(HTTP 400: 'echo' is not"),
         (Reply("too long a prompt", status=400), "HTTP 400 from .*: too long a prompt"),
         (
             Reply(raw=b'{"choices": [{"text": "x", "logprobs": null}]}'),
             "the response has no log-probabilities of its prompt's tok",
         ),
-        (Reply(raw=b"no json"), "the response has no log-probabilities of its prompt's tokens, so it gives"),
-        ([("Something", None), (" else", -1.0)], "did not echo the text"),
-        ([("The nurse said", None), (" that", -1.0)], "its tokens do not match the text"),
+        (Reply(raw=b"no json"), "the response has no log-probabilities of its prompt's tokens. Use a vLLM server"),
+        ([("Something", None), (" else", -1.0)], "returned no likelihoods"),
+        ([("The nurse said", None), (" that", -1.0)], "the tokens in the response do not match the text"),
         (
             [("The nurse said", None), (" that she was tired.", "high")],
             "does not have a number as log-probability for each token",
@@ -164,7 +164,7 @@ def test_likelihoods_are_recorded_by_both_parts(tmp_path: Path) -> None:
     [
         ("local", "The same model gives likelihoods as transformers:.*SmolLM2-135M-Instruct.Q4_1.gguf"),
         ("local:tiny.gguf", "The same file gives likelihoods as transformers:PATH.gguf"),
-        ("python:app:polite", "Use a transformers: target, or an openai: endpoint whose completions echo"),
+        ("python:app:polite", "Use a transformers: target, or an openai: endpoint that returns"),
     ],
 )
 def test_targets_without_likelihoods_are_sent_none(tmp_path: Path, spec: str, cure: str) -> None:

@@ -68,9 +68,9 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 @pytest.mark.parametrize(
     ("reply", "retry", "said"),
     [
-        (Reply(broken="reset"), RetryReason.TRANSIENT, "no complete response from"),
-        (Reply(broken="half"), RetryReason.TRANSIENT, "no complete response from"),
-        (Reply(delay=5.0), RetryReason.TIMEOUT, "no answer from"),
+        (Reply(broken="reset"), RetryReason.TRANSIENT, "sent no complete response"),
+        (Reply(broken="half"), RetryReason.TRANSIENT, "sent no complete response"),
+        (Reply(delay=5.0), RetryReason.TIMEOUT, "did not answer in time"),
     ],
 )
 def test_a_broken_connection_is_no_timeout_and_no_unreachable_server(
