@@ -120,7 +120,7 @@ class BaselineStale(FairnessError):
     """
 
     def __init__(self, parts: Sequence[str]) -> None:
-        super().__init__(f"the baseline was made from another {', '.join(parts)}")
+        super().__init__(f"changed since the baseline was made: {', '.join(parts)}")
         self.parts = tuple(parts)
 
 

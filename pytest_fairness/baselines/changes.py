@@ -21,7 +21,7 @@ from pytest_fairness.stats.intervals import normal
 State = Literal["worse", "other value", "new", "removed", "renamed", "rules", "better", "same value", "reason"]
 """State of an item in the new baselines.
 
-`worse` or `better` by the audit's direction; `other value` if the value changed but the audit is not installed;
+`worse` or `better` if the audit's loss changed; `other value` if the value changed but the audit is not installed;
 `same value` if the answers changed but not the value; `rules` if only the limit or tolerance changed; `reason` if only
 the reason changed.
 """
@@ -93,7 +93,7 @@ class ItemChange:
 
     @cached_property
     def difference(self) -> float | None:
-        """Return the change of the value, positive for worse; `None` if a value or the audit's direction is unknown."""
+        """Return the change of the loss; `None` for an added or removed item, or if the audit is not installed."""
         if self.old is None or self.new is None or self.info is None:
             return None
         if self.comparison is not None:
@@ -117,7 +117,7 @@ class ItemChange:
 
     @property
     def tolerance(self) -> float | None:
-        """Return the stored tolerance or, for files of earlier versions, the audit's default; `None` if unknown."""
+        """Return the item's tolerance; for files of earlier versions, the audit's default; `None` if unknown."""
         entry = self.new or self.old
         if entry is not None and entry.tolerance is not None:
             return entry.tolerance

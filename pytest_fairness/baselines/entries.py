@@ -80,7 +80,7 @@ class Entry:
         served: names of the models that the server reported, sorted; `None` if the server reported no name.
         file: the probe file, or the file of the Python test, relative to the root. In files of earlier
             versions, this attribute and all following attributes are `None`.
-        labels: see `AuditItem.labels`.
+        labels: names and values that identify the item, such as its group.
         limit, tolerance: limit and tolerance of the item when it was measured; `limit` is `None` without a limit.
         contributions: the largest contributions of words, groups or records to the value, at most
             `MOST_CONTRIBUTIONS`; see `Audit.contributions`.
@@ -224,7 +224,7 @@ def first_error(error: ValidationError) -> str:
 def rounded(value: Json) -> Json:
     """Return a JSON value with all numbers rounded to 6 significant digits, as in summary files.
 
-    A number that is not finite becomes `None`, and so does a list that contains `None` or such a number.
+    A number that is not finite becomes `None`. A list with such a number, or with `None`, becomes `None` as a whole.
     """
     if isinstance(value, float):
         # `+ 0.0` makes a negative zero positive.

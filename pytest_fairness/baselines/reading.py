@@ -28,7 +28,9 @@ Stamp = tuple[int, int]
 
 @dataclass(frozen=True)
 class Baseline:
-    """Baseline of one probe; two equal objects have the same answers, because equal `stamps` mean unchanged files.
+    """Baseline of one probe.
+
+    Two equal objects have the same answers, because equal `stamps` mean unchanged files.
 
     Attributes:
         items: entries of the summary, by item id.

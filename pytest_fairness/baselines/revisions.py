@@ -200,7 +200,10 @@ def _snapshot(name: str, folder: Path) -> Snapshot:
 
 
 def _problem(name: str, folder: Path, error: Exception) -> str:
-    """Return the message of an error about a file; the snapshot's name replaces the path of the folder."""
+    """Return the message of an error about a file, with the snapshot's name in place of the folder's path.
+
+    A message about a commit omits the advice to restore the file.
+    """
     message = str(error).replace(f"{folder}/", "")
     if name != WORKING_TREE:
         message = message.partition(". Restore it with")[0]

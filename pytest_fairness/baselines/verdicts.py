@@ -109,10 +109,10 @@ def decide(
         # The command is last, so that it can be copied to the end of the line.
         return Verdict(
             VerdictName.STALE_BASELINE,
-            f"{what}, but the baseline was made from another {parts}.{notes} Look at the answers, then accept: "
-            f"{accept}",
+            f"{what}, but the baseline is stale; changed since the baseline was made: {parts}.{notes} Look at the "
+            f"answers, then accept: {accept}",
             minimum_detectable,
-            undecided=f"the baseline was made from another {parts}",
+            undecided=f"changed since the baseline was made: {parts}",
         )
     if comparison is None and limit is None and not (baseline is not None and baseline.new):
         first = (
@@ -331,7 +331,7 @@ def _advice(
 
 
 def missing_reason(measurement: Measurement) -> str | None:
-    """Return the reason why an item cannot pass because of missing answers; `None` if few enough answers are missing.
+    """Return the reason why missing answers prevent a pass; `None` if not too many answers are missing.
 
     Too many answers are missing in two cases: the share of missing answers is above 10 %; or the groups' shares of
     missing answers differ by more than 5 percentage points, and Fisher's exact test gives p < 0.05.

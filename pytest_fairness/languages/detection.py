@@ -1,7 +1,7 @@
-"""Detection of texts that are in no declared language, so that their refusals and identity terms are not recognised.
+"""Detection of texts in another language than the declared ones: their refusals and identity terms are not recognised.
 
 The language model of `py3langid` (naive Bayes over byte n-grams) is loaded when the first text is classified. A text
-counts as another language only if it clearly is in none of the declared languages; a short text never counts.
+counts as another language only if all declared languages are improbable; a short text never counts.
 """
 
 from __future__ import annotations

@@ -146,8 +146,8 @@ class Language:
         Args:
             identity_terms: terms that name a group.
             function_words: words that say nothing about a topic.
-            refusals: phrases; a text with one of them in its first sentence is a refusal. With any phrase,
-                `refusals_missing` is empty.
+            refusals: phrases; a text with one of them in its first sentence is a refusal. If there are phrases,
+                `refusals_missing` becomes empty.
         """
         return replace(
             self,
@@ -238,7 +238,7 @@ def _grouped(patterns: Iterable[str]) -> Iterator[str]:
 
 
 def _expanded(pattern: str, parts: Mapping[str, Sequence[str]]) -> str:
-    """Return the pattern with each `{name}` replaced by the alternatives in `parts[name]`, also within alternatives."""
+    """Return the pattern with each `{name}`, also in other parts, replaced by the alternatives in `parts[name]`."""
     while _PART.search(pattern):
         pattern = _PART.sub(lambda match: _either(parts[match[1]]), pattern)
     return pattern

@@ -335,7 +335,7 @@ class Probe(ProbeModel):
 
 
 def with_fields(probe: ProbeT, **fields: object) -> ProbeT:
-    """Return a copy of a probe with other values of some fields, which are not validated."""
+    """Return a copy of a probe with new values of some fields; the new values are not validated."""
     copy = probe.model_copy(update=fields)
     # Remove cached properties, which were computed from the probe's own fields.
     for key in copy.__dict__.keys() - type(probe).model_fields.keys():

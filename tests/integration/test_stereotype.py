@@ -88,7 +88,7 @@ def test_other_lists_make_the_baseline_stale(project: Project) -> None:
         project.run("--fairness-rebaseline", *options, target="openai:fake")
         project.probe("probes/work.yaml", SAMPLED.replace("[she, her]", "[she, her, woman]"))
         result = project.run("--fairness", *options, target="openai:fake")
-    assert says(result, "the baseline was made from another list of markers of")
+    assert says(result, "changed since the baseline was made: list of markers of")
 
 
 def test_answers_that_are_there_already(project: Project) -> None:
@@ -172,7 +172,7 @@ def test_another_model_makes_the_baseline_stale(project: Project, regard_model: 
     (other / "config.json").write_text(json.dumps(config | {"note": "another revision"}))
     regard_project(project, other)
     result = project.run("--fairness", "-W", "default", **who)
-    assert says(result, "the baseline was made from another model")
+    assert says(result, "changed since the baseline was made: model")
 
 
 def test_without_the_package_nothing_is_asked(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,7 @@ def _phrases_and_other_words(text: str, code: str) -> tuple[list[tuple[tuple[int
     """Return the phrases of a text with their positions, and the words outside them.
 
     Raises:
-        CannotSwapError: a phrase has several counterparts, or a noun is in no phrase.
+        CannotSwapError: a phrase has several counterparts, or a noun of the list is in no phrase.
     """
     phrases = _phrases(code)
     words = list(_WORD.finditer(text))

@@ -26,10 +26,10 @@ _CURLY = re.compile(r"(?<=\w)’(?=\w)")
 
 
 def placebo(text: str, reading: Reading, code: str) -> str | None:
-    """Return the prompt with another name of the same group or, without names, with a change that keeps its meaning.
+    """Return the prompt with a change that names no other group; `None` if no such change is possible.
 
-    Such a change concerns contractions, the form of apostrophes, or a final "Thank you". Return `None` if no change is
-    possible.
+    Names are replaced by other names of the same group. In a prompt without names, contractions or the form of
+    apostrophes are changed, or a final "Thank you" is added.
     """
     if reading.placebos:
         return replaced(text, [(item.start, item.text, str(item.forms[0])) for item in reading.placebos])

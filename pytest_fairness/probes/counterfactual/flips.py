@@ -100,7 +100,7 @@ class Flip:
         return edited
 
     def to_json(self) -> Json:
-        """Return the flip as plain JSON; the order of pairs, and of three or more values, has no effect."""
+        """Return the flip as plain JSON, which does not depend on the order of pairs, or of three or more values."""
         if self.parts:
             return {part.attribute: part.to_json() for part in self.parts}
         values: Any = list(self.values) if self.dependents or len(self.values) == 2 else sorted(self.values)

@@ -176,7 +176,7 @@ class CounterfactualProbe(StructuredProbe):
             yield from self._flips_without_effect(texts, records)
 
     def _conversations(self) -> list[Located]:
-        """Return the located templates of each conversation: the probe's own, and one for each variant's prompt."""
+        """Return the templates and their locations, for the probe's conversation and for each variant's prompt."""
         turns: Located = [(("turns", i), text) for i, text in enumerate(self.turns)]
         messages: Located = [(("messages", i, "content"), one.content) for i, one in enumerate(self.messages or ())]
         variants = [(("variants", name, "prompt"), wording.prompt) for name, wording in self.variants.items()]

@@ -30,7 +30,7 @@ def diagnostics(
 
     Args:
         rows: the fields of all records.
-        conversations: located templates of each conversation: of the probe, and of its variants.
+        conversations: templates and their locations, for the probe's conversation and for each variant.
         flips: the probe's flips by attribute.
         truth: the probe's `truth`.
     """

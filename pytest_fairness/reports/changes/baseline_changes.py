@@ -211,7 +211,7 @@ def _other_changes(old: Entry, new: Entry) -> Iterator[str]:
     if old.served != new.served and old.served and new.served:
         yield f"served model {', '.join(old.served)} → {', '.join(new.served)}"
     if old.fingerprint != new.fingerprint:
-        yield f"made from another {', '.join(changed_parts(new.fingerprint, old.fingerprint))}"
+        yield f"changed inputs: {', '.join(changed_parts(new.fingerprint, old.fingerprint))}"
     if sampling := changed_sampling(old, new.sampling):
         yield f"sampling: {', '.join(sampling)}"
     if (answers := sum(old.n.values())) != (now := sum(new.n.values())):

@@ -56,7 +56,7 @@ def test_other_sampling_makes_a_baseline_stale_unless_the_probe_compares_it(proj
     project.probe(text=changed)
     result = project.run("--fairness")
     result.assert_outcomes(failed=2)
-    assert says(result, "the baseline was made from another max_tokens 200 → not set, temperature 1.0 → 0.7")
+    assert says(result, "changed since the baseline was made: max_tokens 200 → not set, temperature 1.0 → 0.7")
     project.probe(text=changed + "compare_sampling: false\n")
     project.run("--fairness").assert_outcomes(passed=2)
 
@@ -119,7 +119,7 @@ def test_a_probe_that_reads_differently_makes_its_baseline_stale(project: Projec
     project.probe(text=UNLIMITED.replace("recommend to", "suggest to"))
     result = project.run("--fairness")
     result.assert_outcomes(failed=2)
-    assert says(result, "Kim vs Alex: 0; the baseline was made from another prompt")
+    assert says(result, "Kim vs Alex: 0; changed since the baseline was made: prompt")
     assert shows(result, "pytest --fairness-rebaseline")
 
 

@@ -162,7 +162,7 @@ def test_a_changed_scorer_makes_the_baseline_stale_and_scores_anew(mail: Project
     assert result.ret == 1
     (found,) = mail.read("report.json")["items"]
     assert found["verdict"] == "stale-baseline"
-    assert "the baseline was made from another scorer politeness" in found["reason"]
+    assert "changed since the baseline was made: scorer politeness" in found["reason"]
     assert found["value"] == pytest.approx(100 * before, rel=1e-3)
 
 
@@ -268,7 +268,7 @@ def test_masking_makes_the_baseline_stale(mail: Project) -> None:
     mail.probe("probes/mail.yaml", PROBE.replace("better: higher", "better: higher, mask: true"))
     (found,) = mail.report("--fairness-replay", target="python:mail:fair")["items"]
     assert found["verdict"] == "stale-baseline"
-    assert "the baseline was made from another mask" in found["reason"]
+    assert "changed since the baseline was made: mask" in found["reason"]
 
 
 def test_an_empty_setting(mail: Project) -> None:

@@ -254,8 +254,8 @@ def test_a_limit_alone_judges() -> None:
 def test_a_stale_baseline_names_what_differs_and_the_command() -> None:
     verdict = judged(stale=("prompt", "axis race"), limit=0.1)
     assert verdict.name == "stale-baseline"
-    assert "another prompt, axis race" in verdict.reason
-    assert verdict.undecided == "the baseline was made from another prompt, axis race"
+    assert "prompt, axis race" in verdict.reason
+    assert verdict.undecided == "changed since the baseline was made: prompt, axis race"
     assert ACCEPT in verdict.reason
 
 

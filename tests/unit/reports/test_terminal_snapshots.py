@@ -24,7 +24,7 @@ def decided(verdict: VerdictName, change: float = 0.01, half_width: float = 0.01
     elif verdict is VerdictName.INCONCLUSIVE:
         said = {"undecided": "needs p ≤ 0.01, has 0.03; about 60 trials would decide"}
     elif verdict is VerdictName.STALE_BASELINE:
-        said = {"undecided": "the baseline was made from another prompt"}
+        said = {"undecided": "changed since the baseline was made: prompt"}
     interval = (change - half_width, change + half_width)
     comparison = found.comparison and Comparison(change, interval, half_width / 2, 0.01)
     return replace(found, comparison=comparison, verdict=replace(found.verdict, **said))

@@ -158,7 +158,7 @@ class _Finder:
         return None
 
     def _check_ms(self, index: int) -> None:
-        """Raise `CannotSwapError` for "ms" in lower case before a word; "3 ms delay" is no title."""
+        """Raise `CannotSwapError` for "ms" before a word, unless a number is before it, as in "3 ms delay"."""
         tokens, before = self._tokens, self._tokens.at(index - 1)
         after = self._after_title(index)
         if tokens.all[index].text == "ms" and tokens.is_word(after) and (before is None or before.kind != "number"):

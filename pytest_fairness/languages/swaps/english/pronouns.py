@@ -60,7 +60,7 @@ def _is_object(tokens: Tokens, index: int) -> bool:
     """Return whether "her" is an object ("I saw her", as "I saw him"), not a possessive ("her car").
 
     Raises:
-        CannotSwapError: the words around "her" do not show this.
+        CannotSwapError: the words around "her" allow both.
     """
     before, after, next_but_one = tokens.lower(index - 1), tokens.lower(index + 1), tokens.lower(index + 2)
     takes_two = before in words("pronouns", "verbs_with_two_objects")
@@ -144,7 +144,7 @@ def _is_possessive(tokens: Tokens, index: int) -> bool:
     """Return whether "his" stands alone ("it is his", as "it is hers"), not before a noun ("his car").
 
     Raises:
-        CannotSwapError: the words around "his" do not show this.
+        CannotSwapError: the words around "his" allow both.
     """
     before, after = tokens.lower(index - 1), tokens.lower(index + 1)
     token = tokens.at(index + 1)

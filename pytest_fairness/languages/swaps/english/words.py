@@ -40,8 +40,8 @@ class Names:
         second: second parts of first names, such as "Ann" in "Mary Ann".
         with_gendered_surnames: listed names of origins whose surnames have a gender.
         famous: pattern that matches names of famous people and of products.
-        before_places: words that show, before a name, that the name belongs to a place.
-        places: words that show, after a name, that the name belongs to a place or an organisation, such as "Street".
+        before_places: words after which a name belongs to a place, such as "San".
+        places: words before which a name belongs to a place or an organisation, such as "Street".
         no_names: words that are no names of people although they may have a capital, such as "Monday".
     """
 

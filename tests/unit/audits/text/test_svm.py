@@ -150,7 +150,7 @@ def test_stored_values_are_compared_on_the_same_scale() -> None:
 
 def test_runs_without_a_common_stratum_are_not_compared() -> None:
     men, women = (answers(1, genders=(gender,)) for gender in ("man", "woman"))
-    with pytest.raises(Exception, match="another list of prompts or strata"):
+    with pytest.raises(Exception, match="list of prompts or strata"):
         compared(men, women)
 
 

@@ -52,7 +52,7 @@ def test_a_change_without_the_baselines_answers_is_a_difference_of_values() -> N
     ("verdict", "amount", "undecided"),
     [
         (VerdictName.INCONCLUSIVE, "+0.0434 bits (allowed 0.02)", "needs p ≤ 0.01, has 0.03"),
-        (VerdictName.STALE_BASELINE, "0.0612 bits", "the baseline was made from another prompt"),
+        (VerdictName.STALE_BASELINE, "0.0612 bits", "changed since the baseline was made: prompt"),
         (VerdictName.NO_BASELINE, "0.0612 bits; no baseline and no limit", "12% of the answers are missing"),
     ],
 )
