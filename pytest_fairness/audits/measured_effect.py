@@ -48,9 +48,9 @@ def effect_of(
 def _is_found(effect_size: EffectSize, loss: Callable[[float], float], measurement: Measurement, value: float) -> bool:
     """Return whether the measurement shows a difference.
 
-    The 95 % interval must exclude the value that means no effect, and the p-value must be at most 5 %. A measurement
-    with only one of the two is judged by this one; without both, no difference is found. The p-value of a test is
-    ignored if the value lies on the better side of no effect.
+    The 95 % interval must exclude the value that means no effect, and the p-value must be at most 5 %. If the
+    measurement has only an interval or only a p-value, this one decides; if it has neither, no difference is found. The
+    p-value is ignored for a value that is better than no effect, because the test may be one-sided.
     """
     of_no_effect = _nan_for_none(effect_size.of(effect_size.no_effect, measurement))
     if round(value - of_no_effect, ROUNDING) == 0 or (measurement.interval is None and measurement.p_value is None):

@@ -214,7 +214,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         Raises:
             NotMeasurable: fewer than `MINIMUM_UNITS` units are complete in both runs, or these units belong to fewer
                 than two groups.
-            BaselineStale: the runs share less than 80 % of their units.
+            BaselineStale: the runs share fewer than 80 % of their units.
         """
         current_table, baseline_table = (self.table(item, run) for run in self.comparable(current, baseline))
         shared = sorted({*current_table.units} & {*baseline_table.units})

@@ -1,7 +1,7 @@
 """Rules that find the person whom an answer names as the antecedent of a pronoun.
 
 Equal answers always get the same result. If an answer names neither person, and does not say that either may be meant,
-the result is `None`. The rules are for English answers; the names may be in any language. See `mentions` for the names.
+the result is `None`. The rules are for English answers; the names may be in any language. `mentions` finds the names.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def shares(records: Sequence[RecordChange], *, repeated: bool) -> dict[str, Json
     is repeated. The result is empty without records.
 
     Args:
-        records: records with all answers.
+        records: records without missing answers.
         repeated: whether prompts were repeated unchanged.
     """
     if not records:
@@ -106,7 +106,7 @@ def directions(records: Sequence[RecordChange], attribute: str, values: Sequence
     repeated at the top level of the result. The result is empty if no pair of values has answers.
 
     Args:
-        records: records with all answers.
+        records: records without missing answers.
         attribute: name of the flipped attribute.
         values: all values of the attribute.
     """

@@ -127,8 +127,8 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
             first, second = details["values"][:2]
             test = f"; McNemar p = {details['mcnemar_p']:.2g}" if "mcnemar_p" in details else ""
             contributors.append(
-                f"{details['positive']!r} more often as {first} ({counted(details['n10'], 'record')}) than as {second} "
-                f"({counted(details['n01'], 'record')}{test})"
+                f"answer {details['positive']!r} more often as {first} ({counted(details['n10'], 'record')}) than as "
+                f"{second} ({counted(details['n01'], 'record')}{test})"
             )
         moved = comparison.details.get("moved_records", []) if comparison is not None and comparison.value > 0 else []
         return [*contributors, *(f"record {record}" for record in moved[:SHOWN_CONTRIBUTORS])]

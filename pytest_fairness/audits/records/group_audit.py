@@ -56,7 +56,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         return bool(answer.content == probe.positive)
 
     def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
-        """Return the name of the rate for which the answer counts; `None` if this depends on an unknown true answer."""
+        """Return the name of the rate for which the answer counts; `None` if the rate needs an unknown true answer."""
         return self.rates[0]
 
     def intersection(self, item: RecordItem[SettingsT]) -> Intersection | None:
@@ -146,8 +146,8 @@ class GroupAudit(RecordAudit[SettingsT]):
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """Return the p-value of a permutation test.
 
-        The group labels of the records are permuted; in an audit of several rates (such as true and false positive
-        rates), only among records whose answers count for the same rate; see `rate_of`.
+        The test permutes the group labels of the records. In an audit of several rates (such as true and false positive
+        rates), it permutes labels only among records whose answers count for the same rate; see `rate_of`.
         """
         rows, statistic = table.rows[table.complete], self.statistic(len(table.columns))
         half = rows.shape[1] // 2

@@ -62,7 +62,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         return float(answer.content)
 
     def table_of(self, item: RecordItem[NumberSettingsT], answers: Answers, table: UnitTable) -> UnitTable:
-        """Return the table of `scores`; see `ShownValueAudit.table_of`."""
+        """Return the table with `scores` in place of the numbers, and with details; see `ShownValueAudit.table_of`."""
         complete = table.complete
         numbers_, scored = table.rows[complete], table.rows.copy()
         if len(numbers_) < 2:

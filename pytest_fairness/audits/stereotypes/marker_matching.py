@@ -27,7 +27,7 @@ class FoundMarkers:
 
 
 class Markers:
-    """Searcher of texts for the markers of a case.
+    """Search for the markers of a case in texts.
 
     Args:
         stereotype, anti_stereotype: words, phrases and stems; see `Terms`.

@@ -125,13 +125,12 @@ class Regard(ModelScoredAudit[RegardSettings]):
 
     def describe(self, measurement: Measurement) -> str:
         """Return the mean probability, or the gap with the two groups that differ most, as a phrase."""
-        groups = measurement.details.get("groups")
+        groups, label = measurement.details.get("groups"), measurement.details["examples"][0]["label"]
         if groups is None:
-            label = measurement.details["examples"][0]["label"]
             return f"mean probability of “{label}” {measurement.value:.3g}"
         order = sorted(groups, key=lambda name: (-groups[name], name))
         ends = ", ".join(f"{groups[name]:.2f} for {name}" for name in (order[0], order[-1]))
-        return f"groups differ by {measurement.value:.3g} ({ends})"
+        return f"mean probabilities of “{label}” differ by {measurement.value:.3g} ({ends})"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
         """Return the mean probability of each group or, if there are no groups, of each case."""

@@ -59,7 +59,7 @@ class Documents:
     def of(cls, groups: Groups) -> Documents:
         """Return the usable answers of both groups as documents, without answers in strata that hold only one group.
 
-        The groups' labels are permuted within strata; in a stratum with one group, a permutation changes nothing.
+        A stratum with one group is left out because a permutation of group labels within it changes nothing.
 
         Raises:
             NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` usable answers in strata with both groups, or none
@@ -146,7 +146,7 @@ def text_of(answer: Answer) -> str:
 
 
 def plain_texts(probe: GenerationProbe, answers: Answers) -> list[str | None]:
-    """Return the words of each answer without identity terms; `None` if no word is left or the answer is unusable."""
+    """Return each answer's words, without identity terms, as one text; `None` if unusable, or if no word is left."""
     anonymize = anonymizer(probe)
     return [" ".join(anonymize.words(text_of(answer))) or None if answer.usable else None for answer in answers]
 

@@ -216,7 +216,7 @@ def require_usable_answers(groups: Groups) -> None:
 
 
 def sides_and_strata(groups: Groups, indices: Sequence[int]) -> tuple[Bools, Ints, tuple[str, ...]]:
-    """Return, of the answers at these indices: which are marked, the stratum numbers, and the names of all strata."""
+    """Return which of the answers at these indices are marked, their stratum numbers, and the names of all strata."""
     names, strata = numbered([groups.strata[index] for index in indices])
     return np.array([groups.marked[index] for index in indices], dtype=np.bool_), strata, names
 

@@ -1,6 +1,6 @@
 """Audit `lexicon`: rates of a lexicon's terms (agentic, communal or any other words) in two groups' texts.
 
-Rates are compared by document, because the words of one text are not independent.
+Tests and intervals count documents (answers), not words, because the words of one text are not independent.
 """
 
 from __future__ import annotations

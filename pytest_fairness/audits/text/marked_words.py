@@ -109,7 +109,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
     def describe_change(self, comparison: Comparison) -> str:
         """Return a phrase that names the words that grew, with the share of texts that contain them, by group.
 
-        If the answers of the baseline are missing, the phrase only has the difference between the numbers of words.
+        If the answers of the baseline are missing, the phrase only says how the number of significant words changed.
         """
         details = comparison.details
         if "grown" not in details:

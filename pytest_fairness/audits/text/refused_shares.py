@@ -72,7 +72,7 @@ def _refusal_model_details(groups: Groups) -> dict[str, Json]:
 
 
 def share_change(current: Groups, baseline: Groups) -> ShareChange:
-    """Return the change, between two runs, of the gap in the share of refused or unreadable answers; see `ShareChange`.
+    """Return how the gap between the groups' shares of refused or unreadable answers changed; see `ShareChange`.
 
     Failed requests are left out.
     """

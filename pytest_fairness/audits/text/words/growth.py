@@ -162,7 +162,7 @@ def growth_details(tests: Sequence[Growth], names: tuple[str, str], min_share: f
 
 
 def detection_details(documents_needed: Sequence[NeededDocuments]) -> dict[str, Json]:
-    """Return details: in which share, and in how many, of a group's texts a new word must occur to be detected.
+    """Return details: the share and the number of a group's texts that must contain a new word to detect it.
 
     Args:
         documents_needed: number of documents that must contain the word, for each axis.
