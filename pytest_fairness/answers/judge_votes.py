@@ -18,7 +18,7 @@ REFUSED = REFUSAL_CLASSES[0]
 def request(judging: Judging, text: str, vote: int) -> Request:
     """Return the request for one vote on an answer.
 
-    Equal answers have equal requests, which are sent once; the number of the vote is the request's trial number.
+    The number of the vote is the request's trial number. Equal answers have equal requests, which are sent only once.
     """
     return Request(judge_prompt.filled(judging, reading.whole_characters(text)), trial=vote)
 

@@ -64,8 +64,8 @@ def read(text: str, options: Sequence[str], letters: Sequence[str], unknown: int
 def states(text: str, options: Sequence[str], letters: Sequence[str]) -> bool:
     """Return whether an answer names an option so clearly that it is no refusal, even if it says "Can't answer".
 
-    Such an answer is only the letter or the text of an option, or its lines begin with the letter of a single option,
-    as in `B)`.
+    Such an answer is only the letter or the text of an option, or it has a line that begins with the letter of an
+    option (`B)`), and no line that begins with the letter of another option.
     """
     reader, plain = _Reader(options, letters, 0), _plain(text)
     return reader.whole(plain) is not None or len(reader.letters.at_line_starts(plain)) == 1
@@ -97,8 +97,8 @@ class _Letters:
 
     Attributes:
         places: index of each letter's option, by the letter in lower case.
-        first: pattern that matches the letter at the beginning of a text.
-        another: pattern that matches a further letter after the first, such as `, B` or ` or B`.
+        first: pattern that matches the letter of an option at the beginning of a text.
+        another: pattern that matches a further letter after this one, such as `, B` or ` or B`.
     """
 
     def __init__(self, letters: Sequence[str]) -> None:

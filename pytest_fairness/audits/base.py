@@ -96,7 +96,7 @@ class Preparation:
         gives: what the model returns. `embeddings` become the `embedding` of the answers. With `labels`, the content of
             an answer is `{"model": …, "scores": {label: probability}}`, or `None` if the answer is left out. With
             `score`, the content is `{"model": …, "score": number}`; `model` is then a scorer that the probe may name.
-        label: label whose probability a model that gives `labels` must return.
+        label: for a model that gives `labels`, the label whose probability it must return.
     """
 
     model: str
@@ -273,7 +273,7 @@ class Audit(Explanation[ProbeT, SettingsT]):
         return answers
 
     def fingerprint(self, item: AuditItem[ProbeT, SettingsT]) -> dict[str, str]:
-        """Return the settings and lists that determine how answers are read; the keys are their names for messages.
+        """Return the settings and word lists that determine the value, by the names that messages use for them.
 
         A baseline whose fingerprint differs from the run's is stale, because its value is not comparable.
         """
@@ -333,7 +333,7 @@ class Audit(Explanation[ProbeT, SettingsT]):
     def compare_values(
         self, measurement: Measurement, value: float, standard_error: float | None, *, from_answers: bool
     ) -> Comparison:
-        """Return the comparison of two values as if the runs were independent; single answers are not compared.
+        """Return the comparison of the values of two runs, without their answers; the runs count as independent.
 
         Args:
             measurement: measurement of this run.

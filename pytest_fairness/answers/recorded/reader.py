@@ -142,7 +142,7 @@ class Reader(ABC, Generic[ProbeT]):
             texts = (fields.text(value).strip() for row in self.rows() if (value := row.fields.get(column)) is not None)
             existing = {checks.folded(text): text for text in texts}
             others = [text for folded, text in existing.items() if text and folded not in values][:10]
-            hint = f"; the column also has {', '.join(map(repr, others))}" if others else ""
+            hint = f"; further values in this column: {', '.join(map(repr, others))}" if others else ""
             faults += [
                 f"{self.name}:1: no row has {value!r} in the column {column!r}{hint}. Name the value as in the file, "
                 "add such rows, or remove the value from the probe"
@@ -153,7 +153,7 @@ class Reader(ABC, Generic[ProbeT]):
 
     @abstractmethod
     def _columns(self) -> dict[str, str]:
-        """Return the name of each needed column in the files, by its name in the probe."""
+        """Return the name of each column that is read from the files, by its name in the probe."""
 
     def _column_names(self, needed: Iterable[str], optional: Sequence[str] = ()) -> dict[str, str]:
         """Return the name of each column in the files, by its name in the probe; leave out missing optional columns."""

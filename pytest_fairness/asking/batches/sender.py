@@ -110,8 +110,8 @@ class BatchSender:
         if unsubmitted:
             raise AnswersMissing(
                 f"not sent: {counted(unsubmitted, 'request')} to {self._target.name}, without a recorded answer and in "
-                "no batch. Submit them with --fairness-batch-submit, or send them now: run without "
-                "--fairness-batch-collect"
+                "no batch. Submit them with --fairness-batch-submit, or run without --fairness-batch-collect to send "
+                "them now"
             )
 
     def _plan_batches(self, requests: Iterable[Request]) -> int:

@@ -55,7 +55,9 @@ def concerns(audit: AnyAudit, item: AnyItem, answers: Answers, measurement: Meas
 
 
 def missing_in_every_group(measurement: Measurement) -> list[Concern]:
-    """Return a concern if many answers are missing in every group, else an empty list; for audits of missing answers.
+    """Return a concern if many answers are missing in every group, else an empty list.
+
+    Only audits that measure missing answers call this function.
 
     Args:
         measurement: measurement whose details have the number of `refused` and of `unreadable` answers by group.

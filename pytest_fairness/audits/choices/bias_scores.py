@@ -96,7 +96,7 @@ class BiasScore(DifferenceAudit):
         )
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the number of stereotypical minus anti-stereotypical answers to each template, unless it is 0."""
+        """Return each template's number of stereotypical minus anti-stereotypical answers; leave out zeros."""
         differences = {
             name: count["stereotypical"] - count["anti_stereotypical"]
             for name, count in measurement.details["by_template"].items()
@@ -179,7 +179,7 @@ class BiasAmbiguous(BiasScore):
         return [
             Concern(
                 "undefined_score",
-                "no answer names a person, which is right in ambiguous contexts, so that the score is not defined; "
+                "the score is not defined: no answer names a person, which is right in ambiguous contexts; the audit "
                 "`accuracy` measures these answers",
                 withholds="verdict",
             )

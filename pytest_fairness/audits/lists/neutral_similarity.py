@@ -171,7 +171,7 @@ def noise_floor(similarities: Mapping[str, float]) -> dict[str, Json] | None:
 def neutral_similarities(
     probe: RecommendationProbe, settings: SimilaritySettings, neutral: Sequence[RecommendedList]
 ) -> dict[str, float]:
-    """Return each entity's mean similarity between two neutral lists, for entities with several neutral lists."""
+    """Return, for each entity with several neutral lists, the mean similarity between two of these lists."""
     pairs: Pairs = {}
     by_entity: dict[str, list[RecommendedList]] = {}
     for each in neutral:

@@ -24,8 +24,8 @@ def perturbed_snsr(item: ListItem[SimilaritySettings], answers: Answers, attribu
     """Return the attribute's SNSR for original questions, for perturbed questions, and the difference.
 
     Only entities with all lists for both original and perturbed questions are used. Return `None` if there are too few
-    such entities, or if the attribute has a single value. The p-value is from a test that swaps original and perturbed
-    lists within entities; the interval is a percentile bootstrap over entities.
+    such entities, or if the attribute has a single value. The p-value of the difference is from a test that swaps
+    original and perturbed lists within entities; its interval is a percentile bootstrap over entities.
 
     Args:
         item: item of the audit `robustness`; the label `perturbation` of the item names the perturbation.

@@ -123,8 +123,8 @@ def test_every_missing_column_is_named(tmp_path: Path) -> None:
 
 def test_values_without_rows_are_named(tmp_path: Path) -> None:
     assert fault_of(tmp_path, a_csv=CSV.replace("Black", "African-American")) == (
-        "a.csv:1: no row has 'Black' in the column 'group'; the column also has 'African-American', 'Asian'. "
-        "Name the value as in the file, add such rows, or remove the value from the probe"
+        "a.csv:1: no row has 'Black' in the column 'group'; further values in this column: 'African-American', 'Asian'"
+        ". Name the value as in the file, add such rows, or remove the value from the probe"
     )
 
 

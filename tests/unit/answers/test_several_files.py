@@ -83,8 +83,8 @@ def test_errors_name_the_file_and_the_line(tmp_path: Path) -> None:
     write(tmp_path / "a/2.csv", [{"group": "nobody", "text": "A mirror."}])
     text = PROBE.replace("[woman]", "[woman, child]")
     assert error_of(tmp_path, "a/*.csv", text) == (
-        "a/*.csv:1: no row has 'child' in the column 'group'; the column also has 'nobody'. Name the value as in "
-        "the file, add such rows, or remove the value from the probe"
+        "a/*.csv:1: no row has 'child' in the column 'group'; further values in this column: 'nobody'. Name the value "
+        "as in the file, add such rows, or remove the value from the probe"
     )
 
 
