@@ -17,8 +17,8 @@ SHORTEST_STEM = 2
 def normalized(text: str) -> str:
     """Return a text in the form in which search terms are compared.
 
-    The form is in lower case, with unified Unicode characters and apostrophes; each run of blanks and hyphens is
-    replaced by a single blank.
+    The form is in lower case and in the Unicode form NFKC, with straight apostrophes; each run of blanks and hyphens
+    is replaced by a single blank.
     """
     plain = unicodedata.normalize("NFKC", text).casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     return " ".join(part for part in re.split(r"[\s-]+", plain) if part)

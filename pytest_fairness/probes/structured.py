@@ -67,8 +67,8 @@ class StructuredAnswerSettings(ProbeModel):
     )
     path: Annotated[Line, AfterValidator(_single_value_path)] | None = Field(
         default=None,
-        description="JSONPath of the measured value, such as $.decision: in an answer in JSON or, with `tool`, in the "
-        "arguments of the call.",
+        description="JSONPath of the measured value, such as $.decision. The path applies to an answer in JSON or, "
+        "with `tool`, to the arguments of the call.",
     )
 
 

@@ -23,7 +23,7 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
     texts = form == "texts"
     yield from conversations.diagnostics(data, sources=("prompt", "messages"), labels="flip", texts=texts)
     if "truth" in data and form != "choices":
-        message = f"only choices can be compared with a truth, but the answers of this probe are {form}: remove `truth`"
+        message = f"`truth` needs choices as answers, but the answers of this probe are {form}: remove `truth`"
         yield Diagnostic(("truth",), message, at_key=True)
     attributes = columns_of(checks.mapping(data.get("flip")))
     yield from checks.unknown_columns(data, ["id", *attributes, "answer", "truth", "trial"])

@@ -68,7 +68,7 @@ class CollectedRecords:
         return _are_complete(records) and any(record.get("needs_replay") for record in records)
 
     def rebaseline_requests(self) -> str:
-        """Return a sentence about the requests of the suggested rebaseline command; empty if it sends no request."""
+        """Return a sentence about the requests of the suggested rebaseline command; empty if there are no requests."""
         records = self._records_to_accept()
         if _are_complete(records):
             return ""

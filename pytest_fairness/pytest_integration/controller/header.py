@@ -76,7 +76,7 @@ class Header:
 
 
 def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Header:
-    """Return the header for the selected items, with their targets, number and requests.
+    """Return the header of the run, which lists the targets, the number of selected items and the number of requests.
 
     Args:
         config: pytest's configuration.

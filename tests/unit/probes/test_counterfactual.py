@@ -539,7 +539,7 @@ def test_texts_have_no_truth() -> None:
     written = TEXTS + 'truth: {column: income, positive: ">50K"}'
     with pytest.raises(
         ProbeError,
-        match="only choices can be compared with a truth, but the answers of this probe are texts: remove `truth`",
+        match="`truth` needs choices as answers, but the answers of this probe are texts: remove `truth`",
     ):
         parse(written.replace("flip_rate: ", WORDS).encode(), Path("people.yaml"), schemas())
 
@@ -547,7 +547,7 @@ def test_texts_have_no_truth() -> None:
 def test_numbers_have_no_truth() -> None:
     found = errors(SCORES + 'truth: {column: income, positive: ">50K"}\n')
     assert found == [
-        "14:1: only choices can be compared with a truth, but the answers of this probe are numbers: remove `truth`"
+        "14:1: `truth` needs choices as answers, but the answers of this probe are numbers: remove `truth`"
     ]
 
 
