@@ -9,7 +9,7 @@ from textwrap import wrap
 import pytest
 
 from pytest_fairness.options import OPTIONS
-from tests.support.projects import INCONCLUSIVE, KIM, LOU, PROBE, Project, ini, says, shows
+from tests.support.projects import INCONCLUSIVE, KIM, LOU, PROBE, Project, ini, shows
 
 ITEMS = [f"probes/gifts.yaml::{KIM}", f"probes/gifts.yaml::{LOU}"]
 
@@ -179,20 +179,19 @@ def test_marks_of_a_probe_select_its_items(project: Project) -> None:
     assert len(collected(project, "-m", "fairness and not nightly")) == 2
 
 
-@pytest.mark.parametrize(
-    "mark",
-    ["unheard_of", "parametrize", "_private", "usefixtures", "filterwarnings", "timeout", "skip", "xfail", "tryfirst"],
-)
 @pytest.mark.filterwarnings("error")
-def test_a_mark_that_cannot_be_is_a_collection_error(project: Project, mark: str) -> None:
-    project.probe(text=PROBE + f"marks: [{mark}]\n")
+def test_a_mark_that_cannot_be_is_a_collection_error(project: Project) -> None:
+    unknown = ["unheard_of", "_private", "tryfirst"]
+    marks = [*unknown, "parametrize", "usefixtures", "filterwarnings", "timeout", "skip", "xfail"]
+    for number, mark in enumerate(marks):
+        project.probe(f"probes/probe{number}.yaml", PROBE + f"marks: [{mark}]\n")
     project.write("pytest.ini", "[pytest]\nmarkers =\n    nightly: runs at night\n    timeout(seconds): so long\n")
     project.write("conftest.py", "import pytest\n@pytest.fixture\ndef stop():\n    raise SystemExit\n")
     result = project.run("--fairness", "--strict-markers")
-    result.assert_outcomes(errors=1)
-    assert shows(result, f"probes/gifts.yaml: `marks:` cannot hold '{mark}': ")
-    if mark in ("unheard_of", "_private", "tryfirst"):
-        assert says(result, "(`markers`) nor allows it (`fairness_marks`). Valid marks: nightly, timeout.")
+    result.assert_outcomes(errors=len(marks))
+    for number, mark in enumerate(marks):
+        valid = ("(`markers`) nor allows it (`fairness_marks`). Valid marks: nightly, timeout.",) * (mark in unknown)
+        assert shows(result, f"probes/probe{number}.yaml: `marks:` cannot hold '{mark}': ", *valid), mark
     result.stdout.no_fnmatch_line("*Traceback*")
     assert not project.calls()
 
