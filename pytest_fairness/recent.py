@@ -1,4 +1,4 @@
-"""Cache of a function's results for the arguments of its last calls."""
+"""Cache of the last results of a function."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ ValueT = TypeVar("ValueT")
 
 
 class Recent(Generic[KeyT, ValueT]):
-    """Cache of a function's last results, because several items of a probe need the result for the same object.
+    """Cache of a function's last results. Several items of a probe need the result for the same object.
 
     Arguments are compared by identity (`is`). They need not be hashable, but must not change. The cache keeps a
     reference to each argument, so that no other object gets its `id`.
 
     Args:
         function: function of one argument.
-        most: maximum number of cached results; before a result above this number, the cache is emptied.
+        most: maximum number of cached results; a full cache is emptied before the next result is added.
     """
 
     def __init__(self, function: Callable[[KeyT], ValueT], most: int) -> None:

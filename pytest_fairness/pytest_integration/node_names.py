@@ -14,7 +14,7 @@ from _pytest.junitxml import xml_key
 
 
 def keep_names_in_summary(config: pytest.Config) -> None:
-    """Make pytest's summary show all item ids unchanged; pytest would add a bracket with the parameters."""
+    """Make pytest's summary show item ids unchanged; pytest adds a bracket to an id that does not end in one."""
     shown = config.cwd_relative_nodeid
 
     def unchanged(nodeid: Any) -> Any:

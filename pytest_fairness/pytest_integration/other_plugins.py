@@ -1,4 +1,4 @@
-"""Adaptation to other pytest plugins; a plugin's modules are used only if the plugin is active."""
+"""Adaptation to other pytest plugins; the modules of a plugin are imported only if the plugin is active."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class OtherPlugins:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Add the changed probe files to the files that pytest-picked picks, which are Python files only.
+        """Add the changed probe files to the files that pytest-picked selects; pytest-picked selects Python files only.
 
         Raises:
             pytest.UsageError: pytest-testmon selects tests.

@@ -23,7 +23,7 @@ SHOW_AFTER = 1.0
 
 
 class ProgressLine:
-    """Progress line below pytest's own line; it is removed at the end, and shown only on a terminal.
+    """Progress line below pytest's own line, shown only on a terminal.
 
     Args:
         config: pytest's configuration; its terminal reporter and capture manager are looked up when needed.
@@ -55,8 +55,8 @@ class ProgressLine:
         """Return a context in which the line is shown.
 
         Args:
-            counts: function that returns `planned`, `settled`, `reused` and `failed` as `Engine.progress` does; it is
-                called in another thread.
+            counts: function that returns the numbers of `planned`, `settled`, `reused` and `failed` requests (see
+                `Engine.progress`); it is called in another thread.
         """
         reporter = self._reporter
         if reporter is None:
@@ -116,7 +116,8 @@ class WorkersProgress:
 
     Args:
         line: the progress line.
-        counts: function that returns `planned`, `settled`, `reused` and `failed` of all workers.
+        counts: function that returns the numbers of `planned`, `settled`, `reused` and `failed` requests of all
+            workers.
     """
 
     def __init__(self, line: ProgressLine, counts: Callable[[], Mapping[str, float]]) -> None:

@@ -125,7 +125,9 @@ def _require_targets(settings: RunSettings) -> None:
 
 
 def _collect_probes(config: pytest.Config, settings: RunSettings) -> None:
-    """Add the probe folders to the paths that pytest collects, unless the command line names files or folders.
+    """Add the probe folders to the paths that pytest collects.
+
+    Add nothing if the command line or pytest-picked selects the paths.
 
     Raises:
         pytest.UsageError: a folder that the ini file names does not exist.
@@ -180,7 +182,8 @@ class FairnessSession:
         """Deselect or skip items that this process must not run.
 
         After an error in a probe file, all items of a worker are deselected, because pytest itself stops only the main
-        process. In a run that only sends requests (of a shard, or in batches), Python tests are skipped.
+        process. A run of one shard, or a run that submits batches, sends requests of probes only; it skips Python tests
+        with the mark `fairness`.
         """
         goes_on = self._config.getoption("continue_on_collection_errors")
         if self._is_worker and self.service.probe_files.faulty and not goes_on:
@@ -188,9 +191,9 @@ class FairnessSession:
         settings = self._run.settings
         if settings.shard is not None or settings.batch_submit:
             work = (
-                "submits the requests of probes in batches"
+                "submits the probes' requests in batches"
                 if settings.batch_submit
-                else f"sends the requests of probes that belong to shard {settings.shard}"
+                else f"sends the probes' requests in shard {settings.shard}"
             )
             for item in items:
                 if item.get_closest_marker("fairness") and not isinstance(item, FairnessItem):
@@ -302,7 +305,8 @@ class FairnessSession:
     ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
         """Return the outcome that pytest shows for an inconclusive result, a missing verdict or a missing baseline.
 
-        The outcome is a category of the last line, a letter, and a word with its colour; `None` for other reports.
+        The outcome consists of a category, which pytest counts in its last line, a letter, and a word with its colour.
+        For other reports, return `None`.
         """
         if is_without_baseline(report):
             return "no-baseline", "n", ("NO-BASELINE", {"yellow": True})

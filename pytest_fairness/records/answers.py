@@ -84,7 +84,7 @@ class Answer:
         error: error message of a failed request; else `None`.
         served: name of the model that answered; see `Response.served`.
         embedding: embedding vector of the text, as little-endian 32-bit numbers. `None` if the audit needs no
-            embeddings, or the text has no word left to embed.
+            embeddings, or if the text has no words except identity terms, which are not embedded.
     """
 
     labels: Mapping[str, str]

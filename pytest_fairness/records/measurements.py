@@ -90,7 +90,7 @@ class Reversal:
 
     @classmethod
     def with_bonferroni(cls, value: float, p_value: float, description: str) -> Self:
-        """Return a reversal with a doubled p-value (Bonferroni), because the change is tested as well."""
+        """Return a reversal with a doubled p-value (Bonferroni), because reversal and change are both tested."""
         return cls(value, min(1.0, 2 * p_value), description)
 
 

@@ -160,9 +160,10 @@ class NumberFormat:
     Attributes:
         min, max: smallest and largest possible number; another number makes an answer unreadable.
         unit: unit of the number, such as `points` or `USD per year`; empty for a number without a unit.
-        name: name of the number in JSON and in labels, such as `salary`; empty for general names, such as `score`.
+        name: name of the number in JSON and in labels, such as `salary`. General names, such as `score`, are always
+            known; `name` is empty if there is no other name.
         ranges: whether a range ("80 to 90") is unreadable or stands for its middle.
-        decimal: decimal mark of the answers; `None` if it is recognised.
+        decimal: decimal mark of the answers; `None` to recognise the mark in each number.
     """
 
     min: float
@@ -199,8 +200,8 @@ class Prompt:
 
     Attributes:
         request: the request.
-        labels: names and values that identify the prompt, such as the value of each axis; if the probe has several
-            prompts, also its number `prompt`, from `"1"`.
+        labels: names and values that identify the prompt, such as the value of each axis. In a probe with several
+            prompts, the label `prompt` is the prompt's number, from `"1"`.
         trial: number of the trial among the requests with the same labels, from 0.
         choices: valid answers, if the probe limits them; else empty.
         number: the number that the prompt asks for; `None` if it asks for no number.

@@ -13,7 +13,7 @@ class ToolCall(NamedTuple):
 
     Attributes:
         name: name of the tool.
-        arguments: the arguments, a JSON object; the written text if the model wrote no valid JSON object.
+        arguments: the arguments as a JSON object; if the model wrote no valid JSON object, the text that it wrote.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Reply(NamedTuple):
 
 
 def reply_of(message: Json) -> Reply:
-    """Return the reply in a message with text, tool calls, or both.
+    """Return the text and the tool calls of a model's message.
 
     Args:
         message: JSON data in one of two forms. OpenAI's API: an object with `content`, `tool_calls` or both; tool calls
@@ -58,7 +58,7 @@ def reply_of(message: Json) -> Reply:
             blocks, or this list.
 
     Raises:
-        ValueError: the message has another form; the error text is to follow a subject, such as `the answer`.
+        ValueError: the message has another form. The caller puts a subject, such as `the answer`, before this text.
     """
     if isinstance(message, list):
         message = {"content": message}

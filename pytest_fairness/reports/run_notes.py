@@ -78,14 +78,15 @@ def on_shard(shard: str) -> RunNote:
     """Return the note on a run that sent only the requests of one shard, such as `2/5`."""
     return RunNote(
         "shard",
-        f"shard {shard}: this run sent its part of the requests and gave no verdicts. After the last part, merge the "
-        "stores with `python -m pytest_fairness merge`, then get verdicts with `pytest --fairness --fairness-replay`.",
+        f"shard {shard}: this run sent the requests of its shard and gave no verdicts. After the runs of all shards, "
+        "merge their stores with `python -m pytest_fairness merge`, then get verdicts with `pytest --fairness "
+        "--fairness-replay`.",
     )
 
 
 ON_BATCHES = RunNote(
     "batches",
-    "batches: the requests of this run are in batches, and the run gave no verdicts. For answers and verdicts, run "
+    "batches: this run submitted its requests in batches and gave no verdicts. For answers and verdicts, run "
     "`pytest --fairness --fairness-batch-collect` with the same store; providers answer within 24 hours.",
 )
 """Note on a run that submitted its requests in batches."""

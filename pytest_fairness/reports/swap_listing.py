@@ -1,4 +1,4 @@
-"""Listing of swapped prompts: each prompt with its versions side by side, and the prompts that are left out."""
+"""Listing of swapped prompts: each prompt with its text for every group, and the prompts that cannot be swapped."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def as_csv(listing: SwappedPrompts, groups: Sequence[str]) -> str:
 
 
 def summary(listing: SwappedPrompts) -> list[str]:
-    """Return sentences with the numbers of prompts with versions, prompts left out, and prompts not examined."""
+    """Return sentences with the numbers of prompts that are swapped, left out, and not examined."""
     flagged = sum(bool(prompt.warnings) for prompt in listing.prompts)
     placebos = sum(PLACEBO in prompt.versions for prompt in listing.prompts)
-    swapped = f"{counted(len(listing.prompts), 'prompt')} with versions: {placebos} with a placebo, {flagged} flagged"
+    swapped = f"{counted(len(listing.prompts), 'prompt')} can be swapped: {placebos} with a placebo, {flagged} flagged"
     sentences = [swapped]
     if listing.left_out:
         sentences.append(f"{counted(len(listing.left_out), 'prompt')} left out: {listed_reasons(listing)}")

@@ -98,7 +98,8 @@ def _check_labels(path: Path) -> None:
         found.add(written.casefold())
     if len(found) < len(LABELS):
         raise FairnessError(
-            f"{path.name}: every output is {found.pop()}. Add outputs with the other label: error rates need both."
+            f"{path.name}: every output has the label {found.pop()!r}. Add outputs with the other label, because error "
+            "rates need both."
         )
 
 

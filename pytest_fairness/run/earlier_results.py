@@ -111,7 +111,7 @@ class EarlierResults:
                 self._engines.store.cache.put_all(last.new)
 
     def _of_probe(self, item: ProbeItem, target: Target) -> _ProbeResults:
-        """Return the results of the items of a probe, which are read once for consecutive items of the probe."""
+        """Return the stored and new results of a probe; consecutive items of the probe share one read of the store."""
         last = self._last
         if last is None or last.target is not target or not _share_inputs(last.item, item):
             self.store()
@@ -174,7 +174,7 @@ def _key(item: ProbeItem, target: Target, nodeid: str, shared: str) -> str:
 
 
 def _digest_of_probe(probe: Probe) -> str:
-    """Return a hash of the probe with the keys that change results although they change no measurement."""
+    """Return a hash of the probe, including the keys that change results but no measurements."""
     return _hash(probe_digest(probe), probe.description, probe.compare_sampling)
 
 

@@ -276,8 +276,8 @@ def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem
     def add(prompts: Sequence[Prompt], keys: Sequence[str]) -> list[Response]:
         """Count the requests with these keys, and return a response to each.
 
-        A response is read from the store if it is recorded and `prompts` has the prompts of a conversation, whose next
-        turns depend on it. All other responses are `STAND_IN`.
+        The next turns of a conversation depend on the response, so recorded responses in conversations are read from
+        the store. All other responses are `STAND_IN`. `prompts` is empty outside of conversations.
         """
         needed.append(_short_keys(keys))
         if target is not None and (found := list(run.engines.reuse.recorded(target, keys))):

@@ -204,7 +204,7 @@ def test_the_embeddings_may_have_a_server_of_their_own(texts: Project, server: C
 
 def test_a_dry_run_and_the_header_tell_of_the_embeddings(texts: Project, server: ChatServer) -> None:
     result = texts.run("--fairness", "--fairness-dry-run", target="python:app:answer")
-    assert says(result, "up to 96 texts, and the texts of the baseline, to openai:small for embeddings")
+    assert says(result, "up to 96 texts, and the texts of the baseline, are sent to openai:small for embeddings")
     assert says(result, f"embeddings openai:small ({server.url}) · embeds the answers of 1 item")
     assert server.count == 0
 

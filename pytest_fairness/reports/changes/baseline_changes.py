@@ -159,7 +159,10 @@ def _details(change: ItemChange) -> Iterator[str]:
 
 
 def _words(change: ItemChange) -> Iterator[str]:
-    """Yield lines about the comparison and the significance of words; nothing for audits that do not count words."""
+    """Yield the comparison's description and the words that became, or are no longer, significant.
+
+    Yield nothing for an item that is new, removed or unchanged in value, or whose audit does not count words.
+    """
     old, new = change.old, change.new
     if old is None or new is None or old.value == new.value or change.info is None or change.info.tolerance_of_value:
         return
@@ -237,7 +240,7 @@ def _contributions(change: ItemChange, entry: Entry) -> str:
 
 
 def _has_sides(change: ItemChange) -> bool:
-    """Return whether the item is of an audit of texts and has contributions below 0.
+    """Return whether the item's audit compares texts, and a contribution is below 0.
 
     Such contributions belong to words that the unmarked group uses more.
     """

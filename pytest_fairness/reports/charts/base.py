@@ -134,7 +134,7 @@ def names_axis(rows: Sequence[Mapping[str, Json]]) -> Spec:
 
 
 def reference_line(value: float, label: str) -> list[Spec]:
-    """Return the layers of a dashed vertical line at this value, across all rows, and of the label above the line."""
+    """Return Vega-Lite layers: a dashed vertical line at the value, across all rows, and a label above the line."""
     at = {"datum": value, "type": "quantitative"}
     # Vega draws a layer without its own data once for each row of the chart.
     once: Spec = {"data": {"values": [{}]}}

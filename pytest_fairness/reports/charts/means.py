@@ -19,14 +19,14 @@ from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.items.report_items import Item
 
 TITLES = {
-    "similarity": "Similarity to the neutral list, by value",
+    "similarity": "Similarity to the neutral list, by value of the attribute",
     "entropy": "Entropy in bits",
-    "missing": "Share of missing items, by value",
-    "ndcg": "NDCG, by value",
+    "missing": "Share of missing items, by value of the attribute",
+    "ndcg": "NDCG, by value of the attribute",
     "scores": "Mean score, by group",
-    "mean": "Mean of the numbers, by value",
-    "quantile": "Quantile of the numbers, by value",
-    "rank": "Mean rank / length of the ranking, by value",
+    "mean": "Mean of the numbers, by value of the attribute",
+    "quantile": "Quantile of the numbers, by value of the attribute",
+    "rank": "Mean rank as a share of the ranking's length, by value of the attribute",
 }
 NUMBERS = ("mean", "quantile")
 """Details of numbers in any unit, whose charts need not include 0."""

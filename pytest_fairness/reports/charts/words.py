@@ -98,7 +98,7 @@ def function_words(item: Item, detail: Json) -> Chart | None:
 def distinguishing(item: Item, detail: Json, title: str = "Words that distinguish the groups") -> Chart | None:
     """Return a chart of the words with the largest weights; `None` without weights.
 
-    A weight is a classifier's weight of the word, or the difference between the groups' means.
+    The weight of a word is its weight in a classifier, or the difference between its mean TF-IDF in the two groups.
     """
     if not isinstance(detail, Mapping):
         return None
@@ -122,13 +122,16 @@ def distinguishing(item: Item, detail: Json, title: str = "Words that distinguis
 
 
 def terms(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of the difference between the groups' rates of each term of a lexicon; `None` without terms."""
+    """Return a chart of the terms of a lexicon, with the difference between the two groups' rates of each term.
+
+    The rates are uses per 100 words. The result is `None` without terms.
+    """
     shown_terms = [term for term in mappings_in(detail) if as_float(term.get("gap")) is not None]
     columns = ("term", "marked", "unmarked", "gap", "documents")
     heads = ("term", *(f"per 100 words in {name}" for name in group_names(item)), "difference", "documents")
     return _word_chart(
         item,
-        "Terms of the lexicon by difference between the groups, per 100 words",
+        "Terms of the lexicon by difference between the groups, in uses per 100 words",
         [(str(term.get("term")), as_float(term.get("gap")) or 0.0, True) for term in shown_terms],
         axis="difference",
         table=Table(heads, [[term.get(column) for column in columns] for term in shown_terms]),
@@ -138,7 +141,15 @@ def terms(item: Item, detail: Json) -> Chart | None:
 def _word_chart(
     item: Item, title: str, words: Sequence[tuple[str, float, bool]], *, axis: str, table: Table
 ) -> Chart | None:
-    """Return a chart with a bar for each of `words` (word, amount, filled), to the right for amounts above 0."""
+    """Return a chart with a bar for each word; bars for amounts above 0 point to the right.
+
+    Args:
+        item: item of the report document.
+        title: caption of the chart.
+        words: for each word, the word, its amount, and whether its bar is filled.
+        axis: title of the axis.
+        table: the numbers of the chart.
+    """
     marked_name, unmarked_name = group_names(item)
     right = sorted((word for word in words if word[1] > 0), key=lambda word: -word[1])[:SHOWN]
     left = sorted((word for word in words if word[1] < 0), key=lambda word: word[1])[:SHOWN]

@@ -16,9 +16,9 @@ MAX_BYTES = 1024 * 1024
 
 
 def append(document: Mapping[str, Json]) -> None:
-    """Append the Markdown report to the file that `$GITHUB_STEP_SUMMARY` names, if the report fits.
+    """Append the Markdown report to the file that `$GITHUB_STEP_SUMMARY` names.
 
-    Do nothing if this environment variable is not set.
+    Do nothing if this environment variable is not set, or if the file would have more than `MAX_BYTES` bytes.
 
     Raises:
         FairnessError: the file cannot be written.

@@ -52,8 +52,8 @@ class Finding:
     Attributes:
         anchor, probe: HTML anchor of the item, and name of its probe.
         sentence: the finding, in which the contributing words are highlighted.
-        size: largest regression of the group as a multiple of the tolerance: `Up to 3 times what is allowed`. If no
-            regression has a tolerance above 0, change or value of the worst item: `3 words grew (allowed 0)`. Empty if
+        size: largest regression of the group as a multiple of the tolerance: `Up to 3 times what is allowed`. Without a
+            tolerance above 0, it is the change or value of the worst item: `3 words grew (allowed 0)`. It is empty if
             `sentence` already contains this change or value.
     """
 
@@ -170,7 +170,7 @@ def is_significant(item: Mapping[str, Json]) -> bool:
 
 
 def _size(items: Iterable[Item]) -> str:
-    """Return a phrase with the largest regression as a multiple of its tolerance; empty if no regression has one."""
+    """Return a phrase with the largest regression as a multiple of its tolerance; empty without a tolerance above 0."""
     times = [
         item["change"]["value"] / item["tolerance"]
         for item in items

@@ -18,7 +18,7 @@ OUTCOMES = ("failed", "error", "inconclusive", "known", "measured", "passed")
 
 @dataclass(frozen=True)
 class Figure:
-    """Drawn chart.
+    """Chart with its drawing, if it has one.
 
     Attributes:
         chart: caption, description and table.
@@ -33,7 +33,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class ChangeChart:
-    """Small chart of a change and its interval; the unit of its scale, from `LOWEST` to `HIGHEST`, is the tolerance.
+    """Small chart of a change and its interval. The unit of its scale is the tolerance.
+
+    The scale goes from `LOWEST` to `HIGHEST`; numbers outside of it are drawn near its ends.
 
     Attributes:
         low, value, high: positions of the interval's bounds and of the change on the scale, in percent of its length.

@@ -49,7 +49,7 @@ class View:
     Attributes:
         headline: verdict on the run in words, and findings.
         items: the items, the worst first, or in a run without verdicts the largest effect first.
-        methods: descriptions of the audits that have a question, by name.
+        methods: descriptions of audits, by name; only descriptions with the key `question`.
         probes, audits, groups, verdicts: values of the page's filters.
     """
 

@@ -106,7 +106,7 @@ def _remarks(item: Item) -> Iterator[str]:
 
 
 def _placebo(item: Item) -> Iterator[str]:
-    """Yield the concern about the placebo; without a concern, a run without verdicts has the placebo's value."""
+    """Yield the concern about the placebo; without it, yield the placebo's value if the run gives no verdicts."""
     messages = [concern["message"] for concern in item["concerns"] if concern["name"] == "placebo_effect"]
     if not messages and item["verdict"] == VerdictName.MEASURED and (placebo := placebo_text(item)):
         messages.append(f"placebo {placebo}")

@@ -118,7 +118,10 @@ def _grid(title: str, names: Sequence[str], cells: Mapping[tuple[str, ...], Cell
 
 
 def _level(gap: float | None, p_value: float | None, tolerance: float | None) -> int:
-    """Return the level of a gap (see `Cell`): 0 if not significant, otherwise ±1 to ±3 by its size in tolerances."""
+    """Return the level of a gap (see `Cell`): 0 if the gap is not significant, otherwise ±1, ±2 or ±3.
+
+    A gap larger than the tolerance has level ±2; a gap larger than twice the tolerance has level ±3.
+    """
     if not gap or p_value is None or p_value > SIGNIFICANT:
         return 0
     size = abs(gap) / tolerance if tolerance else 0.0

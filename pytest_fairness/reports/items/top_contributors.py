@@ -22,7 +22,7 @@ EXAMPLE_LINES = 3
 
 
 def failure_text(item: Item) -> str:
-    """Return the text of a failed item in pytest's output: reason, top contributors, examples, answered sentences."""
+    """Return a failed item's text in pytest's output: reason, top contributors, examples, sentences with answers."""
     lines = reason_lines(item["reason"], WIDTH)
     for text in top_contributors(item):
         lines += wrap(printable(text), WIDTH, indent="  ", hanging="    ")
@@ -165,7 +165,7 @@ def _answers(item: Item) -> list[str]:
 
 
 def _sentences(details: Mapping[str, Json]) -> list[str]:
-    """Return texts with a sentence and its answer; if any answers became worse, only sentences of these answers."""
+    """Return a text for each sentence, with its answer; if answers became worse, return only the texts with these."""
     changed = mappings_in(details.get("changed_sentences"))
     shown = changed or mappings_in(details.get("sentences"))
     return [

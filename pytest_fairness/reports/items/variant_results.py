@@ -13,7 +13,10 @@ Variant = Mapping[str, Json]
 
 
 def variants_of(item: Item) -> dict[str, Variant]:
-    """Return the results by name of the variant; the order is less bias, unclear effect, more bias, error."""
+    """Return each variant's result by the variant's name.
+
+    Variants with less bias come first, then variants with an unclear effect, with more bias, and with an error.
+    """
     details = item["details"].get("variants")
     if not isinstance(details, Mapping):
         return {}

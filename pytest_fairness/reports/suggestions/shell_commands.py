@@ -66,8 +66,8 @@ def rebaseline_command(
         options: options that select the same requests as this run (`["--fairness-target", "openai:gpt-5"]`).
         root: path from the user's working directory to pytest's rootdir, as `..`.
         all_items: node ids of all items of each file, by file; files may be missing.
-        incomplete_files: files whose other items must keep their baselines, so that many given items do not select the
-            whole file.
+        incomplete_files: files with other items that must keep their baselines. Such a file is not named as a whole
+            merely because many of its items are given.
 
     Returns:
         The unquoted words of the command; `None` if no items are given.

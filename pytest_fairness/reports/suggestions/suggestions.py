@@ -88,8 +88,8 @@ def _suggestions(item: Item, finding: Finding, system: str | None) -> Iterable[S
     if finding.trainable and not in_test:
         yield Suggestion(
             "sample",
-            "Fine-tune on a balanced sample of the recorded answers, in which each group's prompts are paired with "
-            "the answers of all groups equally often.",
+            "Fine-tune on a balanced sample of the recorded answers: the prompts of each group are paired with the "
+            "same number of answers from every group.",
             shell_line(["python", "-m", "pytest_fairness", "sample", plain(file), "-o", "sample.jsonl"]),
         )
     if not finding.instruction and not finding.trainable:

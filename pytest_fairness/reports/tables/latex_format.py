@@ -118,7 +118,10 @@ def _line(cells: Sequence[str], wraps: bool, keeps_intervals: bool) -> str:
 def _cell(cell: str, wraps: bool, keeps_intervals: bool) -> str:
     """Return an escaped cell.
 
-    If `wraps`, lines may break inside names, and inside intervals unless `keeps_intervals`.
+    Args:
+        cell: the text.
+        wraps: whether lines may break inside names and intervals.
+        keeps_intervals: whether lines must not break inside intervals.
     """
     if not wraps:
         return escaped(cell)
@@ -131,7 +134,7 @@ def _cell(cell: str, wraps: bool, keeps_intervals: bool) -> str:
 
 
 def _longest_part(cell: str, keeps_intervals: bool) -> int:
-    """Return the length of the longest part of a cell that no line break divides."""
+    """Return the number of characters in the longest part of a cell inside which no line may break."""
     parts = [
         [part] if keeps_intervals and _INTERVAL.fullmatch(part) else _HYPHENS.sub(" ", _BREAKS.sub(" ", part)).split()
         for part in _INTERVAL.split(cell)

@@ -35,7 +35,7 @@ COLUMNS = (
     Column("tolerance", float, "largest acceptable change from the baseline"),
     Column("limit", float, "worst acceptable value, if the probe sets one"),
     Column("baseline", float, "value in the baseline"),
-    Column("change", float, "change since the baseline in the worse direction: above 0 is worse"),
+    Column("change", float, "change since the baseline; above 0 is worse"),
     Column("change_unit", str, "unit of change and tolerance: the unit of the value, or `grown words`"),
     Column("change_low", float, "lower bound of the 95 % confidence interval of the change"),
     Column("change_high", float, "upper bound of the 95 % confidence interval of the change"),

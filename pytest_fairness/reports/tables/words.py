@@ -15,7 +15,7 @@ COLUMNS = (
     Column("side", str, "group for which the word is more typical; for a marker, the list that contains it"),
     Column("statistic", str, "name of the statistic that the audit computes for each word"),
     Column("value", float, "the statistic; above 0 for words of the marked group, below 0 for the unmarked group"),
-    Column("significant", bool, "whether the word is significant over the whole vocabulary; empty if not tested"),
+    Column("significant", bool, "whether the word is significant in a test of all words together; empty if not tested"),
     Column("marked", str, "marked group; in rows of markers, the stereotype case"),
     Column("unmarked", str, "unmarked group"),
     Column("uses_marked", int, "occurrences in the texts of the marked group"),

@@ -31,7 +31,8 @@ def _section(calibration: CalibrationJson) -> list[str]:
     counts = f"{cases['acceptable']} acceptable and {cases['problematic']} problematic outputs"
     lines = [f"{printable(calibration['audit'])}: {counts}{unmeasured}"]
     if not calibration["curve"]:
-        return [*lines, "  No limit can be chosen: this needs outputs with both labels, and with different values."]
+        advice = "Add outputs until both labels and at least two different values are measured."
+        return [*lines, f"  No limit can be chosen. {advice}"]
     current, best = calibration["present"], calibration["best"]
     points = {
         number(point["limit"]): point for point in (*_sample(calibration["curve"]), current, best) if point is not None

@@ -48,7 +48,7 @@ def _failures(requests: Mapping[str, Json], width: int, above: Sequence[Line]) -
     ]
     if len(failures) > SHOWN_MESSAGES:
         more = counted(len(failures) - SHOWN_MESSAGES, "more message")
-        lines.append(Line(f"  … and {more} in the other reports"))
+        lines.append(Line(f"  … and {more} in the HTML and JSON reports"))
     return lines
 
 

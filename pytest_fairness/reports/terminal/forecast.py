@@ -65,7 +65,8 @@ def _block(forecast: Forecast) -> Iterator[str]:
     if forecast["judge_requests"]:
         yield f"  up to {counted(forecast['judge_requests'], 'request')} to the judge model"
     for name, texts in forecast["embedded"].items():
-        yield f"  up to {counted(texts, 'text')}, and the texts of the baseline, to {printable(name)} for embeddings"
+        sent = f"up to {counted(texts, 'text')}, and the texts of the baseline, are sent"
+        yield f"  {sent} to {printable(name)} for embeddings"
     if forecast["unknown_target"]:
         yield (
             "  the fixture fairness_target sets the target, so the recorded answers are not known yet: fewer requests "

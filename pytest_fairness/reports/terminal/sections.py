@@ -95,7 +95,7 @@ def variant_effects(items: Sequence[Item], width: int) -> list[Line]:
     ]
     lines = [line for text in sentences[:SHOWN_VARIANTS] for line in paragraph(text, width)]
     if len(sentences) > SHOWN_VARIANTS:
-        lines.append(Line(cut(f"… and {len(sentences) - SHOWN_VARIANTS} more in the other reports", width)))
+        lines.append(Line(cut(f"… and {len(sentences) - SHOWN_VARIANTS} more in the HTML and JSON reports", width)))
     return [Line("variants compared with the original prompt:", {"bold": True}), *lines, Line("")] if lines else []
 
 

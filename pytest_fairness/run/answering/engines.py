@@ -55,7 +55,7 @@ class Engines(Closing):
 
     @property
     def reuse_needs_replay(self) -> bool:
-        """Return whether a later run reuses the answers of this process only with `--fairness-replay`."""
+        """Return whether a later run needs `--fairness-replay` to reuse the answers of this process."""
         targets = [target for target, _ in self._engines.values() if not getattr(target, "lasting", False)]
         # `addopts` may contain --fairness-fresh, so that it holds for the later run too.
         return self._settings.replay or self._settings.fresh or not all(target.reusable for target in targets)
@@ -108,7 +108,7 @@ class Engines(Closing):
         await sender.send(self.own_part(target, requests))
 
     def newly_planned(self) -> dict[str, bool]:
-        """Return the requests planned since the last call: for each key, whether an answer was already recorded."""
+        """Return the keys of the requests planned since the last call, with `True` if an answer was recorded before."""
         found: dict[str, bool] = {}
         for _, engine in self._engines.values():
             for key, recorded in engine.newly_planned().items():
@@ -131,7 +131,7 @@ class Engines(Closing):
         self.stop()
 
     def close(self) -> None:
-        """Stop sending, in all processes if this process has started the run, and close the store."""
+        """Stop sending and close the store. If this process started the run, all processes of the run stop sending."""
         self.stop()
         if self._engines and self._run.process == this_process():
             with suppress(StoreError):  # the items that need the store have reported the error

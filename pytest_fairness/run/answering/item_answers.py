@@ -29,8 +29,8 @@ READ_AT_ONCE = 4_000
 class ItemAnswers:
     """Source of the answers of a run's items.
 
-    The answers of the last item are kept in memory, and up to `KEPT_PROMPTS` answers of other items of its probe; the
-    next item reuses these answers if it has the same prompts.
+    Two kinds of answers are kept in memory for the next item: all answers of the last item, if the next item has the
+    same prompts, and up to `KEPT_PROMPTS` answers to single prompts of the last item's probe.
     """
 
     def __init__(self, targets: OpenTargets, engines: Engines) -> None:

@@ -30,7 +30,7 @@ class Reuse:
         self._settings, self._run, self._started, self._store = settings, run, started, store
 
     def freshness(self, target: Target) -> Freshness:
-        """Return the rule, the same in all processes, that decides which recorded responses of a target are reused."""
+        """Return the rule that decides which recorded responses of a target are reused; all processes share it."""
         settings = self._settings
         oldest = self._started - settings.max_age_hours * 3600
         if settings.replay or (getattr(target, "lasting", False) and not settings.fresh):

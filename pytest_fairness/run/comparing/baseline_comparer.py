@@ -129,7 +129,7 @@ class BaselineComparer:
         return BaselineComparison(entry, new=True)
 
     def digest(self, item: ProbeItem) -> str:
-        """Return a hash of the path and the content of the files of the item's baseline."""
+        """Return a hash of the files of the item's baseline, with their paths."""
         digest = sha256()
         for path in paths(self._folder, item.baseline_name):
             digest.update(bytes(path) + b"\0")

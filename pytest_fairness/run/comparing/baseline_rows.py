@@ -34,7 +34,8 @@ def require_same_judge(current: Iterable[Answer], baseline: Iterable[Answer]) ->
 def row_from(answer: Answer, probe: Probe) -> Row:
     """Return the row of a baseline from which `answer_from` makes the same answer.
 
-    If the text of a missing answer would give another status, the row says that the target refused, or has no text.
+    The text of a missing answer can give another status when it is parsed again. Then the row of a refusal is marked as
+    `refused`, and the row of another missing answer has no text.
     """
     judged = answer.judged.to_json() if answer.judged else None
     row = Row(dict(answer.labels), answer.trial, answer.text, judged)

@@ -1,4 +1,4 @@
-"""Changes of items between two baselines, measured again from the answers, so that they have the numbers of a run."""
+"""Changes of items between two baselines, measured again from the answers of both baselines, as a run measures them."""
 
 from __future__ import annotations
 

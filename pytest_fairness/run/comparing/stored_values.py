@@ -71,7 +71,7 @@ def check_stored_value(
 def _measured_alike(item: ProbeItem, entry: Entry) -> bool:
     """Return whether the entry was measured by this version of the package and the audit, with the same alpha.
 
-    An entry that does not say which audit version and alpha it was measured with counts as measured with the same.
+    An entry without the audit's version and alpha counts as measured with the same version and alpha.
     """
     if entry.tool_version != __version__:
         return False  # the parsing of answers may have changed, too

@@ -16,7 +16,9 @@ from pytest_fairness.scorers.scoring import Scorer
 
 
 def refusal_scorer(probe: Probe) -> tuple[Scorer, str]:
-    """Return the scorer that recognises the refusals among a probe's answers, not loaded yet, and its label.
+    """Return the scorer that recognises refusals in a probe's answers, and the label whose score is used.
+
+    The scorer's model is not loaded yet.
 
     Raises:
         ModelError: the scorer cannot be used.
@@ -25,7 +27,7 @@ def refusal_scorer(probe: Probe) -> tuple[Scorer, str]:
 
 
 def _declared(name: str, source: ProbeSource) -> tuple[Scorer, str]:
-    """Return the scorer that the ini file or an installed package declares under this name, and its label.
+    """Return the scorer that the ini file or an installed package declares under this name, and the label to use.
 
     Raises:
         ModelError: no scorer has this name, or the scorer cannot be used.
@@ -51,7 +53,9 @@ class ItemModels:
 
     @property
     def scorer(self) -> tuple[Scorer, str] | None:
-        """Return the scorer of the item's answers, not loaded yet, and its label; `None` without a scorer.
+        """Return the scorer of the item's answers, and the label whose score is used; `None` without a scorer.
+
+        The scorer's model is not loaded yet.
 
         Raises:
             ModelError: a declared scorer cannot be used.
@@ -75,7 +79,7 @@ class ItemModels:
 
     @property
     def fingerprint(self) -> dict[str, str]:
-        """Return the inputs that come from models, by name: the scorers, and the model that recognises refusals."""
+        """Return the entries of the item's fingerprint for scorers and for the model that recognises refusals."""
         parts, settings = {}, self.probe.reading.refusals
         if settings.by == "scorer":
             scorer, label = refusal_scorer(self.probe)

@@ -75,7 +75,7 @@ RECENT = RecentPrompts()
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeItem(AuditItem[Probe, Any]):
-    """Audit item with its audit.
+    """Audit item of a probe, with its audit and the stage at which it is measured.
 
     Attributes:
         trials: number of trials that overrides the probe's own number, or `None`.
@@ -90,7 +90,7 @@ class ProbeItem(AuditItem[Probe, Any]):
 
     @classmethod
     def made_of(cls, item: AnyItem, audit: AnyAudit, trials: int | None = None, **changes: Any) -> ProbeItem:
-        """Return a probe item with an audit, and with the attributes of an audit's item except for `changes`."""
+        """Return a probe item with the audit and the attributes of `item`; `changes` replaces some attributes."""
         inherited = {field.name: getattr(item, field.name) for field in fields(AuditItem)}
         return cls(**{**inherited, **changes}, audit=audit, trials=trials)
 

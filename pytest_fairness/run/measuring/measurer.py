@@ -112,7 +112,7 @@ class Measurer:
 
 
 def _with_rows_without_group(measured: ItemMeasurement, left_out: RowsWithoutGroup) -> ItemMeasurement:
-    """Add the rows of the answer file that name no group to the details of a measurement; many such rows are a concern.
+    """Return the measurement with the counts of rows that name no group in its details; many such rows are a concern.
 
     Stored measurements have neither the details nor the concern, because they depend only on the answers.
     """

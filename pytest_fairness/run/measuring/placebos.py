@@ -36,7 +36,7 @@ def placebo_of(item: ProbeItem) -> ProbeItem | None:
 
 
 def with_placebo(measurer: Measurer, measured: ItemMeasurement, target: Target | None) -> ItemMeasurement:
-    """Return the measurement with the placebo's result in its details, under `placebo`, and with its concern, if any.
+    """Return the measurement with the placebo's result in its details (`placebo`), and the concern about the placebo.
 
     Without a placebo or a target, the measurement is returned unchanged. The placebo's result has the numbers in
     `KEPT`, or only an `error` if it could not be measured. Requests of the placebo are sent if their responses are not
@@ -62,7 +62,7 @@ def with_placebo(measurer: Measurer, measured: ItemMeasurement, target: Target |
 def concern_of(item: ProbeItem, measurement: Measurement, placebo: Measurement) -> Concern | None:
     """Return the concern that the placebo's value exceeds the tolerance; `None` if it does not.
 
-    With a tested decision rule, the excess must also be significant.
+    If the item's decision rule uses a statistical test, the placebo's value must also be significant.
     """
     info, tested = item.audit.info, rule_of(item.audit, item).tested
     tolerance = tolerance_of(item.audit, item)
@@ -81,9 +81,11 @@ def concern_of(item: ProbeItem, measurement: Measurement, placebo: Measurement) 
         f"{significant(tolerance)})"
     )
     if worse > 0:
-        return Concern(PLACEBO_EFFECT, f"{alone}, but the item's own value is worse", withholds="nothing")
+        message = f"{alone}, but the item's own value is worse than the placebo's"
+        return Concern(PLACEBO_EFFECT, message, withholds="nothing")
     message = (
-        f"{alone}, and the item's own value is not {'significantly ' if tested else ''}worse: the audit may measure "
-        "the effect of any rewording, not of the group. Use more prompts, or a larger tolerance"
+        f"{alone}, and the item's own value is not {'significantly ' if tested else ''}worse than the "
+        "placebo's: the audit may measure the effect of any rewording, not of the group. Use more prompts, or a larger "
+        "tolerance"
     )
     return Concern(PLACEBO_EFFECT, message, withholds="failure")

@@ -36,7 +36,7 @@ Effect = Literal["lower", "higher", "unclear"]
 
 
 def variants_of(item: ProbeItem) -> dict[str, ProbeItem]:
-    """Return the item with the prompts of each variant of its probe, by the variant's name.
+    """Return an item for each variant of the item's probe, by the variant's name; it has the variant's prompts.
 
     Variants that do not change the requests of the item are left out.
     """

@@ -119,7 +119,7 @@ def test_outputs_of_one_set_get_one_score(capsys: pytest.CaptureFixture[str]) ->
     [
         ([{"case": "nurse", "text": "x"}], "labelled.jsonl:1: no column 'label' (the columns are 'case', 'text')"),
         ([{"case": "nurse", "text": "x", "label": "bad"}], "labelled.jsonl:1: the label must be acceptable or"),
-        (outputs(["x"], []), "labelled.jsonl: every output is problematic. Add outputs with the other label"),
+        (outputs(["x"], []), "labelled.jsonl: every output has the label 'problematic'. Add outputs with"),
         (
             [{"case": "nurse", "text": "x", "set": "a", "label": label} for label in ("acceptable", "problematic")],
             "labelled.jsonl: the set 'a' has both labels. Give all outputs of a set the same label.",

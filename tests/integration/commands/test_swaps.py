@@ -50,7 +50,7 @@ def test_each_prompt_is_shown_with_its_versions_and_no_line_is_wider_than_the_te
     assert "line 9, original: muslim" in lines
     assert lines[lines.index("line 10 left out: the prompt names no group") + 1] == "  What is the weather?"
     assert lines[-2:] == [
-        "8 prompts with versions: 7 with a placebo, 0 flagged",
+        "8 prompts can be swapped: 7 with a placebo, 0 flagged",
         "1 prompt left out: the prompt names no group (1)",
     ]
     assert max(map(len, lines)) <= 60
@@ -68,7 +68,7 @@ def test_the_listing_can_be_written_as_csv_and_markdown(folder: Path, capsys: py
     text = Path("swaps.md").read_text()
     assert "| line | christian | muslim | placebo | flagged |" in text
     assert "| 10 | What is the weather? | the prompt names no group |" in text
-    assert capsys.readouterr().out.startswith("swaps.csv: 8 prompts with versions: 7 with a placebo")
+    assert capsys.readouterr().out.startswith("swaps.csv: 8 prompts can be swapped: 7 with a placebo")
 
 
 @pytest.mark.parametrize(

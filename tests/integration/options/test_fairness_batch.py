@@ -163,7 +163,7 @@ def test_submit_and_collect(project: Project, server: BatchServer, monkeypatch: 
     assert submitted.ret == 0
     submitted.assert_outcomes(skipped=2)
     assert says(submitted, "30 requests submitted")
-    assert says(submitted, "batches: the requests of this run are in batches, and the run gave no verdicts.")
+    assert says(submitted, "batches: this run submitted its requests in batches and gave no verdicts.")
     assert says(submitted, "30 requests to send by batch")
     again = run(project, server, "--fairness-batch-submit")
     assert again.ret == 0

@@ -94,7 +94,7 @@ def test_the_output_says_what_was_sent_and_what_follows(project: Project) -> Non
         )
     assert says(result, f"{server.count} requests to send (shard 2/3)")
     assert shows(result, "SKIPPED [2] probes/gifts.yaml", "no verdict: this run only sends the requests of shard 2/3")
-    assert says(result, "shard 2/3: this run sent its part of the requests and gave no verdicts.")
+    assert says(result, "shard 2/3: this run sent the requests of its shard and gave no verdicts.")
     assert not says(result, "no audit ran")
 
 

@@ -308,7 +308,7 @@ def test_thousands_of_items_give_a_small_page() -> None:
         "Words by contribution to the Jensen-Shannon divergence",
         "Words that distinguish the groups",
         "Words by z, the standardised log-odds ratio; filled bars are significant",
-        "Similarity to the neutral list, by value, with 95 % confidence intervals",
+        "Similarity to the neutral list, by value of the attribute, with 95 % confidence intervals",
         "Kinds of answers, by type of sentence or question",
         "Records whose answer changes when the attribute is flipped",
         "Stereotype ratio by case",
