@@ -43,7 +43,7 @@ def result_of(measured: ItemMeasurement, compared: BaselineComparison, nodeid: s
 
 
 def measured_only(measured: ItemMeasurement, nodeid: str) -> ItemResult:
-    """Return the result of an item that is measured without a verdict; baseline, limit and tolerance are ignored.
+    """Return the result of an item without a verdict, baseline, limit and tolerance (`--fairness-measure`).
 
     Args:
         measured: measurement of the current run.
@@ -66,7 +66,7 @@ def measured_only(measured: ItemMeasurement, nodeid: str) -> ItemResult:
 def _result(
     measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, verdict: Verdict, served: str | None
 ) -> ItemResult:
-    """Return the result of an item with this verdict; `served` describes a change of the served model."""
+    """Return the result of an item with this verdict; `served` is the result of `served_change`."""
     item, entry, measurement = measured.item, compared.entry, measured.measurement
     effect = effect_in_words(item.audit.info, measurement)
     if measured.served:

@@ -59,7 +59,7 @@ def vector(text: str) -> bytes:
 
 
 def read(content: bytes, count: int, source: str) -> list[Response | FairnessError]:
-    """Return, for each text that was sent, its embedding from a server's response, or an error.
+    """Return the embedding of each text that was sent, read from a server's response; an error if it is not usable.
 
     Args:
         content: body of the response: `{"data": [{"index": 0, "embedding": [0.1, …]}, …]}`.

@@ -53,7 +53,7 @@ def odds_gap(rates: Floats) -> Floats:
 def largest_bounds(
     differences: Floats, errors: Floats, alpha: float, beta: float, degrees_of_freedom: float | None = None
 ) -> tuple[float, float]:
-    """Return one-sided bounds of the largest of several absolute differences, from the bounds of each difference.
+    """Return one-sided bounds of the largest absolute difference, computed from the bounds of each difference.
 
     The observed largest difference may be the largest by chance only. For the lower bound, all differences therefore
     share `alpha` (Bonferroni). For the upper bound, each difference has the whole of `beta`: the difference that is

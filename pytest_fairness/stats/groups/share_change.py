@@ -19,8 +19,8 @@ FEW = 5
 class ShareChange:
     """Hits and misses of two groups in two runs, and the change of the gap between the groups.
 
-    The gap is the share of hits of the group that has the larger share in both runs together, minus the share of the
-    other group. Both runs have the same cells.
+    The gap is one group's share of hits minus the other group's share. The first of these groups is the group with the
+    larger share in both runs together. Both runs have the same cells.
 
     Attributes:
         hits: (answers,) 1 for a hit, else 0.

@@ -128,7 +128,7 @@ def relabelled_sums(
         columns: (units, columns) numbers.
         marked: (units,) whether the unit belongs to the marked group.
         strata: (units,) stratum number of each unit.
-        count: number of random relabellings; if no more relabellings exist, each is used once.
+        count: number of random relabellings; if at most this many exist, each is used once.
         random: random generator.
 
     Returns:
@@ -175,7 +175,7 @@ def permuted_differences(
         marked: (units,) whether the unit belongs to the marked group; every stratum holds both groups.
         strata: (units,) stratum number of each unit.
         weights: (strata,) weight of each stratum.
-        count: number of random relabellings; if no more relabellings exist, each is used once.
+        count: number of random relabellings; if at most this many exist, each is used once.
         random: random generator.
 
     Returns:

@@ -32,8 +32,8 @@ class Accuracy:
         """Return the accuracy with its estimated standard error.
 
         One right and one wrong answer are added. The standard error is then the standard error of a binomial share,
-        multiplied by a factor for the variation between trained classifiers. For an accuracy of 0.5, the factor makes
-        the standard error equal to `null_sd`, but is at least 1. The factor falls to 1 for an accuracy of 1.
+        multiplied by a factor for the variation between trained classifiers. The factor is at least 1. For an accuracy
+        of 0.5, it raises the standard error to `null_sd`. For an accuracy of 1, it is 1.
 
         Args:
             value: balanced accuracy, 0..1.

@@ -102,8 +102,8 @@ class Pairs:
     def _serp(self) -> Floats:
         """Return the weight of the shared items divided by the weight of a full list; the first item weighs most.
 
-        The variants have their own scales: `fairllm` divides by the weight of a list as long as the second list, and
-        `langfair` by the weight of a list as long as the first.
+        The other variants have their own scales. In place of the length of a full list, `fairllm` uses the length of
+        the second list, and `langfair` uses the length of the first list.
         """
         places, k = np.arange(self.k), self.k
         score: Floats

@@ -22,7 +22,7 @@ def permuted_means(rows: Floats, count: int, random: np.random.Generator) -> tup
 
     Args:
         rows: (entities, columns) numbers without NaN.
-        count: number of random draws; if there are no more permutations than this, each permutation is used once.
+        count: number of random draws; if at most this many permutations exist, each is used once.
         random: random generator.
 
     Returns:
@@ -49,7 +49,7 @@ def swapped_means(
 
     Args:
         current, baseline: (entities, columns) numbers of the same entities, without NaN.
-        count: number of random draws; if there are no more combinations of swaps than this, each is used once.
+        count: number of random draws; if at most this many combinations of swaps exist, each is used once.
         random: random generator.
 
     Returns:
@@ -66,7 +66,7 @@ def flipped_means(differences: Floats, count: int, random: np.random.Generator) 
 
     Args:
         differences: (entities, columns) differences; all differences of an entity get the same sign.
-        count: number of random draws; if there are no more combinations of signs than this, each is used once.
+        count: number of random draws; if at most this many combinations of signs exist, each is used once.
         random: random generator.
 
     Returns:

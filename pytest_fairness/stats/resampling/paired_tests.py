@@ -36,7 +36,7 @@ def sign_flip(differences: Floats, count: int, random: np.random.Generator, *, t
 
     Args:
         differences: (units,) one difference for each independent unit.
-        count: number of random draws of signs; if there are no more combinations of signs than this, each is used once.
+        count: number of random draws of signs; if at most this many combinations exist, each is used once.
         random: random generator.
         two_sided: whether the test is two-sided, so that a mean difference below 0 counts too.
     """

@@ -17,8 +17,8 @@ def relabellings(labels: Bools, strata: Ints, count: int, random: np.random.Gene
     Args:
         labels: (units,) the observed labels, true for one group and false for the other.
         strata: (units,) stratum number of each unit; labels are exchanged only between units of the same stratum.
-        count: number of random draws; if there are no more distinct relabellings than this, each relabelling is used
-            once, including the observed labels.
+        count: number of random draws; if at most this many distinct relabellings exist, each is used once, including
+            the observed labels.
         random: random generator.
 
     Returns:

@@ -335,7 +335,7 @@ def _excesses(sides: tuple[Bools, Bools], words: Words) -> Floats:
 
 @cache
 def _mean_bits(first: int, second: int) -> Floats:
-    """Return, for k = 0, 1, 2, …, the mean divergence that a word with k occurrences adds by chance.
+    """Return the mean divergence that a word with k occurrences adds by chance, for each k from 0.
 
     The unit is bits × number of words in all documents. Each occurrence falls into the first group with probability s,
     the first group's share of the documents. The result is 1 for k = 1, and approaches 1 / (8 ln 2 s (1 − s)) for large

@@ -36,7 +36,7 @@ SIGNS = np.array([1.0, -1.0])
 
 
 class NeededDocuments(NamedTuple):
-    """Number of documents of a group in which a new word must occur so that its growth is significant.
+    """Number of documents of a group in which a new word must occur so that the growth of the word is significant.
 
     Attributes:
         documents: the number; `None` if the growth is not significant even if the word occurs in all documents.

@@ -60,8 +60,8 @@ class SignedGap(LargestGap):
     def interval(self, sample: Sample) -> tuple[float, float]:
         """Return the 95 % confidence interval of the signed difference.
 
-        For two columns, it is Student's t interval. For more columns, its end away from 0 comes from `bounds`. Its
-        other end takes into account that the pair with the largest difference was chosen (Bonferroni).
+        For two columns, the interval is Student's t interval. For more columns, the end farther from 0 comes from
+        `bounds`. The end nearer to 0 is adjusted for the choice of the pair with the largest difference (Bonferroni).
         """
         value, degrees = float(self.value(sample.means)), self.degrees_of_freedom(sample.rows)
         error = self.standard_error(sample)

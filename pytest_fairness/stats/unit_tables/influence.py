@@ -1,7 +1,7 @@
-"""Scores of records: the mean of the scores is a quantile or a mean rank, so that its standard error is that of a mean.
+"""Scores of records, for statistics that are means of scores: quantiles and mean ranks.
 
-The scores are linear approximations (empirical influence functions): their mean over records is the statistic, and
-their sample variance divided by the number of records estimates the variance of the statistic.
+The scores are linear approximations (empirical influence functions). The variance of the statistic is therefore
+estimated like that of a mean: as the sample variance of the scores, divided by the number of records.
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ class Sample:
     Attributes:
         rows: (units, columns) numbers of the complete units, which have a number in every column.
         means: (columns,) mean of each column over all units that have a number in that column.
-        least_error: standard error to use if all rows are equal; above 0, because units outside the sample may differ.
+        least_error: standard error to use in place of 0; units outside of the sample may differ even if all rows are
+            equal.
     """
 
     rows: Floats

@@ -72,7 +72,7 @@ class MessageBatches(Messages, ApiBatches):
         return None
 
     async def _holds(self, remote: str, intent: BatchIntent) -> bool:
-        """Return whether the first result of a batch belongs to one of the intended batch's requests."""
+        """Return whether the first result of a batch answers one of the requests in `intent`."""
         async with aclosing(self._read_lines(f"{BATCHES}/{remote}/results", self._result)) as results:
             async for result in results:
                 return result.key in intent.keys

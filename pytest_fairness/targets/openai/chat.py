@@ -209,7 +209,7 @@ class Chat(ApiClient):
         """Send a body through the `openai` client, and return the raw response.
 
         The client's typed methods are not used, because they double the processor time of a request, and fail if a
-        compatible server leaves out a field. The address is complete, because the client then needs less time.
+        compatible server leaves out a field. The client gets the complete address, because it then needs less time.
 
         Raises:
             StatusError: the status is not a success.
