@@ -194,7 +194,7 @@ def _require_bounds(path: Path, file: gzip.GzipFile, most_bytes: int) -> None:
 
 
 def _read(path: Path, lines: Iterable[str]) -> dict[str, list[Row]]:
-    """Return the answers by the id of their answer set, in the file's order; raise `BaselineError` for a wrong line."""
+    """Return the answers by the id of their answer set, in the file's order; an invalid line raises `BaselineError`."""
     answer_sets: dict[str, list[Row]] = {}
     labels: Mapping[str, str] = {}
     for number, line in enumerate(lines, start=1):

@@ -185,7 +185,7 @@ class Entry:
 
 
 def _largest(contributions: Mapping[str, float]) -> dict[str, float]:
-    """Return the contributions with the largest absolute values, at most `MOST_CONTRIBUTIONS`; shorten long names."""
+    """Return the `MOST_CONTRIBUTIONS` contributions with the largest absolute values; long names are shortened."""
     finite = {name: float(number) for name, number in contributions.items() if math.isfinite(number)}
     order = sorted(finite, key=lambda name: (-abs(finite[name]), name))[:MOST_CONTRIBUTIONS]
     return {name[:LONGEST_NAME]: finite[name] for name in order}

@@ -99,7 +99,7 @@ def _hosts(config: Path) -> list[str]:
 def _install_command(root: Path) -> str:
     """Return the shell command that installs this plugin, and the project or its requirements.
 
-    If this copy of the plugin cannot be installed on other machines, the command only prints this error and fails.
+    If this copy of the plugin cannot be installed on other machines, the returned command prints an error and fails.
     """
     own: list[str] = []
     for name in REQUIREMENTS:

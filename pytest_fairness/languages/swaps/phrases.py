@@ -51,7 +51,7 @@ def read(text: str, code: str, groups: Sequence[str]) -> Reading:
     """Return the phrases of the list that a prompt contains, with their replacements.
 
     Raises:
-        CannotSwapError: the prompt names no group or several groups or people, or has an ambiguous word.
+        CannotSwapError: the prompt names no group, several groups or several people, or has an ambiguous word.
     """
     content = data(f"{code}_gender")
     plain = straightened(text)

@@ -18,7 +18,7 @@ NEUTRAL = 2
 
 
 class CannotSwapError(Exception):
-    """Reason why no versions of a prompt can be made for other groups."""
+    """Error for a prompt that cannot be swapped; the message is the reason."""
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class Flip:
         return {part.attribute: content for part, content in zip(self.parts, cell, strict=True)}
 
     def apply(self, fields: Fields, value: str) -> dict[str, str]:
-        """Return the fields of a record after a flip of the attribute to this value."""
+        """Return the fields of a record after a flip of the attribute to this value; dependent columns change, too."""
         flipped = self.fields_of(value)
         edited = {**fields, **flipped}
         for part in self.columns:

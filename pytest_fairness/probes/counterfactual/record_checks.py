@@ -32,7 +32,7 @@ def diagnostics(
         rows: the fields of all records.
         conversations: templates and their locations, for the probe's conversation and for each variant.
         flips: the probe's flips by attribute.
-        truth: the probe's `truth`.
+        truth: value of the probe's key `truth`; `None` without this key.
     """
     values: dict[str, set[str]] = {}
     for row in rows:
@@ -63,9 +63,13 @@ def diagnostics(
 def _template_diagnostics(
     texts: Located, checked: Collection[Location], values: Values, columns: Iterable[str]
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics for the templates of a conversation whose locations are not in `checked`.
+    """Yield diagnostics for invalid templates of a conversation, and for flipped columns that no template uses.
 
-    `values` holds the records' columns, and `columns` the flipped columns, which the conversation must use.
+    Args:
+        texts: the templates and their locations.
+        checked: locations of templates that need no further check.
+        values: the columns of the records, with their values.
+        columns: the flipped columns.
     """
     for location, text in texts:
         if location not in checked:

@@ -120,8 +120,8 @@ def sampled_records(written: WrittenRecords, rows: Sequence[Fields]) -> list[Rec
     record without a value in a column of `balance` is not drawn.
 
     Raises:
-        ProbeError: two records have the same id, only some records have an id, or there are too few records for the
-            sample.
+        ProbeError: two records have the same id, only some records have an id, there are too few records for the
+            sample, or no record has a value in every column of `balance`.
     """
     if not isinstance(written, SampleSettings):
         return _with_ids(rows, "id")

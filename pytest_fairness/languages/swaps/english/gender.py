@@ -63,7 +63,7 @@ class _Finder:
     """Search of a text for terms; see `Reading` for the other attributes.
 
     Attributes:
-        columns: groups of the terms; gender-neutral terms count only in a text without other terms.
+        columns: groups of the terms that were found; gender-neutral terms count only in a text without other terms.
     """
 
     def __init__(self, tokens: Tokens, *, neutral: bool) -> None:

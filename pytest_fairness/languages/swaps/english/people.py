@@ -35,7 +35,7 @@ class People:
         self.others = [index for index in range(len(tokens.all)) if self._is_other(index)]
 
     def check(self) -> None:
-        """Raise `CannotSwapError` if the swap may change two people, a group of people, or an animal."""
+        """Raise `CannotSwapError` if the swapped words may mean two people, a whole gender, or an animal."""
         self._check_nouns()
         self._check_pronoun_before_noun()
         self._check_speaker()
@@ -127,7 +127,7 @@ class People:
                 raise CannotSwapError(f"{self._shown(index)} may be the topic of the prompt")
 
     def _check_girl(self) -> None:
-        """Raise `CannotSwapError` if "girl" may be a woman: no word of childhood and no age is in the prompt."""
+        """Raise `CannotSwapError` for "girl" in a prompt without a word of childhood or an age: it may mean a woman."""
         girls = [index for index in self.nouns if self._plain(index) in ("girl", "girls")]
         if girls and not any(self._is_of_childhood(index) for index in range(len(self._tokens.all))):
             raise CannotSwapError(f"{self._shown(girls[0])} may be a woman")

@@ -17,7 +17,7 @@ class Term:
     """A term with its counterparts.
 
     Attributes:
-        column: position of the term's group: male, female, gender-neutral.
+        column: the term's group: 0 for male, 1 for female, 2 for gender-neutral.
         forms: the term and its counterparts, in the order of the groups; "" where a group has no such term.
         one_way: whether swapping a counterpart back would give another term.
     """
@@ -106,7 +106,7 @@ def terms() -> Mapping[str, Term]:
 
 @cache
 def names() -> Names:
-    """Return the first names."""
+    """Return the lists of first names in `en_names.toml`."""
     content = data("en_names")
     listed: dict[str, Term] = {}
     same_origin: dict[str, tuple[str, ...]] = {}
