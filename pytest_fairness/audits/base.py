@@ -76,7 +76,7 @@ class AuditItem(Generic[OwnProbe, OwnSettings]):
         return name if self.target is None else f"{name}@{self.target}"
 
     def group_of(self, answer: Answer) -> tuple[str, ...]:
-        """Return the values that name an answer's group, from its labels; a value that the labels lack is empty."""
+        """Return the values of the labels that name an answer's group; the value of a missing label is empty."""
         labels = answer.labels
         value = labels.get("value", "") if "attribute" in labels else ""
         return (*(labels.get(name, "") for name in self.labels), value)

@@ -94,7 +94,8 @@ class SignificantChange(DecisionRule):
 
         The value exceeds the limit if the value's lower bound is above the limit. If there is a test of equal groups,
         the groups must also differ significantly. The value is acceptable if the estimate is at most the limit and its
-        upper bound is at most the limit plus twice the tolerance.
+        upper bound is at most the limit plus twice the tolerance. A value that grows with the number of answers passes
+        only in the final analysis.
         """
         decision = decide(
             audit.info.loss(measurement.value) - audit.info.loss(limit),
@@ -195,7 +196,7 @@ class GrownWords(DecisionRule):
     ) -> Decision:
         """Return the decision on the number of significant words.
 
-        The value passes only if the run is large enough to detect a new word.
+        The value passes only in the final analysis, and only if the run is large enough to detect a new word.
         """
         if measurement.value > limit:
             return Decision("beyond", exceeds=True, significant=True)

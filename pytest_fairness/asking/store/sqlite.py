@@ -89,7 +89,7 @@ class SqliteDatabase(Database):
         return bool(version != known)
 
     def now(self) -> float:
-        """Return this machine's time; all processes that use an SQLite file run on the same machine."""
+        """Return this machine's time; all processes that use a SQLite file run on the same machine."""
         return time.time()
 
     def _connection(self) -> sqlite3.Connection:

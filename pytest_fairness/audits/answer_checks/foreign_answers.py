@@ -19,7 +19,7 @@ MOSTLY_FOREIGN_SHARE = 0.50
 
 
 def unrecognised_refusals(item: AnyItem, answers: Answers) -> list[Concern]:
-    """Return a concern if refusals may have been counted as answers, because of their language; else an empty list.
+    """Return a concern if refusals in a language that is not recognised may count as answers, else an empty list.
 
     Only audits of refusals call this function. The list is empty if a model recognises refusals.
     """

@@ -158,7 +158,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
 
 
 def _pairs_of_lists(clean: Sequence[RecommendedList], perturbed: Sequence[RecommendedList]) -> Pairs:
-    """Return, by entity, all pairs of a list for a perturbed question and a list for the original question."""
+    """Return all pairs of a list for a perturbed question and a list for its original question, by entity."""
     questions: dict[tuple[str, str, str], list[RecommendedList]] = {}
     for each in clean:
         if each.usable:
