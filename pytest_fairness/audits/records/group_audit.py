@@ -190,7 +190,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         return f"gap {measurement.value:.3g} ({'; '.join(parts)}){flag}"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return each rate of each group."""
+        """Return each rate of each group, without rates that are not defined."""
         return {
             f"{rate['name']} of {rate['group']}": rate["rate"]
             for rate in measurement.details["rates"]

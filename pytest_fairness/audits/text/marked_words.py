@@ -148,7 +148,7 @@ def _grown_or_significant(details: Mapping[str, Json]) -> list[Mapping[str, Json
 
 
 def _describe_growth(details: Mapping[str, Json]) -> str:
-    """Return a phrase that names the words that grew, with their shares of texts in both runs, by group."""
+    """Return a phrase that names the words that grew, with the share of texts that contain them by group and run."""
     groups = details["groups"]
     names = {"marked": groups["marked"], "unmarked": f"the unmarked group ({groups['unmarked']})"}
     grown = {side: [word for word in details["grown"] if word["side"] == side] for side in SIDES}

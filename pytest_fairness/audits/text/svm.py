@@ -59,7 +59,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         effect=COHENS_U2,
     )
     phrase = "groups recognised with accuracy {value:.3g} (chance 0.5)"
-    change_phrase = "{change} (converted to the equally large change from a baseline accuracy of 0.5)"
+    change_phrase = "{change} (as if the baseline accuracy had been 0.5)"
     word_statistic = "weight"
     version = 4
     settings_model = SvmSettings
