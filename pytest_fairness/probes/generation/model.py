@@ -239,7 +239,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         return asked
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the texts that determine the prompts and the reading of an item's answers; see `Probe.fingerprint`.
+        """Return the texts that determine an item's prompts and how its answers are read; see `Probe.fingerprint`.
 
         For an axis in the item's labels, only the two compared values are included. The order of values and
         terms has no effect.

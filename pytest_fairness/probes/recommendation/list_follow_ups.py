@@ -34,7 +34,7 @@ class ListFollowUps(FollowUps):
     indirect: Collection[tuple[str, str]]
 
     def next_prompts(self, answers: Sequence[Answer]) -> list[Prompt]:
-        """Return the repetitions that the answers require next; see `FollowUps.next_prompts`."""
+        """Return the next follow-up prompt for each prompt whose answers require one."""
         if not self.requery and not self.indirect:
             return []
         found = map(self._next_labels, _attempts_by_prompt(answers).values())

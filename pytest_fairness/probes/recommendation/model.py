@@ -284,7 +284,7 @@ class RecommendationProbe(Probe):
         return ListFollowUps(self._prompt, self.k, self.requery, indirect)
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the texts that determine the prompts and the reading of an item's answers; see `Probe.fingerprint`.
+        """Return the texts that determine an item's prompts and how its answers are read; see `Probe.fingerprint`.
 
         Attributes that the item does not compare are left out, and so are the entities, because lists are compared
         entity by entity.

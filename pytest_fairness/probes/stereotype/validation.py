@@ -56,7 +56,7 @@ def _missing_inputs(data: Content) -> dict[str, str]:
 
 
 def missing_case_types(*, markers: bool, texts: bool, groups: bool, likelihoods: bool) -> dict[str, str]:
-    """Return the types of cases (see `AuditSettings.needs`) that are missing, each with its remedy.
+    """Return the missing types of cases, by their name in `AuditSettings.needs`, each with its remedy.
 
     Args:
         markers: whether a case has a `prompt` and markers.

@@ -101,7 +101,7 @@ class RequestPlanner:
         return self._run.targets.named(name)
 
     def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
-        """Send the requests of one Python test, and wait for the responses; see `Engine.answers`."""
+        """Send the requests of one Python test, and return the response or the error of each request."""
         with self.progress(target):
             return self._run.engines.ask(target, requests)
 
