@@ -16,7 +16,7 @@ def cohens_h(first: float, second: float) -> float:
 
 
 def standardized(difference: float, standard_deviations: Sequence[float]) -> float:
-    """Return a difference divided by the root mean square of the groups' standard deviations (see `ratio`)."""
+    """Return a difference divided by the root mean square of the groups' standard deviations; 0 for 0 / 0."""
     pooled_sd = math.sqrt(sum(sd**2 for sd in standard_deviations) / len(standard_deviations))
     return ratio(difference, pooled_sd)
 

@@ -71,12 +71,13 @@ def _critical_value(sums: Floats, weights: Floats, sd: float, spent: float) -> f
 def _distribution_below(
     bound: float, total_sd: float, sums: Floats, weights: Floats, sd: float
 ) -> tuple[Floats, Floats]:
-    """Return possible values, up to `bound`, of the sum of the data at the next analysis, and their probabilities.
+    """Return possible sums of the data at the next analysis, up to `bound`, and their probabilities.
 
     Args:
         bound: critical value of the next analysis.
         total_sd: standard deviation of the sum at the next analysis.
-        sums, weights, sd: as in `_critical_value`.
+        sums, weights: possible values of the sum at the previous analysis, and their probabilities.
+        sd: standard deviation of the data that the next analysis adds.
     """
     points = np.linspace(-_DEVIATIONS * total_sd, bound, _POINTS)
     density = np.exp(-(((points[:, None] - sums) / sd) ** 2) / 2) @ weights / (sd * math.sqrt(2 * math.pi))

@@ -172,5 +172,9 @@ def _imported() -> ModuleType:
 
 
 def open_litellm(rest: str | None, settings: RunSettings) -> LiteLLMTarget:
-    """Return the target `litellm:MODEL`; see `model_of` for its errors."""
+    """Return the target `litellm:MODEL`.
+
+    Raises:
+        TargetError: no model is named.
+    """
     return LiteLLMTarget(model_of("litellm", rest), settings)

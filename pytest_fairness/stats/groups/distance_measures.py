@@ -67,13 +67,13 @@ def _centred(means: Floats) -> Floats:
 
 
 def _sd_gradient(means: Floats) -> Floats:
-    """Return the (values,) gradient of `value_sd` at the (values,) means; for equal means, see `_centred`."""
+    """Return the gradient of `value_sd` at these means; both have shape (values,)."""
     centred = _centred(means)
     return np.asarray(centred / (math.sqrt(len(means)) * float(np.linalg.norm(centred))))
 
 
 def _deviation_gradient(means: Floats) -> Floats:
-    """Return the (values,) gradient of 1 − `evenness` at the (values,) means; for equal means, see `_centred`."""
+    """Return the gradient of 1 − `evenness` at these means; both have shape (values,)."""
     signs = np.sign(_centred(means))
     return np.asarray((signs - signs.mean()) / len(means))
 

@@ -335,7 +335,7 @@ def _difference(features: Features | Sums, stratum: Stratum, first: Bools, secon
 
 
 def _mean_and_bias(own: Features, squares: Floats, labels: Bools, size: int) -> tuple[Features, Floats]:
-    """Return, for each labelling, a sample's mean vector and the bias of its squared length.
+    """Return a sample's mean vector, and the bias of the vector's squared length, for each labelling.
 
     The bias is variance / `size`; it is returned as 0 for a sample of one unit, whose variance is unknown.
 

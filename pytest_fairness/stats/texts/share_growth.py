@@ -228,7 +228,7 @@ def _association_bonus(held: Floats, sizes: Floats, weights: Floats) -> Floats:
 
 
 def _difference_sd(held: Floats, first: Floats, second: Floats, weights: Floats) -> Floats:
-    """Return, for each word, the standard deviation of a difference under permuted labels; shape (words,).
+    """Return the standard deviation of each word's difference under permuted labels; shape (words,).
 
     The difference is the share of documents with the word under the first label, minus the share under the second, as
     a weighted sum over strata. The labels are permuted within cells, so that the number of documents with the word and

@@ -19,10 +19,10 @@ class ImpactRatio(ShareGap):
     """The lowest rate of a group divided by the highest, 0..1; a smaller ratio is worse.
 
     A group's number is its rate divided by the highest rate, so that the largest difference between two groups is
-    1 minus the impact ratio. Small groups are left out; see `compared_groups`.
+    1 minus the impact ratio. Groups with less than 2 % of the units are left out.
 
     Args:
-        groups: number of groups; the table has a column of hits and a column of sizes for each group, as in `ShareGap`.
+        groups: number of groups; the table has a column of hits for each group, and then a column of sizes for each.
     """
 
     def __init__(self, groups: int) -> None:

@@ -65,7 +65,7 @@ def rank_scores(rows: Floats) -> Floats:
 
 
 def _shares_below(sample: Floats, numbers: Floats) -> Floats:
-    """Return, for each of `numbers`, the share of `sample` that is smaller, plus half of the share that is equal."""
+    """Return the share of `sample` below each of `numbers`, plus half of the share that equals the number."""
     ordered = np.sort(sample)
     below, not_above = (np.searchsorted(ordered, numbers, side) for side in ("left", "right"))
     return np.asarray((below + not_above) / (2 * len(sample)))

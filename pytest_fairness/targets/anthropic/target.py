@@ -52,5 +52,9 @@ class AnthropicTarget(ApiTarget["Messages"]):
 
 
 def open_anthropic(rest: str | None, settings: RunSettings) -> AnthropicTarget:
-    """Return the target `anthropic:MODEL`; see `model_of` for its errors."""
+    """Return the target `anthropic:MODEL`.
+
+    Raises:
+        TargetError: no model is named, or the address or a header is not valid.
+    """
     return AnthropicTarget(model_of("anthropic", rest), settings)

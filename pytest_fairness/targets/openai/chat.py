@@ -148,7 +148,7 @@ class Chat(ApiClient):
 
         Raises:
             RequestFailed: the endpoint offers no completions, or does not return these tokens.
-            TargetError: as in `ask`.
+            TargetError: no request can be answered: the key is rejected or the model is unknown.
         """
         if self._no_echo is not None:
             raise RequestFailed(self._no_echo)
@@ -178,7 +178,7 @@ class Chat(ApiClient):
 
         Raises:
             RequestFailed: the request got no response, or a response over the size limit.
-            TargetError: as in `ask`.
+            TargetError: no request can be answered: the key is rejected or the model is unknown.
         """
         with self._translated_errors():
             body = {"model": self._model, "input": list(texts), "encoding_format": "float"}

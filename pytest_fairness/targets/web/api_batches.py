@@ -48,12 +48,14 @@ class ApiBatches(ApiClient):
         await super().close()
 
     async def _read_json(self, wanted: str, read: Callable[[Json], T], method: str, path: str, **more: Any) -> T:
-        """Send a request, and return the result of `read` for the JSON of its response.
+        """Send a request, read the JSON of its response with `read`, and return the result.
 
         Args:
             wanted: what the response must be, for messages, such as `a batch`.
             read: function that reads the JSON.
-            method, path, more: see `_send`.
+            method: HTTP method.
+            path: path that is appended to the server's address.
+            more: further arguments of `_send`.
 
         Raises:
             RequestFailed: the request failed, or `read` cannot read the response.
