@@ -162,7 +162,7 @@ def discordant_pairs(rows: Floats) -> tuple[int, int]:
 
 
 def _errors_of_the_worse_version(coded: Sequence[CodedAnswer], units: Sequence[str], rows: Floats) -> list[CodedAnswer]:
-    """Return wrong answers to the worse version (pro or anti), from pairs in which it has fewer right answers.
+    """Return wrong answers to the worse version (pro or anti), in pairs where this version has fewer right answers.
 
     The worse version is the version that gets fewer right answers in more pairs.
     """
