@@ -116,7 +116,7 @@ class RowsWithoutGroup:
 
     Attributes:
         rows: number of these rows.
-        of: number of rows in the file, without the rows of other probes and of ignored groups.
+        of: number of rows in the files; rows of other probes and rows of ignored groups are not counted.
         columns: columns that name the group.
         first_line: line of the first of these rows.
         first_file: name of the file that holds this line, if there are several files.

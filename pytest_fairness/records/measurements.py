@@ -81,7 +81,7 @@ class Reversal:
     Attributes:
         value: size of the current gap, in the audit's unit.
         p_value: two-sided p-value of the null hypothesis that nothing changed.
-        description: phrase for the verdict's reason about the gaps of run and baseline.
+        description: phrase about the gaps of run and baseline, for the verdict's reason.
     """
 
     value: float

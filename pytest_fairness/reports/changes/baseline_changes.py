@@ -136,7 +136,7 @@ def _details_of(change: ItemChange) -> Mapping[str, Json]:
 
 
 def _details(change: ItemChange) -> Iterator[str]:
-    """Yield lines about a change: its finding, contributions and words, the acceptance, and other changed fields."""
+    """Yield lines about a change: its finding, contributions, words, acceptance, file, and other changed fields."""
     entry = change.new or change.old
     if entry is None:
         return

@@ -47,7 +47,7 @@ def plain(name: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration as text: in seconds below two minutes, otherwise in hours, minutes and seconds."""
+    """Return a duration as text: `75.0 s`; from two minutes, `H:MM:SS`."""
     return f"{seconds:.1f} s" if seconds < 120 else str(timedelta(seconds=round(seconds)))
 
 

@@ -87,7 +87,7 @@ def _contributors(item: Item) -> str:
 
 
 def _remarks(item: Item) -> Iterator[str]:
-    """Yield remarks: no baseline, changed sides, placebo, tolerated worsening, concerns, the reason for no decision."""
+    """Yield remarks: no baseline, reversed gap, placebo, tolerated worsening, concerns, why there is no decision."""
     match item["verdict"]:
         case VerdictName.NO_BASELINE:
             yield "no baseline and no limit"

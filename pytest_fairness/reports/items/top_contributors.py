@@ -113,7 +113,7 @@ def _top_words(details: Mapping[str, Json], marked: str, unmarked: str) -> list[
 
 
 def _terms(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
-    """Return phrases with the lexicon terms that differ most between the groups, and with the odds ratio."""
+    """Return phrases with the lexicon terms that differ most between the groups, and with the terms' odds ratio."""
     terms = mappings_in(details.get("terms"))
     phrases = [
         f"used more for {group} (per 100 words): {_listed(own)}"
@@ -131,7 +131,8 @@ def _terms(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]
         ends = odds.get("interval")
         span = f" [{number(ends[0])}, {number(ends[1])}]" if isinstance(ends, list | tuple) and len(ends) == 2 else ""
         p_value = number(odds.get("p_value"))
-        phrases.append(f"odds ratio {number(odds['value'])}{span}, p {p_value} (the test counts texts, not words)")
+        ratio = f"odds ratio of all terms {number(odds['value'])}{span}"
+        phrases.append(f"{ratio}, p {p_value} (the test counts texts, not words)")
     return phrases
 
 

@@ -78,9 +78,10 @@ def text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _layout(cells: Sequence[Sequence[str]]) -> tuple[tuple[str, int, bool], list[int]]:
-    """Return the first of `LAYOUTS` in which the table fits, or the last one, and the columns' widths in characters.
+    """Return a layout and the columns' widths in characters.
 
-    The widest columns are wrapped as far as this is needed.
+    The layout is the first of `LAYOUTS` in which the table fits, or else the last. Lines are broken in the widest
+    columns, as far as this is needed.
     """
     unwrapped = [max(map(len, column)) for column in cells]
     for layout in LAYOUTS:

@@ -59,7 +59,7 @@ def _advice(best: CalibrationJson | None) -> list[str]:
 
 
 def _sample(curve: Sequence[CalibrationJson]) -> list[CalibrationJson]:
-    """Return at most `SHOWN_LIMITS` points of the curve, evenly spaced."""
+    """Return at most `SHOWN_LIMITS` of the limits in `curve`, evenly spaced in their order."""
     if len(curve) <= SHOWN_LIMITS:
         return list(curve)
     places = {round(place * (len(curve) - 1) / (SHOWN_LIMITS - 1)) for place in range(SHOWN_LIMITS)}

@@ -110,7 +110,7 @@ def _with_half_width(text: str, interval: Sequence[float | None] | None) -> str:
 
 
 def _rounded(value: float | None, interval: Sequence[float | None] | None) -> float | None:
-    """Return the value rounded like the half width of its interval: 0.1234 with the half width 0.056 gives 0.123."""
+    """Return the value rounded to the place of the half width's second digit: 0.1234 ± 0.056 gives 0.123."""
     half = _half_width(interval)
     return value if value is None or not half else round(value, 1 - math.floor(math.log10(half)))
 
@@ -123,7 +123,10 @@ def _half_width(interval: Sequence[float | None] | None) -> float | None:
 def _fitting(
     table: Sequence[Mapping[str, str]], headings: Mapping[str, str], width: int, *, verbose: bool
 ) -> list[str]:
-    """Return the heading and the rows as lines; unless `verbose` is set, names are cut to fit the width."""
+    """Return the heading and the rows as lines.
+
+    Unless `verbose` is set, columns are left out and names are cut to fit the width.
+    """
     heading = {name: headings.get(name, name) for name in table[0]}
     rows = [heading, *table]
     sizes = {name: max(width_of(row[name]) for row in rows) for name in heading}

@@ -21,7 +21,7 @@ SHOWN_INTERSECTIONS = 3
 
 
 def other_targets(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
-    """Return a sentence for each other target with which baselines of the items were measured."""
+    """Return a sentence for each target with which a baseline was measured, except for this run's targets."""
     by_name = document["summary"].get("by_target", {})
     others = set()
     for item in items:

@@ -58,7 +58,7 @@ def _scores_from(kept: Json) -> dict[str, float]:
 def scores_by_text(
     scorer: Scorer, texts: Set[str], needed: Sequence[str], store: Store | None
 ) -> dict[str, dict[str, float] | str]:
-    """Return the scores of each text by label, or a message for a text without one of the `needed` scores.
+    """Return the scores of each text by label; for a text that lacks one of the `needed` scores, return a message.
 
     Scores that are not in the store are computed and added to the store. A failure is not stored, so that the text is
     scored again in the next run.

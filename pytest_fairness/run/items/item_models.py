@@ -74,7 +74,7 @@ class ItemModels:
         return found.model if found is not None and found.gives == "embeddings" else None
 
     def texts(self, answers: Answers) -> Sequence[str | None]:
-        """Return, for each answer, the text that the scorer or embedding model gets; `None` if it gets no text."""
+        """Return, for each answer, the text that the scorer or embedding model reads; `None` without a text."""
         return [None] * len(answers) if self.preparation is None else self.preparation.texts(answers)
 
     @property

@@ -36,7 +36,7 @@ def placebo_of(item: ProbeItem) -> ProbeItem | None:
 
 
 def with_placebo(measurer: Measurer, measured: ItemMeasurement, target: Target | None) -> ItemMeasurement:
-    """Return the measurement with the placebo's result in its details (`placebo`), and the concern about the placebo.
+    """Return the measurement with the placebo's result in its details (`placebo`), and with any concern about it.
 
     Without a placebo or a target, the measurement is returned unchanged. The placebo's result has the numbers in
     `KEPT`, or only an `error` if it could not be measured. Requests of the placebo are sent if their responses are not
