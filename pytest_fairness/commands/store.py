@@ -87,7 +87,8 @@ def _prune(store: Store, days: float, target: str | None) -> None:
 
     known = [size.target for size in sizes(store)]
     if target is not None and target not in known:
-        raise FairnessError(f"no response of {target!r} is recorded. Recorded targets: {', '.join(known) or 'none'}.")
+        shown = ", ".join(known) or "none"
+        raise FairnessError(f"--target {target}: no response of this target is recorded. Recorded targets: {shown}.")
     deleted = prune(store, older_than=store.database.now() - days * DAY, target=target)
     print(f"{counted(deleted, 'response')} deleted. Shrink the file with `python -m pytest_fairness store --vacuum`.")
 

@@ -71,7 +71,9 @@ class SwapTerms:
             terms = tuple(" ".join(term.split()) for term in row)
             for group, term in zip(groups, terms, strict=True):
                 if not term:
-                    raise SwapTermsError(f"Row {number} has no term for {group}.", number)
+                    raise SwapTermsError(
+                        f"Row {number} has no term for {group}. Add the term, or remove the row.", number
+                    )
                 if before := seen.get(term.casefold()):
                     raise SwapTermsError(
                         f"'{term}' of {group} in row {number} is also a term of {before[1]} in row {before[0]}. "
@@ -81,7 +83,7 @@ class SwapTerms:
                 seen[term.casefold()] = number, group
             checked.append(terms)
         if not checked:
-            raise SwapTermsError("The list of terms has no rows.")
+            raise SwapTermsError("The list of terms has no rows. Add a row with one term for each group.")
         return cls(tuple(groups), tuple(checked), code)
 
     @classmethod

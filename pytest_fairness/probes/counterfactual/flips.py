@@ -170,7 +170,7 @@ def _attribute_diagnostics(name: str, values: Any) -> Iterator[Diagnostic]:
         message = f"{quoted(name)} cannot be an attribute, because answers have a label of this name: rename it"
         yield Diagnostic((), message, at_key=True)
     if _is_combined(values) and len(values) == 1 and "+" not in name:
-        yield Diagnostic(tuple(values), "the value after the flip must be text")
+        yield Diagnostic(tuple(values), "the value after the flip must be text, as in `{Male: Female}`")
         return
     if _is_combined(values):
         if name != "+".join(values):
@@ -236,9 +236,9 @@ def _column_diagnostics(columns: Mapping[str, Any], flipped: tuple[str, Any]) ->
             message = f"{quoted(column)} is the flipped attribute itself: name a column that depends on it"
             yield Diagnostic((column,), message, at_key=True)
         if not isinstance(pairs, Mapping) or not pairs:
-            yield Diagnostic((column,), "must be a mapping of values, `{Husband: Wife}`")
+            yield Diagnostic((column,), "must be a mapping of values, such as `{Husband: Wife}`")
         elif any(not isinstance(value, str) for value in pairs.values()):
-            yield Diagnostic((column,), "values must be text")
+            yield Diagnostic((column,), "values must be text, as in `{Husband: Wife}`")
         elif len({*pairs.values()}) < len(pairs):
             message = (
                 "two values have the same replacement, so that a flip cannot be reversed: write different replacements"

@@ -16,11 +16,11 @@ ORIGIN = SwapTerms.of_rows(["british", "nigerian"], [["oliver", "chidi"], ["from
     ("rows", "row", "message"),
     [
         ([["a", "b"], ["c"]], 2, "Row 2 has 1 terms. Give one term for each group: x, y."),
-        ([["a", " "]], 1, "Row 1 has no term for y."),
+        ([["a", " "]], 1, "Row 1 has no term for y. Add the term, or remove the row."),
         ([["a", "b"], ["c", "B"]], 2, "'B' of y in row 2 is also a term of y in row 1."),
         ([["a", "b"], ["b", "c"]], 2, "'b' of x in row 2 is also a term of y in row 1."),
         ([["a", "A"]], 1, "'A' of y in row 1 is also a term of x in row 1."),
-        ([], None, "The list of terms has no rows."),
+        ([], None, "The list of terms has no rows. Add a row with one term for each group."),
     ],
 )
 def test_terms_that_are_not_paired_one_to_one(rows: Sequence[Sequence[str]], row: int | None, message: str) -> None:
