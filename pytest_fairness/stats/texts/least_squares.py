@@ -169,10 +169,10 @@ class Classifier:
 
 
 def effects_of_sums(classifier: Classifier, sums: Floats, sizes: Floats, labels: Floats) -> Floats:
-    """Return `Separation.effects` for labellings of bundles (sets of units that share a label), without leave-one-out.
+    """Return the effect sizes (see `Separation`) for labellings of bundles (sets of units that share a label).
 
-    Without leaving units out, scores are linear in the labels, so that sums of features are sufficient. The classifier
-    must not be dual.
+    No unit is left out of training. Scores are then linear in the labels, so that sums of features are sufficient. The
+    classifier must not be dual.
 
     Args:
         classifier: classifier of the units.

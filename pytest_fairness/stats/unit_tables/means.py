@@ -107,7 +107,7 @@ class Ratio(UnitStatistic):
         return ratio
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the ratio, also for a ratio below 0, although its loss is 0."""
+        """Return the gradient of the ratio, even for a ratio below 0, whose loss is 0."""
         return np.array([1 / means[1], -means[0] / means[1] ** 2])
 
     def change(self, current: Floats, baseline: Floats, moves: Floats) -> float:

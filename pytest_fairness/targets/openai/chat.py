@@ -62,7 +62,7 @@ class _Client(openai.AsyncOpenAI):
 
 
 class Chat(ApiClient):
-    """Client of chat completions, of completions that echo their prompt, and of embeddings.
+    """Client of chat completions, of older completions that repeat their prompt (`echo`), and of embeddings.
 
     Args:
         endpoint: the model and its server.

@@ -27,7 +27,7 @@ class HttpErrors:
     Attributes:
         name: the target's name.
         endpoint: the server's address, without secrets.
-        where: names of the settings for the address and, last, for the key.
+        where: names of the settings for the address and for the key; the key comes last.
         redact: function that removes secrets from a text.
         key_missing: whether no key is set.
     """
