@@ -110,7 +110,10 @@ def start(config: pytest.Config) -> None:
 
 
 def _require_targets(settings: RunSettings) -> None:
-    """Raise `pytest.UsageError` if a target or the judge model cannot be opened, or if a package is missing."""
+    """Raise `pytest.UsageError` if the settings name a target, judge model or backend that cannot be used.
+
+    The error is also raised if requests are to be sent in batches, but no target accepts batches.
+    """
     try:
         targets = [open_target(target, settings) for target in settings.targets.values() or [settings.target]]
         open_judge(settings)

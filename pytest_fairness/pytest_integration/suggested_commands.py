@@ -26,8 +26,11 @@ def accept_command(
     """Return the command that makes a new baseline of an item or a file.
 
     Args:
-        config, settings, uses_default_target, replay: see `accept_options`.
+        config: pytest's configuration.
+        settings: the run's settings.
         nodeid: node id of the item, or path of the file.
+        uses_default_target: whether this run uses the default target, which the command must then name.
+        replay: whether the command must contain `--fairness-replay`.
         replaces: whether there is a baseline to replace; the command then contains `--fairness-reason`.
     """
     options = accept_options(config, settings, uses_default_target=uses_default_target, replay=replay)
@@ -89,7 +92,7 @@ def _public_setting(setting: str) -> str:
 
 
 def _other_inipath(config: pytest.Config, probes: tuple[Path, ...]) -> PurePath | None:
-    """Return the ini file if the command must name it, because pytest would not find it; otherwise `None`."""
+    """Return the ini file that a command must name; `None` if pytest finds it by itself, or without an ini file."""
     if config.inipath is None:
         return None
     if config.getoption("inifilename"):

@@ -24,7 +24,7 @@ class Effect:
 
     Attributes:
         name: name of the effect size (`Cohen's h`).
-        value: the effect size; infinite if the groups differ although the answers within each group are equal.
+        value: the effect size; infinite if the answers within each group are equal, but the groups differ.
         interval: effect sizes that correspond to the bounds of the value's 95 % interval; `None` without such an
             interval.
         size: effect size in words; the word `none` if no difference was found, Python's `None` if the answers do not

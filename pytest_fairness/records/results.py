@@ -45,7 +45,7 @@ def outcome_of(verdict: VerdictName, expected: Mapping[str, Json] | None) -> str
 
     Args:
         verdict: the verdict on the item.
-        expected: see `ItemResult.expected_failure`.
+        expected: the reason and the outcome of a mark `xfail`, as in `ItemResult.expected_failure`; `None` without it.
     """
     match expected and expected["outcome"]:
         case "xfailed":
@@ -88,7 +88,7 @@ class ItemResult:
     Attributes:
         nodeid: pytest's id of the test item.
         probe, id, audit: name of the probe, id of the item, and name of the audit.
-        labels: see `AuditItem.labels`.
+        labels: labels of the item, such as its group: `{"race": "Black"}`.
         measurement, comparison: `None` if the item was not measured, or not compared with a baseline.
         limit, tolerance: limit and tolerance of the item; `limit` is `None` without a limit.
         baseline: the baseline's `value`, `target`, `date`, `accepted_by` and `reason`, or `None`.

@@ -30,7 +30,7 @@ def require_writable(path: Path, option: str = "--fairness-report") -> None:
 
     Args:
         path: the file to write.
-        option: name of the option in error messages.
+        option: name of the option that set the path, for error messages.
 
     Raises:
         FairnessError: the suffix is unknown, or the format needs packages that are not installed.
@@ -62,7 +62,7 @@ def write(
         path: the file to write.
         trends: history of the items.
         folder: path from the root of the repository to pytest's rootdir.
-        option: name of the option in error messages.
+        option: name of the option that set the path, for error messages.
 
     Raises:
         FairnessError: the file cannot be written; an existing file stays unchanged.
@@ -89,7 +89,7 @@ def write_text(path: Path, text: str, option: str) -> None:
     Args:
         path: the file to write.
         text: the report.
-        option: name of the option in error messages.
+        option: name of the option that set the path, for error messages.
 
     Raises:
         FairnessError: the file cannot be written; an existing file stays unchanged.

@@ -101,7 +101,7 @@ class Forecaster:
 
     Args:
         run: the run; no request is sent.
-        last_only: whether the run makes no interim analyses, as for new baselines, so that it needs all answers.
+        last_only: whether the run makes only the final analysis, which needs all answers; true for new baselines.
     """
 
     def __init__(self, run: Run, *, last_only: bool = False) -> None:

@@ -51,7 +51,8 @@ def comment(document: Mapping[str, Json], options: Sequence[str] = (), root: str
 
     Args:
         document: the report document.
-        options, root: see `rebaseline_command`.
+        options: options of the suggested command, which select the same requests as this run.
+        root: path from the user's working directory to pytest's rootdir, as `..`.
     """
     items = sorted(document["items"], key=severity)
     worse = [item for item in items if outcome(item) == "failed" and item["verdict"] != VerdictName.NO_BASELINE]

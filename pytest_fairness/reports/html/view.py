@@ -44,7 +44,7 @@ class View:
 
     Args:
         document: the report document.
-        trends: see `html.report`.
+        trends: values of the last runs, by probe and item id, the oldest first.
 
     Attributes:
         headline: verdict on the run in words, and findings.

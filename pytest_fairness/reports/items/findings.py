@@ -128,7 +128,7 @@ def amount(item: Item, method: Mapping[str, Json]) -> str:
 
     Args:
         item: an item of the report document.
-        method: see `finding`.
+        method: the document's description of the item's audit; may be empty.
     """
     change, limit, tolerance = item["change"], item["limit"], item["tolerance"]
     unit = unit_of(item, method)

@@ -30,7 +30,9 @@ def accept_command(
 
     Args:
         items: items of the report document.
-        options, root, all_items: see `rebaseline_command`.
+        options: options that select the same requests as this run (`["--fairness-target", "openai:gpt-5"]`).
+        root: path from the user's working directory to pytest's rootdir, as `..`.
+        all_items: node ids of all items of each file, by file; files may be missing.
 
     Returns:
         The unquoted words of the command; `None` if no failed item would pass with a new baseline.
@@ -58,8 +60,8 @@ def rebaseline_command(
 ) -> list[str] | None:
     """Return the command that makes new baselines of these items.
 
-    The command names a whole file instead of its items if all or many items of the file are given, or if the name of an
-    item cannot be printed on a terminal.
+    The command names a whole file instead of its items in three cases: all items of the file are given, at least
+    `WHOLE_FILE_FROM` items are given, or the name of an item cannot be printed on a terminal.
 
     Args:
         nodeids: node ids, relative to pytest's rootdir.

@@ -38,8 +38,6 @@ def check_stored_value(
 ) -> tuple[Entry, str | None]:
     """Return the entry with the value measured from its answers, and a note if the stored value differs.
 
-    A difference is accepted only if the stored value was measured by another version or with another alpha.
-
     Args:
         item: the item as `ProbeItem.for_baseline` returns it.
         baseline: the baseline that holds the entry.

@@ -114,7 +114,7 @@ class Measurer:
 def _with_rows_without_group(measured: ItemMeasurement, left_out: RowsWithoutGroup) -> ItemMeasurement:
     """Return the measurement with the counts of rows that name no group in its details; many such rows are a concern.
 
-    Stored measurements have neither the details nor the concern, because they depend only on the answers.
+    Measurements in the store depend only on the answers, so they have neither these counts nor the concern.
     """
     found, concern = measured.measurement, checks.rows_without_group(left_out)
     of_file = {name: value for name, value in asdict(left_out).items() if value != ""}
