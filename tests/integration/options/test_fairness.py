@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import xml.etree.ElementTree as ET
 from textwrap import wrap
@@ -348,6 +349,15 @@ def test_pytest_finds_the_plugin_and_it_can_be_turned_off(project: Project, pyte
     pytester.runpytest_inprocess("-p", "no:fairness").assert_outcomes(passed=1)
     result = pytester.runpytest_inprocess("-p", "no:fairness", "--fairness")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_a_run_in_this_process_leaves_the_garbage_collector_as_it_was(project: Project) -> None:
+    before = gc.get_freeze_count(), gc.get_threshold()
+    project.probe()
+    check = "    assert gc.get_freeze_count() > 1000, 'collected items are not searched'\n"
+    project.write("conftest.py", f"import gc\n\ndef pytest_runtestloop():\n{check}")
+    assert project.run("--fairness").ret == 0
+    assert (gc.get_freeze_count(), gc.get_threshold()) == before
 
 
 def test_the_summary_ends_with_the_command_that_accepts_the_changes(project: Project) -> None:
