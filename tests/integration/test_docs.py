@@ -22,12 +22,10 @@ from ruamel.yaml import YAML
 
 from pytest_fairness import kinds, probes
 from pytest_fairness.__main__ import main
-from pytest_fairness.audits import registry
 from pytest_fairness.baselines.reading import read_baseline
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.extensions import Group
 from pytest_fairness.reports.files import CODE_QUALITY, SUFFIXES
-from pytest_fairness.targets.registry import TARGETS
 from tests.support import hospital, processes
 from tests.support.projects import LOADED, PLUGINS
 from tests.support.servers import Body, ChatServer, Messages, echo_by_words
@@ -361,23 +359,9 @@ def test_generated_parts_of_the_documentation_are_up_to_date() -> None:
     assert stale == [], "run `python docs/generate.py`"
 
 
-@pytest.mark.parametrize("kind", kinds.KINDS)
-def test_the_tables_name_every_kind_and_audit(kind: str) -> None:
-    (row,) = re.findall(rf"^\| \[`{kind}`\].*$", README.read_text("utf-8"), re.MULTILINE)
-    reasons = (DOCS / "reference" / "audits.md").read_text("utf-8").partition("## Why these tolerances")[2]
-    assert [name for name in registry.AUDITS[kind] if f"`{name}`" not in row or f"`{name}`" not in reasons] == []
-    assert f"\n| `{kind}` |" in (DOCS / "reference" / "probes.md").read_text("utf-8")
-    assert f"`{kind}`" in re.findall(r"^\| \*\*kind\*\*.*$", (DOCS / "glossary.md").read_text("utf-8"), re.MULTILINE)[0]
-
-
-def test_the_help_and_the_pages_name_every_target_and_report_format() -> None:
+def test_the_help_names_every_report_format() -> None:
     options = (DOCS / "reference" / "options.md").read_text("utf-8")
-    target, report = (
-        re.findall(rf"^\| `--fairness-{name} .*$", options, re.MULTILINE)[0] for name in ("target", "report")
-    )
-    assert [form for kind in TARGETS.values() for form in kind.forms if form not in target] == []
-    page = (DOCS / "how-to" / "targets.md").read_text("utf-8")
-    assert [name for name in TARGETS if f"`{name}:" not in page] == []
+    (report,) = re.findall(r"^\| `--fairness-report .*$", options, re.MULTILINE)
     assert [suffix for suffix in (*SUFFIXES, CODE_QUALITY) if suffix not in report] == []
 
 
