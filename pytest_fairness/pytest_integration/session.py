@@ -122,8 +122,8 @@ def _require_targets(settings: RunSettings) -> None:
         raise pytest.UsageError(str(error)) from error
     if settings.in_batches and not any(map(has_batches, targets)):
         raise pytest.UsageError(
-            f"{targets[0].name} cannot be asked in batches (fairness_batch). Name an openai: or anthropic: target, or "
-            "turn fairness_batch off."
+            f"{targets[0].name} cannot be asked in batches. Name an openai: or anthropic: target, or run without "
+            "batches (fairness_batch, --fairness-batch-submit, --fairness-batch-collect)."
         )
 
 

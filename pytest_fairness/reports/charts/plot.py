@@ -62,7 +62,7 @@ class Plot:
             FairnessError: the chart consists of a table only, or the extra `report` is not installed.
         """
         if not self.chart.spec:
-            raise FairnessError(f"{self.title!r} is a table without a drawing. Use `chart.table` for its numbers.")
+            raise FairnessError(f"{self.title!r} is a table without a drawing. Its numbers are in `plot.chart.table`.")
         try:
             # A white background, because the colours are made for light mode.
             drawn = vega.svg(replace(self.chart, spec={**self.chart.spec, "background": "#ffffff"}), "plot")

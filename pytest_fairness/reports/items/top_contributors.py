@@ -166,7 +166,7 @@ def _answers(item: Item) -> list[str]:
 
 
 def _sentences(details: Mapping[str, Json]) -> list[str]:
-    """Return a text for each sentence, with its answer; if answers became worse, return only the texts with these."""
+    """Return a text for each sentence and its answer; if answers became worse than in the baseline, only for these."""
     changed = mappings_in(details.get("changed_sentences"))
     shown = changed or mappings_in(details.get("sentences"))
     return [

@@ -135,7 +135,7 @@ def _cell(cell: str, wraps: bool, keeps_intervals: bool) -> str:
 
 
 def _longest_part(cell: str, keeps_intervals: bool) -> int:
-    """Return the number of characters in the longest part of a cell inside which no line may break."""
+    """Return the length of the longest part of a cell that must stay on one line."""
     parts = [
         [part] if keeps_intervals and _INTERVAL.fullmatch(part) else _HYPHENS.sub(" ", _BREAKS.sub(" ", part)).split()
         for part in _INTERVAL.split(cell)

@@ -112,9 +112,9 @@ class Measurer:
 
 
 def _with_rows_without_group(measured: ItemMeasurement, left_out: RowsWithoutGroup) -> ItemMeasurement:
-    """Return the measurement with the counts of rows that name no group in its details; many such rows are a concern.
+    """Return the measurement with details about the rows that name no group; many such rows are a concern.
 
-    Measurements in the store depend only on the answers, so they have neither these counts nor the concern.
+    Measurements in the store depend only on the answers, so they have neither these details nor the concern.
     """
     found, concern = measured.measurement, checks.rows_without_group(left_out)
     of_file = {name: value for name, value in asdict(left_out).items() if value != ""}
