@@ -73,7 +73,8 @@ def update_baseline(
         SUMMARY.validate_python(summary)
     except ValidationError as error:
         raise BaselineError(
-            f"{summary_path}: the new content is invalid ({first_error(error)}); the old file is unchanged."
+            f"{summary_path} was not written, because its new content would be invalid ({first_error(error)}); the old "
+            "file is unchanged. If the audits and scorers are not your own, please report this error."
         ) from error
     try:
         # The first write keeps the old answer sets, too: the old summary stays valid if the run is killed in between.

@@ -67,7 +67,10 @@ def settings_from(config: pytest.Config) -> RunSettings:
             "--fairness-batch-collect downloads answers, but --fairness-replay does not. Give only one of them."
         )
     if config.getoption("fairness_reason") is not None and not config.getoption("fairness_rebaseline"):
-        raise pytest.UsageError("--fairness-reason says why new baselines are accepted: add --fairness-rebaseline.")
+        raise pytest.UsageError(
+            "--fairness-reason has no effect without --fairness-rebaseline. Add --fairness-rebaseline, or leave out "
+            "--fairness-reason."
+        )
     if config.getoption("fairness_measure") and config.getoption("fairness_rebaseline"):
         raise pytest.UsageError(
             "--fairness-measure and --fairness-rebaseline cannot be combined. Look at the estimates with "

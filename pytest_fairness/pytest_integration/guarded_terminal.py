@@ -37,9 +37,9 @@ class GuardedFile:
         self._replaced = {} if _can_write_symbols(file) else WITHOUT_SYMBOLS
 
     def write(self, text: str) -> int:
-        """Write a text; insert a space into each command, and replace the symbols that the terminal lacks.
+        """Write a text with a space in each command of a CI runner, such as `::error`, so that no command is executed.
 
-        Return the length of the given text, as files do.
+        Symbols that the terminal lacks are replaced. Return the length of the given text, as files do.
         """
         guarded = without_commands(self._line + text)
         written = guarded[len(self._line) :]

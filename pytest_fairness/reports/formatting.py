@@ -54,7 +54,7 @@ def printable(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""Return the text with control and direction characters written as codes (`\x1b`), which a terminal only shows."""
+    r"""Return the text with control and direction characters as codes (`\x1b`), which have no effect in a terminal."""
     # Most texts need no codes, and checking the whole text takes much less time than checking each character.
     return text if text.isprintable() else "".join(map(_escaped_character, text))
 

@@ -153,10 +153,10 @@ class Reader(ABC, Generic[ProbeT]):
 
     @abstractmethod
     def _columns(self) -> dict[str, str]:
-        """Return the name of each column that is read from the files, by its name in the probe."""
+        """Return the columns to read: for each column's name in the probe, its name in the files."""
 
     def _column_names(self, needed: Iterable[str], optional: Sequence[str] = ()) -> dict[str, str]:
-        """Return the name of each column in the files, by its name in the probe; leave out missing optional columns."""
+        """Return, for each column's name in the probe, its name in the files; leave out missing optional columns."""
         written = self.responses.columns
         existing = [name for name in optional if name in written or self.has_column(name)]
         return {name: written.get(name, name) for name in [*needed, *existing]}

@@ -6,7 +6,7 @@ from pytest_fairness.asking.rate_limit import RateLimit
 from pytest_fairness.asking.store.database import Database, in_transaction, upsert
 
 RATE_LIMIT_KEPT = 60.0
-"""Seconds from the last change of a rate limit until it is forgotten, unless its pause lasts longer."""
+"""Seconds after the last change of a rate limit, after which the limit no longer applies unless its pause goes on."""
 _PUT = upsert("rate_limits", "target", "allowed", "overloads", "resume_at", "reduced_at", "touched")
 
 
@@ -17,7 +17,11 @@ class RateLimitTable:
         self.database = database
 
     def get(self, target: str) -> RateLimit:
-        """Return the rate limit of a target; an infinite rate limit if none is stored, or if it is forgotten."""
+        """Return the rate limit of a target; an infinite rate limit if no stored one applies.
+
+        A stored rate limit no longer applies if its last change is more than `RATE_LIMIT_KEPT` seconds ago and its
+        pause has ended.
+        """
         query = "SELECT allowed, overloads, resume_at, reduced_at, touched FROM rate_limits WHERE target = ?"
         rows = self.database.execute(query, (target,))
         now = self.database.now()

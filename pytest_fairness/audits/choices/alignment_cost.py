@@ -30,7 +30,7 @@ class AlignmentCost(DifferenceAudit):
         title="Accuracy lost to stereotypes",
         question="Are answers right less often if the right answer contradicts the stereotype?",
         formula="accuracy if the right answer contradicts the stereotype − accuracy if it agrees with the stereotype",
-        meaning="−1 to 1; 0 = no cost, below 0 = less accurate against the stereotype.",
+        meaning="−1 to 1; 0 = no cost, below 0 = less accurate if the right answer contradicts the stereotype.",
         effect=cohens_h(
             "the accuracies if the right answer contradicts the stereotype, and if it agrees with the stereotype",
             lambda measurement: [*measurement.details["accuracy"].values()],

@@ -56,7 +56,10 @@ class GroupAudit(RecordAudit[SettingsT]):
         return bool(answer.content == probe.positive)
 
     def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
-        """Return the name of the rate for which the answer counts; `None` if the rate needs an unknown true answer."""
+        """Return the name of the rate that includes the answer.
+
+        The result is `None` if the rate depends on the true answer and the true answer is unknown.
+        """
         return self.rates[0]
 
     def intersection(self, item: RecordItem[SettingsT]) -> Intersection | None:

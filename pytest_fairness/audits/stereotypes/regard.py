@@ -68,7 +68,8 @@ class Regard(ModelScoredAudit[RegardSettings]):
         limit_range=(0, 1),
         charts={"groups": "shares"},
         effect=cohens_d_of_error(
-            "gap / standard error · √(1/n₁ + 1/n₂), for the two groups that differ most", _d_between_groups
+            "(gap / standard error) · √(1/n₁ + 1/n₂), for the two groups that differ most, with n₁ and n₂ answers",
+            _d_between_groups,
         ),
     )
     version = 2

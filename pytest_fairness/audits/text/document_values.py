@@ -30,10 +30,10 @@ class DocumentValues(StratifiedValues, ABC):
         """Return the details of a measurement of these numbers."""
 
     def change_details(self, baseline: Self) -> Mapping[str, Json]:
-        """Return the details of a comparison with the baseline's numbers.
+        """Return the details of a comparison with the values of the baseline's documents; by default, no details.
 
         Raises:
-            BaselineStale: the numbers of the two runs cannot be compared.
+            BaselineStale: the values of the two runs cannot be compared.
         """
         return {}
 

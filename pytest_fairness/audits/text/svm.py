@@ -41,7 +41,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
 
     info = AuditInfo(
         name="svm",
-        title="Texts that give the group away",
+        title="Texts that reveal the group",
         question="Can a simple classifier recognise which group a text is about?",
         formula="balanced accuracy = (share of marked texts classified correctly + same share of unmarked texts) / 2, "
         "each text classified without using it for training;  change = logistic(log-odds now − log-odds in the "

@@ -119,7 +119,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
             for group, other, own in ((marked, unmarked, words[0]), (unmarked, marked, words[1]))
             if own
         ]
-        description = "; ".join(contrasts) or f"answers for {marked} differ in their words"
+        description = "; ".join(contrasts) or f"answers for {marked} use other words than answers for {unmarked}"
         naming = (
             f" Do not use {listed([*words[0], *words[1]])} more for one group than for another." if contrasts else ""
         )

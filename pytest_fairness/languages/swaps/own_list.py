@@ -11,7 +11,7 @@ from pytest_fairness.languages.swaps.terms import SwapTerms
 
 
 def read(text: str, terms: SwapTerms) -> Reading:
-    """Return the terms of the list that a prompt contains, with their replacements.
+    """Find the listed terms in a prompt, and return them with their replacements.
 
     Raises:
         CannotSwapError: the prompt names no group or several groups.

@@ -122,7 +122,8 @@ def _translation_diagnostics(data: Content, attributes: Content) -> Iterator[Dia
             values = attributes[attribute]
             if isinstance(words, list) and isinstance(values, list) and words and len(words) != len(values):
                 message = (
-                    f"{attribute} has {len(values)} values, but {len(words)} are translated: translate every value"
+                    f"{attribute} has {len(values)} values, but {len(words)} translations: write one translation for "
+                    "each value, in the same order"
                 )
                 yield Diagnostic(location, message)
 

@@ -65,7 +65,7 @@ def missing_case_types(*, markers: bool, texts: bool, groups: bool, likelihoods:
         likelihoods: whether a case has sentences and no `prompt`.
     """
     types = {
-        "markers": (markers, "a case with a `prompt` and lists of markers, `stereotype` and `anti_stereotype`"),
+        "markers": (markers, "a case with a `prompt` and two lists of markers (`stereotype` and `anti_stereotype`)"),
         "texts": (texts, "a case with a `prompt`"),
         "groups": (groups, "a case with a `prompt` and `groups`"),
         LIKELIHOODS: (likelihoods, "a case without `prompt`, whose `stereotype` and `anti_stereotype` are sentences"),

@@ -54,7 +54,11 @@ def similarities(
 
 
 class Pairs:
-    """Pairs of lists, encoded once and compared by one or more measures; the arguments are those of `similarities`."""
+    """Pairs of lists, encoded once and compared by one or more measures.
+
+    Args:
+        first, second, variant, k: see the function `similarities` of this module.
+    """
 
     def __init__(
         self,

@@ -169,10 +169,10 @@ class ShareGrowth:
 
 
 def smallest_share(needed: NeededDocuments, power: float = normal.POWER) -> float:
-    """Return the true share of texts that must contain a new word, so that a run finds it with probability `power`.
+    """Return the smallest true share of texts with a new word at which a run finds the word with probability `power`.
 
     Args:
-        needed: number of a group's documents in which the word must occur.
+        needed: number of a group's documents in which the word must occur, and the group's number of documents.
         power: probability that the word occurs in enough documents.
 
     Returns:

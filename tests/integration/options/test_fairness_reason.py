@@ -120,7 +120,7 @@ def test_a_secret_of_the_environment_is_not_kept(gifts: Project, monkeypatch: py
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--fairness", "--fairness-reason", "x"], "--fairness-reason says why new baselines are accepted: add"),
+        (["--fairness", "--fairness-reason", "x"], "--fairness-reason has no effect without --fairness-rebaseline"),
         (
             ["--fairness-rebaseline", "--fairness-reason", "\x1b[2J"],
             "--fairness-reason must be one line of at most 500",

@@ -312,7 +312,9 @@ def test_conflicting_answers_are_a_mistake_of_the_caller(tmp_path: Path) -> None
 
 
 def test_a_value_that_is_no_number_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(BaselineError, match=r"products\.json: the new content is invalid.*value"):
+    with pytest.raises(
+        BaselineError, match=r"products\.json was not written, because its new content would be invalid.*value"
+    ):
         written(tmp_path, {"a": entry(float("nan"))})
     assert content(tmp_path) == {}
 

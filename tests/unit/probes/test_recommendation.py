@@ -350,7 +350,11 @@ def test_an_error_is_reported_at_its_position(old: str, new: str, expected: list
         ("rate: 0.2", "rat: 0.2", "15:10: unknown key 'rat' in `perturbations.typo`: did you mean 'rate'?"),
         ("rate: 0.2", "rate: 2", "15:16: `perturbations.typo.rate` must be at most 1, not 2"),
         ("[swap, drop]", "[swop, drop]", "must be one of swap, drop, insert, replace, not the text 'swop': did you"),
-        ("un autre, ", "", "20:23: age has 3 values, but 2 are translated: translate every value"),
+        (
+            "un autre, ",
+            "",
+            "20:23: age has 3 values, but 2 translations: write one translation for each value, in the same order",
+        ),
         ("{age: [un", "{aeg: [un", "20:18: unknown attribute 'aeg': did you mean 'age'?"),
         ("Je suis {value}", "Je suis", "18:13: this prompt does not use {value}"),
     ],

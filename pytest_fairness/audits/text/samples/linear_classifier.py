@@ -176,7 +176,8 @@ class Corpus(Sample):
 
         Args:
             run: the documents of one run.
-            cuts: (cuts, documents) masks of the run's documents in this corpus, cut to the size of the other run.
+            cuts: (cuts, documents) masks over the documents of this corpus. Each mask selects documents of the run, as
+                many as the other run has.
             random: random generator.
         """
         # More documents make a better classifier, so that runs of different sizes are compared at equal size. To

@@ -100,10 +100,10 @@ class People:
                 )
 
     def _other_people(self) -> list[int]:
-        """Return the positions in `others` that mean another person than `nouns`.
+        """Return the positions in `others` of words for another person than `nouns`, or for an animal.
 
-        If no noun is before the first pronoun, return only animals: the later nouns describe the person whom the
-        pronoun means, as in "he is a waiter".
+        If no noun is before the first pronoun, return only the positions of animals. The other words describe the
+        person whom the pronoun means, as in "he is a waiter".
         """
         if not self.nouns or min(self.pronouns, default=self.nouns[0]) < self.nouns[0]:
             return [index for index in self.others if self._plain(index) in words("people", "animals")]
