@@ -176,8 +176,8 @@ class GrownWords(DecisionRule):
     ) -> Decision:
         """Return the decision on the number of words that grew significantly (family-wise) and by at least `min_share`.
 
-        A pass requires a run that would find, with probability 1 − `item.beta`, a new word in a share of 2 ×
-        `min_share` of one group's texts.
+        A change passes only if the run is large enough: if 2 × `min_share` of one group's texts had a new word, the run
+        would find the word with probability 1 − `item.beta`.
         """
         if not comparison.from_answers:
             return Decision(

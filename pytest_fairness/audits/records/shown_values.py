@@ -116,8 +116,8 @@ class ShownValueAudit(RecordAudit[SettingsT]):
     ) -> dict[str, Json]:
         """Return details: the means of both runs, and the records that became worse; see `changed_columns_and_records`.
 
-        A record became worse if its difference between the two compared values changed towards the value that
-        has the larger mean in this run.
+        The two values of the attribute whose means differ most are compared. A record became worse if its answer moved
+        since the baseline in favour of the value with the larger mean.
         """
         first, second = most_different_columns(current.mean(axis=0))
         sign = 1.0 if current[:, first].mean() >= current[:, second].mean() else -1.0

@@ -60,17 +60,19 @@ class Bundled:
 class Words:
     """Word counts of documents, arranged by block, from which divergences are computed.
 
-    A word that only one document of a block contains is not stored: with p and q occurrences in the two groups, its
-    term p log p + q log q − (p + q) log (p + q) is 0 for every labelling. The lengths of documents include such words.
+    A word that only one document of a block contains is not stored. In every labelling it occurs in one group only, so
+    its part of the sum p log p + q log q − (p + q) log (p + q) is 0 (p and q: its occurrences in the two groups). The
+    lengths of documents include such words.
 
     Attributes:
         counts: (columns, documents) counts; a column stands for one word in one block. A word has a column for a block
             only if at least two documents of the block contain the word. The numbers have 32 bits if all sums of counts
-            are exact in 32 bits, because a product then takes half of the time or less.
+            are exact in 32 bits, because a matrix product then takes half of the time or less.
         squares: (columns, documents) squared counts.
         blocks: (columns,) block number of each column.
         lengths: (blocks, documents) number of words of each document of the block, 0 for other documents.
-        members: (blocks, documents) 1 for documents in the block (or the size of a bundle), 0 for other documents.
+        members: (blocks, documents) 1 for documents of the block, 0 for other documents; for bundles, the size in place
+            of 1.
         weights: (blocks,) weight of each block's divergence, 0..1, adding up to 1.
         chance_bits: (blocks, `KNOWN_OCCURRENCES` + 1) divergence that a word adds by chance, by the word's number of
             occurrences; see `_mean_bits`.
