@@ -31,6 +31,10 @@ GATHERED_SHARE = 1 / 16
 """If the number of results to record exceeds this share of the requests in flight, they are recorded at once, without
 waiting for further results."""
 
+SENT_TOGETHER = 8
+"""Number of requests that are prepared one after another; then they are written to their connections. If all requests
+were prepared first, the first one would be written only when the last one is ready."""
+
 
 class InFlight(NamedTuple):
     """Request in flight: its asyncio task, and the time at which it was sent (monotonic seconds)."""
@@ -155,8 +159,10 @@ class Sender:
             raise TargetError(self._sync.target_error)
         if self._sync.stopped:
             self._stop_at = min(self._stop_at, time.monotonic() + self._timing.stop_grace)
-        for key, request in claimed.items():
+        for index, (key, request) in enumerate(claimed.items(), 1):
             self._in_flight[key] = InFlight(asyncio.create_task(self._send(key, request)), time.monotonic())
+            if index % SENT_TOGETHER == 0:
+                await asyncio.sleep(0)
 
     @property
     def _stopping(self) -> bool:
