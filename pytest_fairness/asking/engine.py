@@ -34,8 +34,8 @@ BATCH = 4_000
 """Number of requests that are planned together. Requests with a recorded answer are removed from memory before the next
 requests are planned."""
 
-KEPT_KEYS = 1_000
-"""Maximum number of computed request keys in memory; the items of a probe use the same requests again."""
+KEPT_KEYS = 20_000
+"""Maximum number of computed request keys in memory; planning and the items of a probe use the same requests."""
 
 DESCRIPTORS = 8
 """Minimum number of free file descriptors to start a run: 3 for the event loop, 3 for a connection to the store, 2 for

@@ -300,7 +300,8 @@ class FairnessSession:
                 if verdict is VerdictName.INCONCLUSIVE:
                     skip_inconclusive(report, item)
             record_expected_failures(report, records_on(report))
-            add_junit_properties(item, report)
+            if self._config.getoption("xmlpath", None):
+                add_junit_properties(item, report)
         return report
 
     def pytest_report_teststatus(

@@ -24,13 +24,14 @@ def fields_of(record: Any) -> dict[str, Json]:
 
 def without_nonfinite(value: Json) -> Json:
     """Return the value as JSON can hold it: `None` for NaN and infinities, texts as keys, and lists for tuples."""
-    # Texts, whole numbers and dictionaries are most of a report: `isinstance` with an abstract class takes longer.
+    # Texts, whole numbers and dictionaries are most of a report. They are recognised without a further call, and
+    # without `isinstance` of an abstract class, which takes longer.
     if type(value) in _UNCHANGED:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if type(value) is dict or isinstance(value, Mapping):
-        return {str(key): without_nonfinite(item) for key, item in value.items()}
+        return {str(key): item if type(item) in _UNCHANGED else without_nonfinite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [without_nonfinite(item) for item in value]
+        return [item if type(item) in _UNCHANGED else without_nonfinite(item) for item in value]
     return value

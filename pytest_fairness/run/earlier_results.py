@@ -85,7 +85,7 @@ class EarlierResults:
             return None
         key = _key(item, target, nodeid, known.digest)
         if key in known.stored:
-            return EarlierResult(known.stored[key], item, target)
+            return EarlierResult({**known.stored[key], "method": item.audit.info.to_json()}, item, target)
         self._missing = nodeid, key
         return None
 
@@ -98,7 +98,9 @@ class EarlierResults:
         if missing is not None and self._last is not None and plain["verdict"]["name"] in _REUSED:
             nodeid, key = missing
             if nodeid == plain["nodeid"]:
-                self._last.new[key] = dict(plain)  # the record of the result may get the outcome of a mark `xfail`
+                # A copy, because the record may get the outcome of a mark `xfail`. The audit's description, which is a
+                # third of a result, is not stored.
+                self._last.new[key] = {name: value for name, value in plain.items() if name != "method"}
 
     def store(self) -> None:
         """Store the new results of the last probe's items, unless an input changed in the meantime."""

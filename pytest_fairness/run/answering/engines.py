@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import cast
 
 from pytest_fairness.asking.batches import timing
-from pytest_fairness.asking.batches.sender import BatchSender
 from pytest_fairness.asking.engine import Engine
 from pytest_fairness.asking.store.processes import this_process
 from pytest_fairness.asking.store.runs import RunId
@@ -92,6 +91,9 @@ class Engines(Closing):
             requests: all requests to this target.
             show_line: function that shows a line to the user.
         """
+        # Deferred, as most runs send no batches.
+        from pytest_fairness.asking.batches.sender import BatchSender
+
         target.check()
         self.engine(target)  # an engine finds only failures that are recorded after its creation
         sender = BatchSender(
