@@ -128,7 +128,7 @@ def test_an_error_is_reported_at_its_position(before: str, after: str, error: st
 def test_an_audit_without_a_case_is_an_error() -> None:
     sentences = CASES[: CASES.index("  - name: nurse")] + CASES[CASES.index("  - name: africa") :]
     assert errors(sentences) == [
-        ("10:10: `markers` needs a case with a `prompt` and lists of markers, `stereotype` and `anti_stereotype`")
+        ("10:10: `markers` needs a case with a `prompt` and two lists of markers (`stereotype` and `anti_stereotype`)")
     ]
     questions = read(sentences.replace("markers", "likelihood")).prompts()
     assert {question.labels["sentence"] for question in questions} == {"stereotype", "anti_stereotype", "unrelated"}

@@ -81,7 +81,7 @@ def test_a_missing_model_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ModelError, match="has no folder"):
         require(Classifier("./none", tmp_path), "negative")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ModelError, match=r"its config\.json cannot be read"):
+    with pytest.raises(ModelError, match=r"empty: config\.json cannot be read"):
         require(of(tmp_path / "empty"), "negative")
 
     def offline(*arguments: object, **settings: object) -> None:
