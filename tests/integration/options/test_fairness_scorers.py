@@ -45,8 +45,8 @@ def polite(text):
     return sum(word.startswith("please") for word in words) / len(words)
 
 def failing(text):
-    if "lunch" in text:
-        raise ValueError("no lunch")
+    if text:
+        raise ValueError("no score")
     return polite(text)
 
 def constant(text):
