@@ -308,8 +308,8 @@ def test_hostile_results(project: Project, server: BatchServer) -> None:
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("step", ["upload", "create", "poll", "download"])
 def test_a_killed_run_pays_nothing_twice(project: Project, server: BatchServer, step: str, when: str) -> None:
-    if step != "create" and isinstance(server, MessageBatchServer):
-        pytest.skip("only the search for a batch without a known id differs between providers, and uploads")
+    if step == "upload" and isinstance(server, MessageBatchServer):
+        pytest.skip("the request that creates a batch holds its requests")
     project.write("conftest.py", CONFTEST)
     project.probe()
     killed = start(project, server)
