@@ -26,6 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -521,62 +522,75 @@ def work(folder: Path, audits: Sequence[str], *, compare: bool) -> None:
 
     The line has the seconds of processor time (of reading, and of reading and measuring) and the most MiB, or an error.
     """
-    kind = AUDITS[audits[0]][0]
-    path, store = folder / "probe.yaml", folder / "store.sqlite"
+    kind, size = AUDITS[audits[0]][0], int(folder.name)
+    made = ANSWERS[kind].made
+    folders = [folder, folder / "other"] if compare and made is None else [folder]
+    if not folders[-1].exists():
+        write(folders[-1], ANSWERS[kind], size, seed=1)
     written = ", ".join(f"{audit.partition(' ')[0]}: {AUDITS[audit][1] or '{}'}" for audit in audits)
-    path.write_text(f"{ANSWERS[kind].probe}audits: {{{written}}}\n")
-    store.unlink(missing_ok=True)
-    with Run(RunSettings(root=folder, store=store, target="")) as run:
+    with ExitStack() as opened:
         began = time.process_time()
         try:
-            first = {item.audit_name: item for item in reversed(items_of(run.load(path)))}
-            if (made := ANSWERS[kind].made) is None:
-                run.answers.of_item(next(iter(first.values())), None)
+            runs = [read_run(each, f"{ANSWERS[kind].probe}audits: {{{written}}}\n", opened) for each in folders]
         except FairnessError as error:
             sys.exit(str(error))
-        read = time.process_time() - began if made is None else 0.0
+        read = 0.0 if compare or made is not None else time.process_time() - began
         for audit in audits:
             sys.stdout.flush()
             if child := os.fork():
                 os.waitpid(child, 0)
                 continue
             try:
-                row = seconds(run, first[audit.partition(" ")[0]], folder, made, compare=compare)
-                own = {"seconds": row if compare else read + row, "reading": 0.0 if compare else read, "peak": peak()}
-                print(json.dumps([audit, own]), flush=True)
+                name = audit.partition(" ")[0]
+                spent = comparing(runs, name, made, size) if compare else measuring(runs[0], name, made, size)
+                print(json.dumps([audit, {"seconds": read + spent, "reading": read, "peak": peak()}]), flush=True)
             except (FairnessError, MemoryError) as error:
                 print(json.dumps([audit, {"failed": repr(error)}]), flush=True)
             finally:
                 os._exit(0)
+
+
+def read_run(folder: Path, probe: str, opened: ExitStack) -> tuple[Run, dict[str, ProbeItem]]:
+    """Return a run, which keeps the answers of the folder for all audits, and the first item of each audit.
+
+    Args:
+        folder: folder of the probe file, which is written, and of the files of answers.
+        probe: text of the probe file.
+        opened: what is closed at the end.
+    """
+    path, store = folder / "probe.yaml", folder / "store.sqlite"
+    path.write_text(probe)
     store.unlink(missing_ok=True)
+    opened.callback(store.unlink, missing_ok=True)
+    run = opened.enter_context(Run(RunSettings(root=folder, store=store, target="")))
+    items = {item.audit_name: item for item in reversed(items_of(run.load(path)))}
+    if (item := next(iter(items.values()))).probe.responses is not None:
+        run.answers.of_item(item, None)
+    return run, items
 
 
-def seconds(run: Run, item: ProbeItem, folder: Path, made: Made | None, *, compare: bool) -> float:
-    """Return the processor time of measuring an item, or of comparing it with another run of as many answers."""
-    size = int(folder.name)
+def measuring(recorded: tuple[Run, dict[str, ProbeItem]], audit: str, made: Made | None, size: int) -> float:
+    """Return the processor time of measuring an item."""
+    run, item = recorded[0], recorded[1][audit]
     answers = run.answers.of_item(item, None) if made is None else made(np.random.default_rng(size), size)
-    if compare:
-        other = other_run(run, item, folder) if made is None else made(np.random.default_rng(size + 1), size)
-        runs = [run.answers.prepared(item, each) if made is None else each for each in (answers, other)]
-        began = time.process_time()
-        item.audit.compare(item, *runs)
-    elif made is None:
-        began = time.process_time()
+    began = time.process_time()
+    if made is None:
         run.measurer.measure_answers(item, answers, "")
     else:
-        began = time.process_time()
         item.audit.measure(item, answers)
     return time.process_time() - began
 
 
-def other_run(run: Run, item: ProbeItem, folder: Path) -> Sequence[Answer]:
-    """Return the answers of the item in another run, drawn from the same models."""
-    path, kind = folder / "other" / "probe.yaml", folder.parent.name
-    if not path.parent.exists():
-        write(path.parent, ANSWERS[kind], int(folder.name), seed=1)
-    path.write_text((folder / "probe.yaml").read_text())
-    same = next(each for each in items_of(run.load(path)) if each.id == item.id)
-    return run.answers.of_item(same, None)
+def comparing(recorded: Sequence[tuple[Run, dict[str, ProbeItem]]], audit: str, made: Made | None, size: int) -> float:
+    """Return the processor time of comparing an item with another run of as many answers from the same models."""
+    item = recorded[0][1][audit]
+    if made is None:
+        sides = [run.answers.prepared(items[audit], run.answers.of_item(items[audit], None)) for run, items in recorded]
+    else:
+        sides = [made(np.random.default_rng(size + number), size) for number in range(2)]
+    began = time.process_time()
+    item.audit.compare(item, *sides)
+    return time.process_time() - began
 
 
 def write(folder: Path, answers: Answers, size: int, seed: int = 0) -> None:
