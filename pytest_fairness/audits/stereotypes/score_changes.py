@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -16,12 +17,11 @@ from pytest_fairness.records import Comparison, Json, Reversal
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.groups import distance_measures
 from pytest_fairness.stats.groups.change_error import change_error
-from pytest_fairness.stats.resampling import randomness, relabelling, significance
+from pytest_fairness.stats.resampling import randomness, significance
+from pytest_fairness.stats.resampling.relabelling import RunCells
 
 SUBSAMPLES = 20
 """Number of random cuts to equal size that are averaged if two runs have different numbers of scores."""
-LARGEST_BATCH = 2**24
-"""Largest number of selected or omitted scores that are converted to floating-point numbers at once."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +60,18 @@ class PooledScores:
 
     def means_at_equal_size(self, random: np.random.Generator) -> tuple[Floats, Floats]:
         """Return the column means of both runs, each (cuts, columns), for random cuts to equal size."""
-        first, second = relabelling.equal_size(self.is_current, self.cells, SUBSAMPLES, random)
-        return self._means(first), self._means(second)
+        first, second = self._run_cells.cuts(SUBSAMPLES, random)
+        sums = [
+            np.concatenate([cut[None].astype(np.float64) @ self._columns for cut in run]) for run in (first, second)
+        ]
+        return self._means(sums[0]), self._means(sums[1])
 
     def means_after_swaps(self, random: np.random.Generator) -> tuple[Floats, Floats]:
         """Return the column means of both runs, each (draws, columns), after random exchange of scores between runs.
 
         The draws are the null distribution: they show which means occur if the runs do not differ.
         """
-        first, second = relabelling.run_swaps(self.is_current, self.cells, PERMUTATIONS, random)
+        first, second = self._run_cells.sums_after_swaps(self._columns, PERMUTATIONS, random)
         return self._means(first), self._means(second)
 
     def error(self, weights: Floats) -> tuple[float, float | None]:
@@ -90,15 +93,21 @@ class PooledScores:
         cases = len(self.current.cases)
         return self.error(np.tile(weights, cases) / cases)
 
-    def _means(self, selections: Bools) -> Floats:
-        """Return the column means of each selection of scores; shape (selections, columns)."""
+    @cached_property
+    def _run_cells(self) -> RunCells:
+        return RunCells.of(self.is_current, self.cells)
+
+    @cached_property
+    def _columns(self) -> Floats:
+        """Return, for each score, a 1 in the place of its column, then the score itself; shape (n, 2 × columns)."""
         belongs = np.eye(len(self.current.columns))[self.column]
-        both = np.hstack([belongs, belongs * self.values[:, None]])
-        # Converting all selections of many scores to numbers at once would take gigabytes.
-        batches = np.array_split(selections, 1 + selections.size // LARGEST_BATCH)
-        sums = np.concatenate([batch.astype(np.float64) @ both for batch in batches])
+        return np.hstack([belongs, belongs * self.values[:, None]])
+
+    def _means(self, sums: Floats) -> Floats:
+        """Return the column means of selections of scores, from the sums of `_columns`; shape (selections, columns)."""
+        number = len(self.current.columns)
         with np.errstate(invalid="ignore"):
-            return np.asarray(sums[:, belongs.shape[1] :] / sums[:, : belongs.shape[1]], dtype=np.float64)
+            return np.asarray(sums[:, number:] / sums[:, :number], dtype=np.float64)
 
 
 def mean_change(runs: PooledScores, added: float | None, seed: str) -> Comparison:

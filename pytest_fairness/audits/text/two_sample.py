@@ -24,7 +24,8 @@ from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.records import Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.intervals.estimate import Estimate
-from pytest_fairness.stats.resampling import randomness, relabelling, significance
+from pytest_fairness.stats.resampling import randomness, significance
+from pytest_fairness.stats.resampling.relabelling import RunCells
 
 Runs = tuple[Documents, Documents]
 """Documents of the current run and of the baseline."""
@@ -109,14 +110,13 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         require_comparable(*runs)
         change = self.run_change(item, runs, random)
         both = change.both
-        cells = both.documents.cells
 
         def difference(selected: tuple[Bools, Bools]) -> Floats:
             differences: Floats = both.distance(selected[0]) - both.distance(selected[1])
             return differences
 
-        swaps = (relabelling.run_swaps(both.documents.current, cells, count, random) for count in self.swap_batches)
-        null = np.concatenate([difference(swap) for swap in swaps])
+        units = RunCells.of(both.documents.current, both.documents.cells)
+        null = np.concatenate([difference(units.swaps(count, random)) for count in self.swap_batches])
         return Comparison(
             value=change.estimate.value,
             interval=change.estimate.interval,
@@ -134,8 +134,8 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
 
 
 def equal_size(both: Documents, random: np.random.Generator) -> tuple[Bools, Bools]:
-    """Return random cuts of both runs to equal size in each cell; see `relabelling.equal_size`.
+    """Return random cuts of both runs to equal size in each cell; see `RunCells.cuts`.
 
     The two results are (cuts, documents) masks: of the current run's documents, and of the baseline's documents.
     """
-    return relabelling.equal_size(both.current, both.cells, SUBSAMPLES, random)
+    return RunCells.of(both.current, both.cells).cuts(SUBSAMPLES, random)

@@ -10,7 +10,8 @@ import numpy as np
 
 from pytest_fairness.stats.arrays import Bools, Floats, Ints, numbered
 from pytest_fairness.stats.groups import stratified_difference
-from pytest_fairness.stats.resampling import relabelling, significance
+from pytest_fairness.stats.resampling import significance
+from pytest_fairness.stats.resampling.relabelling import RunCells
 
 PERMUTATIONS = 1999
 
@@ -119,20 +120,20 @@ class TwoRuns:
 
         If the runs already have equal size in every cell, each result has a single gap.
         """
-        first, second = relabelling.equal_size(self.is_current, self._cells, cuts, random)
-        return first @ self._terms, second @ self._terms
+        first, second = self._run_cells.cuts(cuts, random)
+        return self._sums(first), self._sums(second)
 
     def gaps_after_swaps(self, count: int, random: np.random.Generator) -> tuple[Floats, Floats]:
         """Return the gaps of both runs, each (count,), after random exchange of documents between the runs.
 
         The draws are the null distribution: they show which gaps occur if the runs do not differ. Documents are
-        exchanged within cells; see `relabelling.run_swaps`.
+        exchanged within cells; see `RunCells.swaps`.
         """
         rows = max(1, stratified_difference.CHUNK // len(self.strata))
         parts = []
         for start in range(0, count, rows):
-            runs = relabelling.run_swaps(self.is_current, self._cells, min(rows, count - start), random)
-            parts.append([run @ self._terms for run in runs])
+            runs = self._run_cells.swaps(min(rows, count - start), random)
+            parts.append([self._sums(run) for run in runs])
         first, second = zip(*parts, strict=True)
         return np.concatenate(first), np.concatenate(second)
 
@@ -145,9 +146,16 @@ class TwoRuns:
             return 0.0, min(degrees for _, degrees in errors)
         return math.sqrt(square), 1 / sum((error**2 / square) ** 2 / degrees for error, degrees in errors)
 
-    @property
-    def _cells(self) -> Ints:
-        return self.strata * 2 + self.marked
+    def _sums(self, selections: Bools) -> Floats:
+        """Return the gap of each selection of documents; shape (selections,)."""
+        # The product converts its masks to numbers of 64 bits.
+        rows = max(1, stratified_difference.CHUNK // len(self.strata))
+        parts = [selections[start : start + rows] for start in range(0, len(selections), rows)]
+        return np.concatenate([part @ self._terms for part in parts])
+
+    @cached_property
+    def _run_cells(self) -> RunCells:
+        return RunCells.of(self.is_current, self.strata * 2 + self.marked)
 
     @cached_property
     def _common_sizes(self) -> tuple[Ints, Ints]:

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import combinations, product
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pytest_fairness.stats.arrays import Bools, Ints
+from pytest_fairness.stats.arrays import Bools, Floats, Ints
+
+CURRENT, BASELINE = 1, 2
+"""Runs to which a unit can be dealt."""
+LABELS_AT_ONCE = 2**22
+"""Largest number of labels that are permuted at a time."""
+
+LabelT = TypeVar("LabelT", np.bool_, np.int8)
 
 
 def relabellings(labels: Bools, strata: Ints, count: int, random: np.random.Generator) -> tuple[Bools, bool]:
@@ -49,62 +59,112 @@ def _all_choices(labels: Bools, members: list[Ints]) -> Iterator[Ints]:
         yield np.array([index for part in choice for index in part], dtype=np.int64)
 
 
-def run_swaps(current: Bools, cells: Ints, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
-    """Return which units belong to each run after random exchange between the runs (null hypothesis: no change).
+@dataclass(frozen=True)
+class RunCells:
+    """Units of two runs in one array, grouped by cell (group within stratum); units are exchanged within cells only.
 
-    The units of both runs are in one array. Units are exchanged only within cells; a cell is a group within a stratum.
-    In each cell, both runs get as many units as the run with fewer units has in this cell. A cell that is empty in one
-    run is therefore left out.
-
-    Args:
+    Attributes:
         current: (units,) whether the unit belongs to the current run.
-        cells: (units,) cell number of each unit.
-        count: number of random draws.
-        random: random generator.
-
-    Returns:
-        two (count, units) masks: the units that a draw assigns to the current run, and the units that it assigns to the
-        baseline.
+        members: indices of each cell's units.
     """
-    to_current = np.zeros((count, len(current)), dtype=np.bool_)
-    to_baseline = np.zeros((count, len(current)), dtype=np.bool_)
-    for cell in np.unique(cells):
-        indices = np.flatnonzero(cells == cell)
-        size = int(min(current[indices].sum(), (~current[indices]).sum()))
+
+    current: Bools
+    members: list[Ints]
+
+    @classmethod
+    def of(cls, current: Bools, cells: Ints) -> RunCells:
+        """Return the units grouped by cell.
+
+        Args:
+            current: (units,) whether the unit belongs to the current run.
+            cells: (units,) cell number of each unit.
+        """
+        order = np.argsort(cells, kind="stable")
+        return cls(current, np.split(order, np.flatnonzero(np.diff(cells[order])) + 1))
+
+    def swaps(self, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
+        """Return the units of each run after random exchange between the runs (null hypothesis: no change).
+
+        In each cell, both runs get as many units as the run with fewer units has in this cell. A cell that is empty in
+        one run is therefore left out.
+
+        Args:
+            count: number of random draws.
+            random: random generator.
+
+        Returns:
+            two (count, units) masks: the units that a draw assigns to the current run, and the units that it assigns to
+            the baseline.
+        """
+        to_current = np.zeros((count, len(self.current)), dtype=np.bool_)
+        to_baseline = np.zeros((count, len(self.current)), dtype=np.bool_)
+        for indices in self.members:
+            for rows, drawn in _permuted(self._deal(indices), count, random):
+                to_current[rows, indices] = drawn == CURRENT
+                to_baseline[rows, indices] = drawn == BASELINE
+        return to_current, to_baseline
+
+    def sums_after_swaps(self, values: Floats, count: int, random: np.random.Generator) -> tuple[Floats, Floats]:
+        """Return the column sums over the units of each run after random exchange; the draws are those of `swaps`.
+
+        The masks of all draws are never in memory together.
+
+        Args:
+            values: (units, columns) numbers.
+            count: number of random draws.
+            random: random generator.
+
+        Returns:
+            two (count, columns) arrays: the sums of the current run, and the sums of the baseline.
+        """
+        sums = np.zeros((2, count, values.shape[1]))
+        for indices in self.members:
+            own = values[indices]
+            for rows, drawn in _permuted(self._deal(indices), count, random):
+                for total, run in zip(sums, (CURRENT, BASELINE), strict=True):
+                    total[rows] += (drawn == run).astype(np.float64) @ own
+        return sums[0], sums[1]
+
+    def cuts(self, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
+        """Return random subsets with which both runs have the same number of units in every cell.
+
+        Each unit stays in its own run.
+
+        Args:
+            count: number of random cuts.
+            random: random generator.
+
+        Returns:
+            two (count, units) masks: the units of the current run in each cut, and the units of the baseline. If the
+            runs already have equal size in every cell, each mask has a single row.
+        """
+        equal = all(2 * np.count_nonzero(self.current[indices]) == len(indices) for indices in self.members)
+        halves = []
+        for side in (self.current, ~self.current):
+            selected = np.zeros((1 if equal else count, len(side)), dtype=np.bool_)
+            for indices in self.members:
+                own = indices[side[indices]]
+                deal = np.arange(len(own)) < len(indices) - len(own)
+                for rows, drawn in _permuted(deal, count, random):
+                    # Runs of equal size consume the same random numbers, which later draws depend on.
+                    selected[slice(1) if equal else rows, own] = drawn[:1] if equal else drawn
+            halves.append(selected)
+        return halves[0], halves[1]
+
+    def _deal(self, indices: Ints) -> NDArray[np.int8]:
+        """Return the runs to which the units of a cell are dealt: `CURRENT`, `BASELINE` or 0 for neither."""
+        own = int(np.count_nonzero(self.current[indices]))
+        size = min(own, len(indices) - own)
         deal = np.zeros(len(indices), dtype=np.int8)
-        deal[:size], deal[size : 2 * size] = 1, 2
-        drawn = random.permuted(np.tile(deal, (count, 1)), axis=1)
-        to_current[:, indices] = drawn == 1
-        to_baseline[:, indices] = drawn == 2
-    return to_current, to_baseline
+        deal[:size], deal[size : 2 * size] = CURRENT, BASELINE
+        return deal
 
 
-def equal_size(current: Bools, cells: Ints, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
-    """Return random cuts of two runs: subsets with which both runs have the same number of units in every cell.
-
-    The units of both runs are in one array. Each unit stays in its own run. A cell is a group within a stratum.
-
-    Args:
-        current: (units,) whether the unit belongs to the current run.
-        cells: (units,) cell number of each unit.
-        count: number of random cuts.
-        random: random generator.
-
-    Returns:
-        two (count, units) masks: the units of the current run in each cut, and the units of the baseline. If the runs
-        already have equal size in every cell, each mask has a single row.
-    """
-    halves = []
-    for side in (current, ~current):
-        selected = np.zeros((count, len(current)), dtype=np.bool_)
-        for cell in np.unique(cells):
-            own = np.flatnonzero((cells == cell) & side)
-            size = min(len(own), int(np.count_nonzero((cells == cell) & ~side)))
-            deal = np.zeros(len(own), dtype=np.bool_)
-            deal[:size] = True
-            selected[:, own] = random.permuted(np.tile(deal, (count, 1)), axis=1)
-        halves.append(selected)
-    first, second = halves
-    if (first | second).all():
-        return first[:1], second[:1]
-    return first, second
+def _permuted(
+    deal: NDArray[LabelT], count: int, random: np.random.Generator
+) -> Iterator[tuple[slice, NDArray[LabelT]]]:
+    """Yield random permutations of `deal`, as rows of arrays of limited size, with their places among all draws."""
+    rows = max(1, LABELS_AT_ONCE // max(1, len(deal)))
+    for start in range(0, count, rows):
+        size = min(rows, count - start)
+        yield slice(start, start + size), random.permuted(np.tile(deal, (size, 1)), axis=1)

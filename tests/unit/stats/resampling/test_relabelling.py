@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.stats.resampling import relabelling
+from pytest_fairness.stats.resampling.relabelling import RunCells
 
 labelled = st.lists(st.tuples(st.booleans(), st.integers(0, 2)), min_size=2, max_size=14)
 
@@ -41,8 +43,8 @@ cells = st.lists(st.tuples(st.booleans(), st.integers(0, 3)), min_size=1, max_si
 @settings(max_examples=50)
 def test_swapped_runs_are_of_equal_size_in_every_cell(units: list[tuple[bool, int]]) -> None:
     current, cell = np.array([u[0] for u in units]), np.array([u[1] for u in units])
-    for deal in (relabelling.run_swaps, relabelling.equal_size):
-        first, second = deal(current, cell, 20, np.random.default_rng(0))
+    both = RunCells.of(current, cell)
+    for first, second in (both.swaps(20, np.random.default_rng(0)), both.cuts(20, np.random.default_rng(0))):
         assert not (first & second).any()
         for number in np.unique(cell):
             own = cell == number
@@ -53,7 +55,7 @@ def test_swapped_runs_are_of_equal_size_in_every_cell(units: list[tuple[bool, in
 
 def test_cuts_to_equal_size_keep_the_runs_apart() -> None:
     current = np.array([True] * 5 + [False] * 3)
-    first, second = relabelling.equal_size(current, np.zeros(8, dtype=np.int64), 50, np.random.default_rng(0))
+    first, second = RunCells.of(current, np.zeros(8, dtype=np.int64)).cuts(50, np.random.default_rng(0))
     assert len(first) == 50
     assert not (first & ~current).any()
     assert not (second & current).any()
@@ -62,5 +64,38 @@ def test_cuts_to_equal_size_keep_the_runs_apart() -> None:
 
 def test_runs_of_equal_size_are_not_cut() -> None:
     current = np.array([True, True, False, False])
-    first, _ = relabelling.equal_size(current, np.zeros(4, dtype=np.int64), 50, np.random.default_rng(0))
+    first, _ = RunCells.of(current, np.zeros(4, dtype=np.int64)).cuts(50, np.random.default_rng(0))
     assert first.tolist() == [[True, True, False, False]]
+
+
+@given(cells, st.integers(1, 40), st.integers(1, 3))
+@settings(max_examples=50)
+def test_blocks_of_labels_give_the_draws_of_one_array(units: list[tuple[bool, int]], count: int, at_once: int) -> None:
+    current, cell = np.array([u[0] for u in units]), np.array([u[1] for u in units])
+    values = np.random.default_rng(1).normal(size=(len(units), 2))
+    both = RunCells.of(current, cell)
+    random, other = np.random.default_rng(0), np.random.default_rng(0)
+    swaps, cuts = both.swaps(count, random), both.cuts(count, random)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(relabelling, "LABELS_AT_ONCE", at_once)
+        sums = both.sums_after_swaps(values, count, other)
+        blocks = both.cuts(count, other)
+    for cut, block in zip(cuts, blocks, strict=True):
+        assert (cut == block).all()
+    for swap, total in zip(swaps, sums, strict=True):
+        assert total == pytest.approx(swap @ values, rel=1e-12, abs=1e-12)
+    assert random.random() == other.random()  # later draws are the same
+
+
+def test_swaps_and_cuts_draw_the_permutations_of_whole_cells() -> None:
+    random = np.random.default_rng(3)
+    current, cell = random.random(60) < 0.4, random.integers(0, 3, 60)
+    both = RunCells.of(current, cell)
+    swaps, reference = both.swaps(7, np.random.default_rng(4)), np.random.default_rng(4)
+    for number in range(3):
+        own = np.flatnonzero(cell == number)
+        size = min(int(current[own].sum()), int((~current[own]).sum()))
+        deal = np.repeat([1, 2, 0], [size, size, len(own) - 2 * size]).astype(np.int8)
+        drawn = reference.permuted(np.tile(deal, (7, 1)), axis=1)
+        assert (swaps[0][:, own] == (drawn == 1)).all()
+        assert (swaps[1][:, own] == (drawn == 2)).all()
