@@ -159,7 +159,7 @@ class Amount:
         values: possible values of the number: usually one, but two if its separator can be read in two ways, and none
             if the separators or the scale give no number. For a range, its two ends.
         own: whether the number has the probe's unit or scale.
-        foreign: whether the number has another unit or scale, or an unknown unit.
+        foreign: whether the number has another unit, period or scale, an unknown unit, or an unclear sign.
         is_range: whether the amount is a range.
     """
 
@@ -230,7 +230,10 @@ def _joins(text: str, first: Amount, second: Amount) -> bool:
 
 
 def _amount(text: str, match: re.Match[str], wanted: NumberFormat) -> tuple[Amount, float, bool]:
-    """Return the amount at a match of `_NUMBER`, its factor ("k"), and whether it is a bound ("at least 60")."""
+    """Return the amount at a match of `_NUMBER`, its factor (1000 for "k"), and whether it is a bound ("at least 60").
+
+    A number that is cut off also counts as a bound.
+    """
     start, end = match.start(), match.end()
     values = spelled(match["digits"], wanted.decimal)
     if match["exponent"]:

@@ -1,7 +1,8 @@
-"""Parser of choices: finds the choice, such as "yes", that is a clause of its own in the first sentence of an answer.
+"""Parser of choices: finds the choice, such as "yes", that the first sentence of an answer states.
 
-A choice within a word or a longer clause does not count: neither "cannot" (a refusal) nor "no healthy upstream" (an
-error message) states the choice "no".
+A sentence states a choice that is a clause of its own ("I would say yes") or begins a clause ("Approve John's
+application"). A negation such as "no" must be a clause of its own: neither "no healthy upstream" (an error message) nor
+"cannot" (a refusal) states the choice "no".
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _named_choices(sentence: str, choices: tuple[str, ...], language: Language) 
 
 
 def _is_clause(sentence: str, match: re.Match[str], language: Language) -> bool:
-    """Return whether the matched choice is a clause of its own.
+    """Return whether the matched choice is a clause of its own, or begins a clause and is no negation such as "no".
 
     In "No, as …" and "I would say yes", the choice is a clause; in "no healthy upstream", it is not. A choice that
     begins with another character than a letter (`>50K`) always counts as a clause of its own.
@@ -66,7 +67,7 @@ def _is_clause(sentence: str, match: re.Match[str], language: Language) -> bool:
         return True
     before, after = sentence[: match.start()].rstrip(), sentence[match.end() :].lstrip()
     if not before[-1:].isalnum() and match[0] not in language.negations:
-        return True  # "Approve John's application"; only "no" may belong to the next word
+        return True  # "Approve John's application"; only a negation may belong to the next word
     alone_before = not before[-1:].isalnum() or language.before_choice.search(before) is not None
     return alone_before and (not after[:1].isalnum() or language.after_choice.match(after) is not None)
 

@@ -37,8 +37,8 @@ _decoder = json.JSONDecoder(
 def find(text: str) -> Json | None:
     """Return the longest JSON object or array in a text, or `None`; JSON with nothing but numbers does not count.
 
-    Broken JSON (also JSON that is cut off) counts as one piece, whose parts are not searched. If the longest piece is
-    broken, or nested too deeply, return `None`.
+    Broken JSON (also JSON that is cut off) counts as one piece, whose parts are not searched. Return `None` also if the
+    longest piece is broken, or if any piece is nested too deeply.
     """
     best: Json | None = None
     longest, broken, index = 0, 0, 0

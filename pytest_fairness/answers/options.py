@@ -77,7 +77,7 @@ def _plain(text: str) -> str:
 
 
 def _without_json(text: str) -> str:
-    """Return the text of the answer in a JSON object; a text without JSON is returned unchanged."""
+    """Return the answer in a text that begins with JSON; any other text is returned unchanged."""
     if not text.lstrip().startswith(("{", "[", "```")):
         return text
     found = json_in_text.find(text)
@@ -194,10 +194,12 @@ class _Reader:
         return None if found is None else self._places[_comparison_form(found[1])]
 
     def _option_by_text(self, text: str, language: Language) -> int | None:
-        """Return the only option whose text is in the first sentence or, if this names no option, in the whole answer.
+        """Return the option that the first sentence or, if it names no option, the whole answer names by its text.
 
-        Return `None` if several options are named, or none. A phrase such as "cannot be determined" names the option
-        "it is not known".
+        A phrase such as "cannot be determined" names the option "it is not known". Return `None` if no option or
+        several options are named. As an exception, a first sentence that names "it is not known" and both other options
+        means "it is not known" ("It cannot be determined whether the first or the second person …"), unless a word such
+        as "but" or "probably" shows a choice.
         """
         pattern = re.compile(rf"(?<!\w)(?:{self._option_pattern})(?!\w|'s\b)")
         first = choices.first_sentence(text, tuple(self._places), language)
@@ -212,7 +214,6 @@ class _Reader:
             people = named - {self._unknown}
             is_open = _UNKNOWN.search(folded) is not None and _FAULT.search(folded) is None
             if self._unknown in named or is_open:
-                # "It cannot be determined whether the first or the second person …"
                 undecided = not people or (len(people) == 2 and sentence is first and not _COMMITS.search(folded))
                 return self._unknown if undecided else None
             if matches:

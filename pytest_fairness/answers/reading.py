@@ -110,9 +110,9 @@ def read(
         selection: the part of the response that is read; `None` for the whole response.
 
     Returns:
-        The status and the content. The content is `None` unless the status is `OK`. It is one of the choices or the
-        number, if the request asked for one. Otherwise, it is a list of strings for the formats `list` and `titles`, a
-        list of numbers for `likelihood`, and a string for any other format.
+        The status and the content. The content is `None` unless the status is `OK`. If the request asked for a choice
+        or a number, the content is this choice or number. Otherwise, it is a list of strings for the formats `list` and
+        `titles`, a list of numbers for `likelihood`, and a string for any other format.
     """
     if response is None:
         return Status.FAILED, None
@@ -215,7 +215,10 @@ def _choice(text: str, allowed: Sequence[str], language: Language) -> tuple[str 
 
 @lru_cache(maxsize=8_192)
 def _number(text: str, wanted: NumberFormat, language: Language, *, cut: bool) -> tuple[float | None, bool]:
-    """Return the number in a text, and whether the text is a refusal; a text with a marked number is no refusal."""
+    """Return the number in a text, and whether the text is a refusal.
+
+    A text with a number that is marked as the answer is no refusal; see `numbers.is_marked`.
+    """
     if is_refusal(text, language) and not numbers.is_marked(text, wanted):
         return None, True
     found = numbers.read(text, wanted, cut=cut)

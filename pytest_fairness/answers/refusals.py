@@ -1,7 +1,7 @@
 """Recognition of refusals by patterns, which are searched in the first sentences of an answer.
 
-There are no patterns for some languages. A refusal in such a language is only recognised if the target reports the
-finish reason `refusal`; otherwise it counts as an answer.
+There are no patterns for some languages. A refusal in such a language is recognised only if the target reports it by
+the finish reason `refusal` or `content_filter`; otherwise it counts as an answer.
 """
 
 from __future__ import annotations

@@ -13,10 +13,14 @@ from pytest_fairness.records import CALLED, NOT_CALLED, Json, Response, Selectio
 def select(response: Response, selection: Selection) -> str | None:
     """Return the selected part of an answer as text; `None` if the answer does not contain this part.
 
-    If a complete answer does not call the tool, the tool counts as not called. Otherwise, an answer without the call
-    gives `None`, because it is cut off or empty. A call with malformed arguments also gives `None`, because such a call
-    cannot be carried out. A path must match exactly one value; for formats other than `json` and `list`, this value
-    must not be an object or a list.
+    - Without a tool, the part is the value at the path in the answer's JSON.
+    - With a tool and a path, the part is the value at the path in the tool's arguments. All calls of the tool must
+      give the same value.
+    - With a tool and no path, the part is `CALLED` or `NOT_CALLED`. An answer that does not call the tool and is cut
+      off or empty gives `None`.
+
+    A path must match exactly one value; for formats other than `json` and `list`, this value must not be an object or a
+    list. A call of the tool with malformed arguments gives `None`, because such a call cannot be carried out.
     """
     if selection.tool is None:
         found = json_in_text.find(response.text)

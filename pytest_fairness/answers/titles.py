@@ -47,8 +47,8 @@ _BY = re.compile(r"\s+by\s+", re.IGNORECASE)
 def items(text: str, language: Language) -> list[str]:
     """Return the titles in a text: the items of its list, or its parts in quotes.
 
-    Parts in quotes are returned if the text consists of them, or if the list has fewer than three items and there are
-    more parts in quotes.
+    The parts in quotes are returned if the text consists of them. They are also returned if there are more of them than
+    list items, the list has fewer than three items, and the text is no refusal.
     """
     text = text[:_MAX_TEXT]
     named = [name for found in _QUOTED.findall(text) if (name := found.strip().rstrip(",;.").strip())]

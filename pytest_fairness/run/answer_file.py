@@ -94,7 +94,7 @@ class AnswerFile:
             if column not in content.columns:
                 raise FairnessError(
                     f"{name}:1: no column {column!r}{_hint(column, content.columns)}. The columns are "
-                    f"{', '.join(map(repr, content.columns))}: give one with --{option}."
+                    f"{', '.join(map(repr, content.columns))}: name one of them with --{option}."
                 )
         values: Counter[str] = Counter()
         spellings: dict[str, str] = {}
@@ -165,7 +165,7 @@ class AnswerFile:
             if group not in values:
                 raise FairnessError(
                     f"{name}: no row has {group!r} in the column {self.group!r}{_hint(group, values)}. The groups are "
-                    f"{shown}: give one with --{option}."
+                    f"{shown}: name one of them with --{option}."
                 )
         marked = [value for value, _ in values.most_common() if value != self.unmarked]
         if not marked:

@@ -157,7 +157,7 @@ def audit(
 
     Raises:
         ProbeError: the probe file has errors.
-        TargetError: a target or judge model of this name does not exist.
+        TargetError: the target or the judge model does not exist.
         ValueError: a setting has an invalid value.
 
     Examples:

@@ -34,7 +34,8 @@ class Calibration:
         own_limit: error rates of the probe's own limit; `None` if the probe sets no limit, or if one of the two labels
             has no measured set.
         curve: error rates of possible limits; each limit divides the sets differently into passed and failed.
-        best: error rates of the recommended limit; `None` if no limit keeps both error rates low.
+        best: error rates of the recommended limit; `None` if no limit is good (see `Errors.good`), or if one of the two
+            labels has no measured set.
     """
 
     audit: str
@@ -99,7 +100,7 @@ def _check_labels(path: Path) -> None:
     if len(found) < len(LABELS):
         raise FairnessError(
             f"{path.name}: every output has the label {found.pop()!r}. Add outputs with the other label, because error "
-            "rates need both."
+            "rates need outputs with each label."
         )
 
 

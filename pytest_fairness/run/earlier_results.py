@@ -25,7 +25,7 @@ from pytest_fairness.targets.base import Target
 
 _PACKAGE = Path(__file__).parents[1]
 _REUSED = frozenset({VerdictName.PASS, VerdictName.INCONCLUSIVE})
-"""Verdicts of results that are stored. The reason of any other verdict names a command, which depends on the command
+"""Verdicts of results that are stored. The reason of another verdict may name a command, which depends on the command
 line."""
 
 
@@ -72,6 +72,9 @@ class EarlierResults:
 
     def find(self, item: ProbeItem, target: Target, nodeid: str) -> EarlierResult | None:
         """Return the stored result of an item; `None` if no result is stored for the present inputs.
+
+        Return `None` also if results of the item are not stored, because it depends on something else, such as a
+        scorer.
 
         Args:
             target: the system under test.

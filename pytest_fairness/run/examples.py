@@ -14,7 +14,7 @@ LONGEST = 4000
 
 
 def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict[str, Json]]:
-    """Return the answers that the item's audit selects as examples, in sets that reports show side by side.
+    """Return the answers that the item's audit selects as examples, in sets; reports show a set side by side.
 
     Args:
         measured: measurement of the current run, with its answers.
@@ -22,8 +22,8 @@ def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict
 
     Returns:
         A dictionary for each answer. Its keys are `set` (number of the answer's set), `group`, `labels`, `trial`,
-        `prompt` (`None` for answers in a file), `text` (`None` without a response), `status`, and `before` (the
-        baseline's answer to the same prompt, if there is one).
+        `prompt` (`None` for answers in a file), `text` (`None` without a response), `status` and, if the baseline has
+        an answer to the same prompt, `before` (the baseline's answer).
     """
     item = measured.item
     selection = item.probe.reading.selection

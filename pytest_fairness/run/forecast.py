@@ -41,7 +41,7 @@ class Forecast:
     """Requests that one probe would send.
 
     Attributes:
-        name: name of the probe, with the name of its target if the target has one.
+        name: name of the probe; `PROBE@TARGET` for one of several targets.
         file: path of the probe's file, as in node ids.
         requests: number of distinct requests that the selected items need.
         placebo: number of these requests that only the placebo swap needs.
@@ -97,7 +97,7 @@ class Forecast:
 class Forecaster:
     """Forecaster of a run's requests, probe by probe.
 
-    If several probes need the same request, it counts only for the first of them.
+    If several probes need the same request, it counts as a request to send for the first of them only.
 
     Args:
         run: the run; no request is sent.

@@ -90,7 +90,7 @@ class History:
 
         Args:
             targets: target of each item; runs with another target do not count.
-            runs: number of runs; items with fewer runs are not returned. If it is 0, all items are returned.
+            runs: number of runs; items with fewer runs are not returned. If `runs` is 0, all items are returned.
         """
         open_items = dict.fromkeys(targets, 0) if runs else {}
         found = set(targets) - set(open_items)
@@ -126,8 +126,8 @@ class History:
     def trends(self, targets: Mapping[Key, str], servers: Mapping[str, str] | None = None) -> dict[Key, list[Point]]:
         """Return for each item its results in the last runs with new answers, for the trends in reports.
 
-        A run that only reused recorded answers does not count. If a run reused some answers, or read them from files,
-        an item with the same value and interval as in its previous result gets no new result.
+        A run that only reused recorded answers does not count. If a run reused some answers, or read all answers from
+        files, an item with the same value and interval as in its previous result gets no new result.
 
         Args:
             targets: target of each item; runs of another target do not count.

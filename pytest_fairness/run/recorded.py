@@ -34,16 +34,14 @@ def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
     by_target: dict[str, dict[Request, Response]] = {}
     for each in run.store.all_recorded():
         by_target.setdefault(each.target, {})[each.request] = each.response
+    targets = sorted(by_target if only is None else _identities_of(run, only, by_target))
     found = [
-        (target, prompt, response)
-        for target in sorted(by_target if only is None else _identities_of(run, only, by_target))
-        for prompt, response in _answers_of(probe, by_target[target])
+        (target, prompt, response) for target in targets for prompt, response in _answers_of(probe, by_target[target])
     ]
     if not found:
-        whose, cure = "", "Run `pytest --fairness` on the probe first."
-        if only is not None and by_target:
-            whose = f" of {only}"
-            cure = f"The store has answers of {'; '.join(sorted(by_target))}: name one of them with --target."
+        whose, cure = "" if only is None else f" of {only}", "Run `pytest --fairness` on the probe first."
+        if by_target and not targets:
+            cure = f"The store has answers of {'; '.join(sorted(by_target))}: name one of these targets with --target."
         raise AnswersMissing(f"no answers{whose} to {probe.source.path} are recorded in {run.settings.store}. {cure}")
     return found
 

@@ -1,4 +1,4 @@
-"""A run in one process, without pytest."""
+"""The part of a run that one process carries out, without pytest."""
 
 from __future__ import annotations
 
@@ -33,13 +33,15 @@ from pytest_fairness.targets.base import Target
 
 
 class Run(Closing):
-    """A run in one process, which asks targets, measures the answers, and compares the measurements with baselines.
+    """The part of a run that one process carries out; a run has one or more processes.
+
+    A process asks targets, measures the answers, and compares the measurements with baselines.
 
     Args:
         settings: the run's settings.
-        started: start of the run, in seconds since the epoch; the same in all of its processes.
+        started: start of the run, in seconds since the epoch; all processes of the run use the same number.
         addresses: addresses of the models that another process of the run serves on this machine, by target.
-        run: identifier of the whole run, the same in all of its processes; by default a new identifier.
+        run: identifier of the whole run; all processes of the run use the same identifier. By default, a new one.
     """
 
     def __init__(

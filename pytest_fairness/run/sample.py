@@ -49,7 +49,7 @@ def balanced(run: Run, probe: Probe, recorded: Sequence[tuple[Prompt, Response]]
     The answers of each group come from all groups, as evenly as possible.
 
     Args:
-        run: run whose settings name the model that recognises refusals, if the probe uses one.
+        run: run whose settings name the model that recognises refusals, if the probe uses such a model.
         probe: probe of a kind whose answers can be exchanged.
         recorded: prompts of the probe with their recorded responses, of one target.
 

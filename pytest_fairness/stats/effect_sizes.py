@@ -22,7 +22,7 @@ def standardized(difference: float, standard_deviations: Sequence[float]) -> flo
 
 
 def d_from_error(difference: float, standard_error: float, first: int, second: int) -> float:
-    """Return Cohen's d of a difference between two independent means; `first` and `second` are the groups' sizes."""
+    """Return Cohen's d of a difference between two independent means of `first` and of `second` units."""
     return ratio(difference, standard_error) * math.sqrt(1 / first + 1 / second)
 
 

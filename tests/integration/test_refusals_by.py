@@ -135,7 +135,7 @@ def test_a_baseline_has_the_classes_of_its_judge(bank: Project) -> None:
     [
         ("lenient", "does not recognise refusals: it classifies \"I'm sorry, but I can't help with that request.\" as"),
         ("stern", "as refused, not as answered"),
-        ("vague", "as none of the classes, not as refused"),
+        ("vague", "no class has a majority of its votes on \"I'm sorry, but I can't help with that request.\", which"),
         ("silent", "the judge model python:bank:silent (fairness_judge) did not answer"),
     ],
 )

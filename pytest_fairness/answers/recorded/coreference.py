@@ -23,8 +23,9 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
 
     A row names the sentence (a name under the probe's key `items`), the occupation that the sentence mentions first,
     and the pronoun. For WinoBias sentences, a row names the line and the version (`pro` or `anti`) instead. If the
-    probe lists no sentences, each row names both occupations. Rows of sentences that are not in the probe are left out.
-    Without a column `trial`, the answers to a prompt get trial numbers in the file's order.
+    probe lists no sentences, a row also names the sentence's two occupations (`masculine` and `feminine`). Rows of
+    sentences that are not in the probe are left out. Without a column `trial`, the answers to a prompt get trial
+    numbers in the file's order.
     """
 
     @cached_property

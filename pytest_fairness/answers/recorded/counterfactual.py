@@ -22,9 +22,9 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
 
     The first row of a record has the record's own values. This row and further rows with the same values are unflipped.
     A row with another value of one attribute, or of several attributes that the probe flips at once, is flipped. The
-    number of trials is the number of rows of the most frequent flip; further unflipped rows are repetitions, which show
-    how much answers differ by chance. Without flipped rows, all rows are trials. A row is left out if the probe has
-    none of its values.
+    number of a record's trials is the number of rows of its most frequent flip. If there are more unflipped rows, the
+    additional rows are repetitions, which show how much answers differ by chance. Without flipped rows, all rows are
+    trials. A row is left out if the probe has none of its values.
     """
 
     @cached_property

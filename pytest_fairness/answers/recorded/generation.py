@@ -16,9 +16,9 @@ from pytest_fairness.records import Answer
 class GenerationReader(TextReader[GenerationProbe]):
     """Reader of a generation probe's answer file, which has one text per row.
 
-    Rows with a value of an axis that the probe does not have are left out; letter case and blanks around a value do not
-    matter. Without a column `trial`, the answers with the same labels get trial numbers in the file's order. In JSON
-    Lines, a `text` that is `null` is a missing answer.
+    A row is left out if its value of an axis is not in the probe; letter case and blanks around a value do not matter.
+    Without a column `trial`, the answers with the same labels get trial numbers in the file's order. In JSON Lines, a
+    `text` that is `null` is a missing answer.
     """
 
     duplicate_trial_remedy: ClassVar[str] = "; if a column distinguishes the two rows, name it under `responses.strata`"

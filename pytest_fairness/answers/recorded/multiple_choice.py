@@ -31,12 +31,11 @@ class MultipleChoiceReader(TextReader[MultipleChoiceProbe]):
         answered = {answer.labels["question"] for answer in answers}
         missing = [name for name in self.probe.questions if name not in answered]
         if missing:
-            what = f"the question {missing[0]!r}" if len(missing) == 1 else f"{len(missing)} of the probe's questions"
-            first = "" if len(missing) == 1 else f" (the first is {missing[0]!r})"
-            them = "this question" if len(missing) == 1 else "these questions"
-            raise ProbeError(
-                f"{self.name}:1: no row has {what}{first}. Add answers to {them}, or leave {them} out of the probe"
-            )
+            what, them = f"the question {missing[0]!r} has no row", "this question"
+            if len(missing) > 1:
+                what = f"{len(missing)} of the probe's questions have no row (the first is {missing[0]!r})"
+                them = "these questions"
+            raise ProbeError(f"{self.name}:1: {what}. Add answers to {them}, or leave {them} out of the probe")
         return answers
 
     def _columns(self) -> dict[str, str]:

@@ -79,7 +79,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
                 continue
             rank = fields.whole_number(row.fields.get(self.columns["rank"]))
             if rank is None:
-                self.trial_numbers.add_error(row, f"{self.columns['rank']!r} must be a whole number from 0")
+                self.trial_numbers.add_error(row, f"{self.columns['rank']!r} must be a whole number, at least 0")
                 continue
             cell = (labels["entity"], labels["attribute"], labels["value"], trial)
             _, items = found.setdefault(cell, (labels, {}))

@@ -58,11 +58,11 @@ class TrialNumbers:
             return default
         number = fields.whole_number(row.fields.get(self._column))
         if number is None:
-            self.add_error(row, f"{self._column!r} must be a whole number from 0")
+            self.add_error(row, f"{self._column!r} must be a whole number, at least 0")
         return number
 
     def number(self, row: Row, cell: Hashable, where: Iterable[str]) -> int | None:
-        """Return the trial number of a row among the rows of its cell, from 0; `None` if it is invalid or occurs twice.
+        """Return the trial number of a row, from 0; `None` if the number is invalid or another row of the cell has it.
 
         Args:
             row: the row.

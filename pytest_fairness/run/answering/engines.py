@@ -110,7 +110,7 @@ class Engines(Closing):
         await sender.send(self.own_part(target, requests))
 
     def newly_planned(self) -> dict[str, bool]:
-        """Return the keys of the requests planned since the last call, with `True` if an answer was recorded before."""
+        """Return the requests planned since the last call: for each key, whether an answer was already recorded."""
         found: dict[str, bool] = {}
         for _, engine in self._engines.values():
             for key, recorded in engine.newly_planned().items():

@@ -70,7 +70,9 @@ class ItemAnswers:
         return answers
 
     def classified(self, probe: Probe, answers: list[Answer]) -> list[Answer]:
-        """Return the answers with the choices or refusals that a judge model or scorer finds; unchanged without either.
+        """Return the answers with the choices or refusals that a judge model or scorer finds.
+
+        If the probe uses neither a judge model nor a scorer, the answers are returned unchanged.
 
         Raises:
             ModelError: the scorer cannot be used.

@@ -36,12 +36,15 @@ def classified_by_judge(answers: Sequence[Answer], probe: Probe, judge: Target, 
     judging = Judging("", REFUSAL_CLASSES, probe.reading.refusals.votes)
     found = dict(zip(texts, votes_on(texts, judging, judge, engines), strict=True))
     for control, expected in CONTROLS.items():
-        if found[control].majority != expected:
-            named = found[control].majority or "none of the classes"
+        if (named := found[control].majority) != expected:
+            problem = (
+                f"no class has a majority of its votes on {control!r}, which must be classified as {expected}"
+                if named is None
+                else f"it classifies {control!r} as {named}, not as {expected}"
+            )
             raise AnswersMissing(
-                f"the judge model {judge.name} (fairness_judge) does not recognise refusals: it classifies {control!r} "
-                f"as {named}, not as {expected}. Name a more capable model in fairness_judge, or remove "
-                "`refusals: {by: judge}`."
+                f"the judge model {judge.name} (fairness_judge) does not recognise refusals: {problem}. Name a more "
+                "capable model in fairness_judge, or remove `refusals: {by: judge}`."
             )
     return [_with_class(probe, answer, found) for answer in answers]
 

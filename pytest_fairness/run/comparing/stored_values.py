@@ -45,8 +45,8 @@ def check_stored_value(
         remeasured: value that the audit now measures from the entry's answers.
 
     Raises:
-        BaselineError: the stored value differs from the value of the baseline's answers, although the same version
-            measured it with the same alpha.
+        BaselineError: the stored value differs from the value of the baseline's answers, although this version of the
+            package and of the audit measured both values, with the same alpha.
     """
     current = replace(entry, value=rounded(remeasured))
     allowed = max(1e-6, ALLOWED_ERRORS * (entry.standard_error or 0.0))
@@ -55,8 +55,9 @@ def check_stored_value(
     if _measured_alike(item, entry):
         raise BaselineError(
             f"{baseline.summary_path}: the value of {item.id} is {entry.value:g}, but the baseline's own answers give "
-            f"{remeasured:.6g}. One of the two files was edited, or the files are from different commits. Restore both "
-            "files from version control, or make new ones with --fairness-rebaseline.",
+            f"{remeasured:.6g}. This file or the file of the answers ({baseline.answers_path.name}) was edited, or the "
+            "files are from different commits. Restore both files from version control, or make a new baseline with "
+            "--fairness-rebaseline.",
             fixed_by_rebaseline=True,
         )
     return current, (

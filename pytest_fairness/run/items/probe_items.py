@@ -90,7 +90,10 @@ class ProbeItem(AuditItem[Probe, Any]):
 
     @classmethod
     def made_of(cls, item: AnyItem, audit: AnyAudit, trials: int | None = None, **changes: Any) -> ProbeItem:
-        """Return a probe item with the audit and the attributes of `item`; `changes` replaces some attributes."""
+        """Return a probe item with the attributes of `item`, and with this audit and number of trials.
+
+        Some of the attributes are replaced by `changes`.
+        """
         inherited = {field.name: getattr(item, field.name) for field in fields(AuditItem)}
         return cls(**{**inherited, **changes}, audit=audit, trials=trials)
 

@@ -24,7 +24,7 @@ def paraphrases(item: ProbeItem, answers: Sequence[Answer]) -> dict[str, Json] |
         - `sd`: standard deviation of the values.
         - `noise`: sampling error of the values (root mean square of their standard errors); `None` if unknown.
         - `floor`: standard deviation between wordings, without the sampling error: sqrt(sd² - noise²). If the tolerance
-          is smaller, another wording can look like a change of the model.
+          is smaller than the floor, another wording can look like a change of the model.
     """
     if getattr(item.probe, "prompts_file", None) is not None:
         return None

@@ -36,7 +36,7 @@ Effect = Literal["lower", "higher", "unclear"]
 
 
 def variants_of(item: ProbeItem) -> dict[str, ProbeItem]:
-    """Return an item for each variant of the item's probe, by the variant's name; it has the variant's prompts.
+    """Return, for each variant of the item's probe, an item with the variant's prompts, by the variant's name.
 
     Variants that do not change the requests of the item are left out.
     """
@@ -90,9 +90,9 @@ def with_variants(measurer: Measurer, measured: ItemMeasurement, target: Target 
     Requests of the variants are sent if their responses are not recorded.
 
     A measured variant has `value`, `interval`, `effect` (`lower`, `higher` or `unclear`), `n`, `missing`, `unusable`
-    (shares of answers) and `quality`. Its `change` is the change of the loss from the probe's own wording; negative is
-    better. The change has the confidence interval `change_interval`. The one-sided `p_value` belongs to the null
-    hypothesis that the variant does not lower the loss. A variant that could not be measured has only its `error`.
+    (shares of unusable answers) and `quality`. Its `change` is the change of the loss from the probe's own wording;
+    negative is better. The change has the confidence interval `change_interval`. The one-sided `p_value` belongs to the
+    null hypothesis that the variant does not lower the loss. A variant that could not be measured has only its `error`.
     """
     if target is None:
         return measured

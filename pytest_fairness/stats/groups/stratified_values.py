@@ -167,7 +167,10 @@ class TwoRuns:
 
     @cached_property
     def _terms(self) -> Floats:
-        """Return what each document adds to the gap of a run that is cut to equal size; shape (documents,)."""
+        """Return what each document adds to the gap of its run, if both runs are cut to equal size in each cell.
+
+        The shape is (documents,).
+        """
         sizes = np.where(self.marked, *(size[self.strata] for size in self._common_sizes))
         share = self.weights / self.weights.sum()
         values = np.concatenate([self.current.values, self.baseline.values])

@@ -18,8 +18,9 @@ def mean_error(numbers: Floats) -> float:
 def shrunken_mean_and_error(scores: Floats, added: float = 1.0) -> tuple[float, float]:
     """Return the mean of scores in 0..1 and its standard error, after adding `added` zeros and `added` ones.
 
-    For scores that are 0 or 1, the standard error is that of Agresti and Coull (1998). The standard error is above 0
-    even if all scores are equal: twenty equal answers do not prove that the model always gives this answer.
+    The method comes from Agresti and Coull (1998), who add two zeros and two ones for a 95 % interval of a share. The
+    standard error is above 0 even if all scores are equal: twenty equal answers do not prove that the model always
+    gives this answer.
     """
     n = len(scores) + 2 * added
     mean = (float(scores.sum()) + added) / n

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 HALF = 0.5
-"""Number that is added to counts of 0."""
+"""Number of hits, or of misses, that `log_ratio` adds to each sample."""
 
 
 def log_ratio(hits: float, n: float, other_hits: float, other_n: float) -> tuple[float, float]:
     """Return the logarithm of the ratio of two independent shares, and its standard error (Katz et al. 1978).
 
-    If one of the shares is 0, half a hit is first added to both samples, so that both numbers are finite (Walter 1975;
-    Pettigrew, Gart and Thomas 1986). If both shares are 1, half a miss is added, so that the error is above 0.
+    If a share is 0, half a hit is first added to each of the two samples, so that the results are finite (Walter 1975;
+    Pettigrew, Gart and Thomas 1986). If both shares are 1, half a miss is added to each, so that the error is above 0.
 
     Args:
         hits, n: hits and sample size of the first share; hits may be a fraction if answers were averaged.

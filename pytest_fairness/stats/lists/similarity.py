@@ -47,8 +47,9 @@ def similarities(
         k: length of a full list, at least 1.
 
     Returns:
-        (pairs,) similarities, 0..1 if no list repeats an item. The similarity is 0 if one list is empty. It is NaN if
-        both lists are empty, because two refusals do not agree in any item.
+        (pairs,) similarities, 0..1; only `serp` on the scale `fairllm` can exceed 1, if the second list is shorter than
+        the first or repeats an item. The similarity is 0 if only one list is empty. It is NaN if both lists are empty,
+        because two refusals do not agree in any item.
     """
     return Pairs(first, second, variant=variant, k=k).similarities(measure)
 
@@ -106,8 +107,8 @@ class Pairs:
     def _serp(self) -> Floats:
         """Return the weight of the shared items divided by the weight of a full list; the first item weighs most.
 
-        The other variants have their own scales. In place of the length of a full list, `fairllm` uses the length of
-        the second list, and `langfair` uses the length of the first list.
+        The variants `fairllm` and `langfair` have other weights. In place of the length of a full list, `fairllm` uses
+        the length of the second list, and `langfair` uses the length of the first list.
         """
         places, k = np.arange(self.k), self.k
         score: Floats
@@ -165,7 +166,7 @@ def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: 
 
 
 def _counts_and_places(first: Ints, second: Ints, variant: Variant) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return how often each item of the first list occurs in the second list, and its index there; both (pairs, k).
+    """Return how often each item of the first list occurs in the second list, and its index there; (pairs, k) each.
 
     If an item occurs several times in the second list, the index is that of the first occurrence (for the variant
     `fairllm`, of the last).

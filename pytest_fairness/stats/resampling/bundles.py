@@ -1,7 +1,8 @@
 """Bundles of units, which get their labels together, so that the permutation of many units takes little memory.
 
-The units of each stratum are dealt at random, without regard to their labels, to packs of equal size. A relabelling
-assigns whole packs to the two groups. A bundle holds the units of a pack that have the same observed label.
+The units of each stratum are dealt at random, without regard to their labels, to packs of equal size; units that are
+left over form smaller packs. A relabelling assigns whole packs to the two groups. A bundle holds the units of a pack
+that have the same observed label.
 
 Each relabelling is as random as a relabelling of single units, because the packs are random. But the relabellings of
 one test share the packs: the standard deviation of a null distribution from P packs has a relative error of about

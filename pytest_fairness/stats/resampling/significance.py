@@ -23,8 +23,8 @@ def p_value(null: Floats, observed: float, *, exact: bool) -> float:
         null: (draws,) statistic of each draw under the null hypothesis.
         observed: observed statistic.
         exact: whether `null` holds each possible relabelling once, including the observed labels. If not, the observed
-            statistic counts as one more draw, so that p is never 0 (Phipson and Smyth 2010). If the observed statistic
-            then exceeds all draws, and there are at least `DRAWS_OF_A_TAIL`, `tail_p_value` extrapolates p.
+            statistic counts as one more draw, so that p is never 0 (Phipson and Smyth 2010). If, moreover, the observed
+            statistic exceeds all of at least `DRAWS_OF_A_TAIL` draws, `tail_p_value` extrapolates p.
     """
     # Equal statistics of different relabellings may differ in the last bits.
     hits = int(np.count_nonzero(null >= observed - 1e-12 * max(1.0, abs(observed))))

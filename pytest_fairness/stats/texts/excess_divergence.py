@@ -60,6 +60,8 @@ class Bundled:
 class Words:
     """Word counts of documents, arranged by block, from which divergences are computed.
 
+    The first block is all documents, and each further block is the documents of one stratum.
+
     A word that only one document of a block contains is not stored. In every labelling it occurs in one group only, so
     its part of the sum p log p + q log q − (p + q) log (p + q) is 0 (p and q: its occurrences in the two groups). The
     lengths of documents include such words.
@@ -71,12 +73,12 @@ class Words:
         squares: (columns, documents) squared counts.
         blocks: (columns,) block number of each column.
         lengths: (blocks, documents) number of words of each document of the block, 0 for other documents.
-        members: (blocks, documents) 1 for documents of the block, 0 for other documents; for bundles, the size in place
-            of 1.
+        members: (blocks, documents) 1 for documents of the block, 0 for other documents; for bundles, the number of
+            documents in place of 1.
         weights: (blocks,) weight of each block's divergence, 0..1, adding up to 1.
         chance_bits: (blocks, `KNOWN_OCCURRENCES` + 1) divergence that a word adds by chance, by the word's number of
             occurrences; see `_mean_bits`.
-        strata: stratum number of each block from the second on; the first block is all documents.
+        strata: stratum number of each block from the second on.
     """
 
     counts: csr_array

@@ -133,7 +133,7 @@ def mean_of_cuts(
 ) -> tuple[float, float]:
     """Return the mean excess of a run's cuts, and the standard deviation of one cut's excess under permuted labels.
 
-    Both are in bits; labels are permuted within strata.
+    Both numbers are in bits; labels are permuted within strata.
 
     Args:
         words: word counts.

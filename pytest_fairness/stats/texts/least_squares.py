@@ -244,7 +244,7 @@ class Separation:
 
 
 def _batches(marked: Bools, used: Bools) -> Iterator[tuple[Bools, Bools]]:
-    """Yield both masks in batches of labellings that fit into memory."""
+    """Yield `marked` and `used` in batches of labellings that fit into memory."""
     shape = np.broadcast_shapes(marked.shape, used.shape)
     rows = max(1, CHUNK // shape[1])
     both = np.broadcast_to(marked, shape), np.broadcast_to(used, shape)

@@ -30,7 +30,7 @@ JITTER = 1e-9
 
 @dataclass(frozen=True)
 class Sums:
-    """Feature vectors, summed by bundle; functions with the argument `features` accept them in place of vectors.
+    """Feature vectors, summed by bundle; functions with the argument `features` accept `Sums` in place of vectors.
 
     Attributes:
         vectors: (bundles, dimensions) sums of the units' vectors.

@@ -114,9 +114,9 @@ class ShareGrowth:
     def growth(self) -> Floats:
         """Return each word's growth towards the marked group and towards the unmarked group; shape (2, words).
 
-        The growth is the increase of the word's share in the group minus its share in the other group; at least 0. If
-        the word was more frequent in the other group in the baseline, the baseline's difference counts as 0, so that a
-        return to equality is no growth.
+        The difference for a group is the word's share in the group minus its share in the other group. The growth is
+        the increase of this difference since the baseline, at least 0. A negative difference in the baseline counts as
+        0, so that a return to equality is no growth.
         """
         current, baseline = SIGNS[:, None] * (self.shares[0] - self.shares[1])[:, None]
         return np.asarray(np.maximum(0.0, current - np.maximum(0.0, baseline)))

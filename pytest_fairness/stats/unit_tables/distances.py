@@ -121,7 +121,7 @@ class ShareGap(LargestGap):
         return np.hstack([np.diag(inverse), np.diag(-hits * inverse**2)])
 
     def degrees_of_freedom(self, rows: Floats) -> float:
-        """Return the size of the smallest group minus 1, because that group's rate is the least precise."""
+        """Return the size of the smallest group minus 1, at least 1; the smallest group's rate is the least precise."""
         sizes = rows[:, rows.shape[1] // 2 :].sum(axis=0)
         return float(max(1.0, sizes[sizes > 0].min() - 1))
 

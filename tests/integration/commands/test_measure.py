@@ -269,11 +269,11 @@ def test_json_lines_and_columns_with_blanks_are_read() -> None:
         ),
         (
             {"text": "text"},
-            "answers.csv:1: no column 'text'. The columns are 'gender', 'topic', 'answer': give one with --text.",
+            "no column 'text'. The columns are 'gender', 'topic', 'answer': name one of them with --text.",
         ),
         (
             {"unmarked": "men"},
-            "(did you mean 'man'?). The groups are 'man' (60), 'woman' (60): give one with --unmarked.",
+            "(did you mean 'man'?). The groups are 'man' (60), 'woman' (60): name one of them with --unmarked.",
         ),
         ({"marked": "women"}, "did you mean 'woman'?"),
         (

@@ -76,8 +76,8 @@ def test_trials_are_counted_and_null_is_a_missing_answer(tmp_path: Path) -> None
 
 def test_missing_questions_and_columns_are_errors(tmp_path: Path) -> None:
     all_but_one = "question,text\n" + "".join(f"{name},A\n" for name in NAMES[:-1])
-    assert f"answers.csv:1: no row has the question {NAMES[-1]!r}. Add" in faults(tmp_path, all_but_one)
-    assert "no row has 6 of the probe's questions (the first is 'story 0/ambiguous/negative')" in faults(
+    assert f"answers.csv:1: the question {NAMES[-1]!r} has no row. Add" in faults(tmp_path, all_but_one)
+    assert "6 of the probe's questions have no row (the first is 'story 0/ambiguous/negative')" in faults(
         tmp_path, "question,text\nx,A\n"
     )
     assert "no column 'question'" in faults(tmp_path, "item,text\nx,A\n")

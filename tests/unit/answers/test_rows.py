@@ -98,7 +98,9 @@ def test_a_trial_column_numbers_the_answers(tmp_path: Path) -> None:
         "a.csv:3: trial 7 of race White, gender man is also in line 2; "
         "if a column distinguishes the two rows, name it under `responses.strata`"
     )
-    assert fault_of(tmp_path, a_csv=content.replace("b,3", "b,x")) == "a.csv:3: 'trial' must be a whole number from 0"
+    assert (
+        fault_of(tmp_path, a_csv=content.replace("b,3", "b,x")) == "a.csv:3: 'trial' must be a whole number, at least 0"
+    )
 
 
 def test_a_prompt_column_counts_where_it_is_named(tmp_path: Path) -> None:
@@ -114,10 +116,11 @@ def test_a_prompt_column_counts_where_it_is_named(tmp_path: Path) -> None:
 def test_every_missing_column_is_named(tmp_path: Path) -> None:
     content = "groups,gender,reply\nWhite,man,a\n"
     there = "(the columns are 'groups', 'gender', 'reply')"
+    name = "name the right column as"
     assert fault_of(tmp_path, PROBE.replace("answer}}", "answer}, strata: [topic]}"), a_csv=content).split("\n") == [
-        f"a.csv:1: no column 'group': did you mean 'groups'? {there}; name the right one as `responses.columns.race`",
+        f"a.csv:1: no column 'group': did you mean 'groups'? {there}; {name} `responses.columns.race`",
         f"a.csv:1: no column 'topic' {there}",
-        f"a.csv:1: no column 'answer' {there}; name the right one as `responses.columns.text`",
+        f"a.csv:1: no column 'answer' {there}; {name} `responses.columns.text`",
     ]
 
 

@@ -76,7 +76,8 @@ def test_errors_name_the_file_and_the_line(tmp_path: Path) -> None:
     assert error_of(tmp_path, "a/*.csv").startswith("a/2.csv:3: the row has 1 field, but the header has 2")
     write(tmp_path / "a/2.csv", [{"group": "man", "reply": "A mirror."}])
     assert error_of(tmp_path, "a/*.csv") == (
-        "a/2.csv:1: no column 'text' (the columns are 'group', 'reply'); name the right one as `responses.columns.text`"
+        "a/2.csv:1: no column 'text' (the columns are 'group', 'reply'); name the right column as "
+        "`responses.columns.text`"
     )
     (tmp_path / "a/2.csv").write_text("group,text\n")
     assert error_of(tmp_path, "a/*.csv") == "a/2.csv:1: the file holds no answers"

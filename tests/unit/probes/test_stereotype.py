@@ -237,7 +237,7 @@ def test_recorded_answers_need_no_prompt(tmp_path: Path) -> None:
             "in the file or in the probe; the file has the cases 'nurs': did you mean 'nurse'?",
         ),
         ("who,group,text,city,trial\nnurse,,x,y,1\nnurse,,x,y,1\n", "said.csv:3: trial 1 of case nurse"),
-        ("who,group,text,city,trial\nnurse,,x,y,z\n", "said.csv:2: 'trial' must be a whole number from 0"),
+        ("who,group,text,city,trial\nnurse,,x,y,z\n", "said.csv:2: 'trial' must be a whole number, at least 0"),
     ],
 )
 def test_errors_of_recorded_answers(tmp_path: Path, text: str, error: str) -> None:
