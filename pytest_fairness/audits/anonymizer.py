@@ -39,7 +39,7 @@ class Anonymizer:
         language: language of the texts.
         phrases: further terms, which are removed as they are, not word by word.
         names: case-folded first names; `words` removes a first name if the text writes it as a name.
-        enabled: whether to remove identity terms and names.
+        enabled: whether to remove identity terms; `names` are removed in any case.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ def of_lists(probe: RecommendationProbe, answers: Answers) -> AnswerQuality | No
 
 
 def of_decisions(probe: CounterfactualProbe, answers: Answers) -> AnswerQuality | None:
-    """Return the accuracy of each record; `None` if no answer can be scored.
+    """Return the accuracy of the answers about each record; `None` if no answer can be scored.
 
     Answers about records with a flipped attribute are left out, because the right answer is not known.
     """
@@ -67,7 +67,10 @@ def of_decisions(probe: CounterfactualProbe, answers: Answers) -> AnswerQuality 
 
 
 def of_resolutions(probe: CoreferenceProbe, answers: Answers) -> AnswerQuality | None:
-    """Return the accuracy of each WinoBias sentence; `None` for other sentences, or if no answer can be scored."""
+    """Return the accuracy of the answers about each WinoBias sentence.
+
+    Return `None` if the probe has other sentences, or if no answer can be scored.
+    """
     if not probe.is_winobias:
         return None
     coded = [each for each in coded_answers(probe, answers) if each.choice is not None]
@@ -75,7 +78,7 @@ def of_resolutions(probe: CoreferenceProbe, answers: Answers) -> AnswerQuality |
 
 
 def of_choices(probe: MultipleChoiceProbe, answers: Answers) -> AnswerQuality | None:
-    """Return the accuracy of each template of multiple-choice questions; `None` if no answer can be scored."""
+    """Return the accuracy of the answers to the questions of each template; `None` if no answer can be scored."""
     coded = [each for each in choices.code(probe, answers) if each.choice is not None]
     names = ((" ".join(filter(None, (each.question.category, each.question.template))), each.right) for each in coded)
     return _by_unit("accuracy", ((name, float(right)) for name, right in names))

@@ -18,7 +18,8 @@ from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.estimate import Estimate
 
 BETA = 0.05
-"""Probability that an item passes although its true value is worse by twice the tolerance."""
+"""Probability that an item passes although its true value is worse than the baseline, or than the limit, by twice the
+tolerance."""
 
 Example = tuple[str, Answer]
 """Name of a group, and an answer that is shown for this group."""
@@ -44,8 +45,8 @@ class AuditItem(Generic[OwnProbe, OwnSettings]):
         settings: the audit's settings in this probe.
         alpha: one-sided significance level of the item's tests: min(0.01, the probe's alpha / number of the probe's
             items). With interim analyses, the part of this level that the current analysis uses.
-        beta: probability that the item passes although its true value is worse by twice the tolerance. With interim
-            analyses, the part of this probability that the current analysis uses.
+        beta: probability that the item passes although its true value is worse than the baseline, or than the limit, by
+            twice the tolerance. With interim analyses, the part of this probability that the current analysis uses.
         seed: text that seeds all random draws of the item; the same in every run.
         target: name of the target that is asked; `None` if the only target has no name.
         total_alpha: alpha of all interim analyses together; `None` if there is only one analysis.
@@ -94,8 +95,8 @@ class Preparation:
         texts: function that returns one entry for each answer: the text that the model reads, or `None` to leave the
             answer out.
         gives: what the model returns. `embeddings` become the `embedding` of the answers. With `labels`, the content of
-            an answer is `{"model": …, "scores": {label: probability}}`, or `None` if the answer is left out. With
-            `score`, the content is `{"model": …, "score": number}`; `model` is then a scorer that the probe may name.
+            an answer becomes `{"model": …, "scores": {label: probability}}`; with `score`, it becomes
+            `{"model": …, "score": number}`. The content of an answer that is left out becomes `None`.
         label: for a model that gives `labels`, the label whose probability it must return.
     """
 
@@ -133,7 +134,7 @@ class DecisionRule(ABC):
             item: item whose change is judged.
             comparison: comparison of this run with the baseline, over the units that both runs share.
             tolerance: largest acceptable change.
-            difference: this run's loss minus the baseline's loss, each over all units of its own run.
+            difference: loss of this run minus loss of the baseline; each loss is computed from all units of its run.
         """
 
     @abstractmethod
@@ -191,7 +192,7 @@ class Explanation(ABC, Generic[ProbeT, SettingsT]):
         return []
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the parts of the value (words, groups or records) with their numbers; baselines store them."""
+        """Return a number for each part of the value (word, group or record); baselines store these numbers."""
         return {}
 
     def word_rows(self, item: AuditItem[ProbeT, SettingsT], answers: Answers, details: Mapping[str, Json]) -> WordRows:
@@ -301,7 +302,8 @@ class Audit(Explanation[ProbeT, SettingsT]):
         """Return the comparison of this run's answers with the baseline's answers; see `measure` for the arguments.
 
         Raises:
-            NotMeasurable: there are too few usable answers in the baseline.
+            NotMeasurable: there are too few usable answers in the baseline, or too few units that both runs share.
+            BaselineStale: the baseline was made for other units or prompts.
         """
 
     def value(self, item: AuditItem[ProbeT, SettingsT], answers: Answers) -> float:
@@ -313,7 +315,7 @@ class Audit(Explanation[ProbeT, SettingsT]):
         return self.measure(item, answers).value
 
     def concerns(self, item: AuditItem[ProbeT, SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return this audit's own reasons to doubt the measurement; `answer_checks` has the reasons of all audits.
+        """Return this audit's own reasons to doubt the measurement; `answer_checks` has those common to all audits.
 
         Args:
             item: item that was measured.

@@ -53,7 +53,7 @@ def with_same_wording(current: Answers, baseline: Answers, unit: Callable[[Answe
 
     Args:
         current, baseline: answers of the two runs.
-        unit: function that returns the name of an answer's unit, such as its question; a run words a unit in one way.
+        unit: function that returns the name of an answer's unit, such as its question; a unit has one wording in a run.
     """
     wordings = {unit(answer): answer.labels.get("wording") for answer in current}
     baseline = [answer for answer in baseline if wordings.get(unit(answer)) == answer.labels.get("wording")]

@@ -65,14 +65,15 @@ def decide(
     """Return the decision on one estimate; `docs/explanation/verdicts.md` explains it.
 
     Args:
-        estimate: change or distance from the limit; larger is worse.
-        standard_error: standard error of the estimate; `None` if unknown, and the outcome is then never `within`.
+        estimate: change from the baseline, or distance from the limit; larger is worse.
+        standard_error: standard error of the estimate; `None` if unknown. Without a standard error and `bounds`, the
+            outcome is never `within`.
         threshold: largest acceptable estimate; a larger estimate is too bad if it is significant.
         accepted: largest upper bound with which the outcome is `within`; at least the threshold.
         significant: whether the test of no change (or of equal groups) rejects this null hypothesis at `alpha`.
         requires_lower_bound: whether the outcome `beyond` also requires a lower bound above the threshold.
         alpha: one-sided significance level of the lower bound.
-        beta: probability of the outcome `within` if the true value equals `accepted`.
+        beta: probability of the outcome `within` if the true change, or the true distance, equals `accepted`.
         degrees_of_freedom: degrees of freedom of the standard error.
         bounds: lower bound at `alpha` and upper bound at `beta`; `None` to compute both from the standard error.
     """

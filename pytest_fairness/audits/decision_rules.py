@@ -19,7 +19,8 @@ from pytest_fairness.stats.texts.share_growth import NeededDocuments, smallest_s
 from pytest_fairness.stats.unit_tables.change import needed_units
 
 VISIBLE_SHARE = 0.35
-"""A value passes its limit only if the run would detect a new word that is in this share of one group's texts."""
+"""A number of significant words passes its limit only if the run would detect a new word that is in this share of one
+group's texts."""
 
 
 def rule_of(audit: AnyAudit, item: AnyItem) -> DecisionRule:
@@ -61,8 +62,9 @@ class SignificantChange(DecisionRule):
     ) -> Decision:
         """Return the decision on whether the change since the baseline is a regression; see `decision.decide`.
 
-        For a reversed gap, the change is at most the current gap. A reversed gap above the tolerance never passes. It
-        is a regression if the change or the reversal is significant.
+        For a reversed gap, the rule judges the current gap instead of the change. If the current gap is at most the
+        tolerance, the rule judges the smaller of current gap and change. A reversed gap above the tolerance never
+        passes; it is a regression if the change or the reversal is significant.
         """
         value, reversal = comparison.value, comparison.reversal
         # If the direction of the gap is unknown, a pass must exclude a worsening in both directions.
@@ -93,9 +95,9 @@ class SignificantChange(DecisionRule):
         """Return the decision on whether the value exceeds the limit; see `decision.decide`.
 
         The value exceeds the limit if the value's lower bound is above the limit. If there is a test of equal groups,
-        the groups must also differ significantly. The value is acceptable if the estimate is at most the limit and its
-        upper bound is at most the limit plus twice the tolerance. A value that grows with the number of answers passes
-        only in the final analysis.
+        the groups must also differ significantly. The value is acceptable if it is at most the limit and its upper
+        bound is at most the limit plus twice the tolerance. A value that grows with the number of answers passes only
+        in the final analysis.
         """
         decision = decide(
             audit.info.loss(measurement.value) - audit.info.loss(limit),
@@ -139,8 +141,8 @@ class ChangeBound(SignificantChange):
 class LimitWithTest(SignificantChange):
     """Rule: as `SignificantChange`, but a value can exceed its limit although its lower bound does not.
 
-    The value exceeds its limit if the estimate is above the limit and the groups differ significantly, as in the
-    four-fifths rule. `gate: bound` also requires a lower bound above the limit.
+    The verdict is `over-limit` if the value is above the limit and the groups differ significantly, as in the
+    four-fifths rule. With `gate: bound`, the value's lower bound must also be above the limit.
 
     Attributes:
         equal: value for equal groups.
@@ -216,7 +218,7 @@ class GrownWords(DecisionRule):
 
 @dataclass(frozen=True)
 class PointEstimate(DecisionRule):
-    """Rule without a test: compares the change with the tolerance, and the value with the limit (`gate: point`).
+    """Rule that compares the change with the tolerance, and the value with the limit, without a test (`gate: point`).
 
     Attributes:
         tested_rule: the audit's own rule, from which the smallest detectable change is computed.
@@ -293,8 +295,8 @@ def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[
 def _distance_bounds(item: AnyItem, measurement: Measurement, limit: float) -> tuple[float, float] | None:
     """Return one-sided bounds of the loss minus `limit`, at the item's alpha and beta.
 
-    Use the bounds in `details["bounds"]`; otherwise, for a share with the sample size `details["effective_size"]`, the
-    ends of Wilson's interval. Without these details, return `None`: `decide` computes bounds from the standard error.
+    The bounds come from `details["bounds"]` or, for a share with the sample size `details["effective_size"]`, from
+    Wilson's interval. Return `None` if neither detail exists; `decide` then computes bounds from the standard error.
     """
     bounds, size = (measurement.details.get(name) for name in ("bounds", "effective_size"))
     if bounds is not None:

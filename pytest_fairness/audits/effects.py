@@ -23,7 +23,7 @@ class EffectSize:
             a bound of its interval. The function returns `None` if the item compares no groups.
         cutoffs: smallest effect sizes that are called small, moderate and large.
         source: publication of the cut-offs, or their derivation.
-        no_effect: value of the audit without any effect.
+        no_effect: the audit's value if there is no effect.
         detectable: function that returns the smallest effect size that a measurement can detect, for an audit without a
             standard error; `None` to compute it from the standard error.
     """
@@ -63,7 +63,7 @@ def cohens_h(formula: str, shares: Callable[[Measurement], Sequence[float]]) -> 
 
 
 def cohens_d(
-    quantity: str, formula: str = "range of the means / standard deviation over entities within an attribute value"
+    quantity: str, formula: str = "(range of the means) / (standard deviation over entities within an attribute value)"
 ) -> EffectSize:
     """Return the effect size Cohen's d: the range of the groups' means, divided by the groups' standard deviation.
 
@@ -88,7 +88,7 @@ def cohens_f(quantity: str, formula: str, *, no_effect: float = 0.0) -> EffectSi
     Args:
         quantity: name of the detail that holds the groups' standard deviations.
         formula: how the effect size is computed, in words.
-        no_effect: value of the audit without any effect.
+        no_effect: the audit's value if there is no effect.
     """
     return EffectSize(
         name="Cohen’s f",
@@ -181,14 +181,14 @@ LARGEST_H_OF_WORDS = EffectSize(
 
 CLIFFS_DELTA = EffectSize(
     name="Cliff’s δ",
-    formula="2 · value = P(A > B) − P(A < B), where A is the number for a random record shown as the one value, and B "
-    "the number for a random record shown as the other value",
+    formula="2 · value = P(A > B) − P(A < B), where A is the answered number for a random record with one attribute "
+    "value, and B the answered number for a random record with the other attribute value",
     of=lambda value, _: 2 * value,
     cutoffs=(0.147, 0.33, 0.474),
     source="Romano, Kromrey, Coraggio and Skowronek 2006: the δ of two normal distributions whose means differ by 0.2, "
     "0.5 and 0.8 standard deviations",
 )
-"""Effect size of a difference between mean ranks, which are shares of the ranking."""
+"""Effect size of a difference between mean ranks; a rank is a share of all numbers, from 0 to 1."""
 
 COHENS_U2 = EffectSize(
     name="Cohen’s U₂",

@@ -49,7 +49,7 @@ def axis_of(result: ItemResult) -> str:
 
 
 def subject_of(result: ItemResult) -> str:
-    """Return the values of an item's labels, such as `Black, woman`."""
+    """Return the values of an item's labels, such as `Black, woman`; without labels, the item's id."""
     return ", ".join(map(shortened, result.labels.values())) or shortened(result.id)
 
 

@@ -36,7 +36,7 @@ class Intersection:
         """Return, for each quantity, a table of the cells' values and of their differences from the reference.
 
         A difference has the 95 % interval of Student's t, and a two-sided p-value that Holm's method adjusts for all
-        cells of the table. A quantity that is not defined for any cell has no table.
+        cells of the table. A quantity has a table only if it is defined for at least one cell.
         """
         numbers, gradients = statistic.groups(sample.means), statistic.group_gradients(sample.means)
         influence = (sample.rows - sample.rows.mean(axis=0)) @ gradients.T

@@ -18,13 +18,14 @@ ROUNDING = 12
 def effect_of(
     effect_size: EffectSize | None, loss: Callable[[float], float], measurement: Measurement, doubt: Concern | None
 ) -> Effect | None:
-    """Return the effect size of a measurement; `None` if the audit has none, or if the item compares no groups.
+    """Return the effect of a measurement; `None` if the audit has no effect size, or if the item compares no groups.
 
-    The size is `none` if `_is_found` finds no difference. The size is unknown (`None`) if `doubt` rules out a verdict
-    or a test. If no difference is found, any `doubt` makes the size unknown.
+    Without a `doubt`, the size in words is "small", "moderate" or "large" if `_is_found` finds a difference, otherwise
+    "none". With a `doubt`, the size is unknown (the value `None`) if no difference is found, or if the doubt rules out
+    a verdict or a test.
 
     Args:
-        effect_size: effect size of the audit; `None` if the audit has none.
+        effect_size: effect size of the audit; `None` if the audit has no effect size.
         loss: function that converts a value of the audit into a loss (larger is worse).
         measurement: the measurement.
         doubt: the most serious concern about the answers, if it rules out a pass; otherwise `None`.
@@ -48,9 +49,9 @@ def effect_of(
 def _is_found(effect_size: EffectSize, loss: Callable[[float], float], measurement: Measurement, value: float) -> bool:
     """Return whether the measurement shows a difference.
 
-    The 95 % interval must exclude the value that means no effect, and the p-value must be at most 5 %. If the
-    measurement has only an interval or only a p-value, this one decides; if it has neither, no difference is found. The
-    p-value is ignored for a value that is better than no effect, because the test may be one-sided.
+    The 95 % interval must exclude the value that means no effect, and the p-value must be at most 5 %. Without a
+    p-value, the interval decides alone; without an interval, the p-value decides alone; without both, no difference is
+    found. The p-value is ignored for a value that is better than no effect, because the test may be one-sided.
     """
     of_no_effect = _nan_for_none(effect_size.of(effect_size.no_effect, measurement))
     if round(value - of_no_effect, ROUNDING) == 0 or (measurement.interval is None and measurement.p_value is None):

@@ -17,7 +17,7 @@ _ENDINGS = "(?:s|re|ll|ve|d|m)"
 
 
 class Terms:
-    """Search for terms in texts, as whole words or phrases and in any letter case.
+    """A list of terms that `found` finds in texts, as whole words or phrases and in any letter case.
 
     Args:
         terms: words, phrases and stems. A `*` at the end of a word stands for all words with this beginning; all other

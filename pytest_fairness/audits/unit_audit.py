@@ -29,7 +29,7 @@ from pytest_fairness.stats.unit_tables.statistic import Sample, UnitStatistic
 MINIMUM_UNITS = 4
 """Smallest number of complete units that can be measured."""
 INCOMPLETE_SHARE = 0.10
-"""A larger share of units that are incomplete for another reason than missing answers is a concern."""
+"""Largest share of units that may be incomplete for another reason than missing answers."""
 SHOWN_UNITS = 3
 """Number of units that a message names."""
 SHARED_UNITS = 0.80

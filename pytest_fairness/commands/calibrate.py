@@ -21,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Measure the audits of a probe on outputs that are labelled `acceptable` or `problematic`.
 
-    Print the error rates of the probe's limits and of other limits, and a limit with few false positives and few false
-    negatives.
+    For each audit, print the error rates of the probe's limit and of other limits, and recommend a limit with few false
+    positives and few false negatives, if there is one.
     """
     from pytest_fairness import kinds, probes
     from pytest_fairness.commands.shared.configuration import configured_scorers, project_root

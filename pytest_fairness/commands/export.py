@@ -61,10 +61,13 @@ def _write_tables(arguments: argparse.Namespace) -> None:
 
 
 def _document(arguments: argparse.Namespace) -> Mapping[str, Json]:
-    """Return the report document from which the tables are made: the given JSON report, or the last run's document.
+    """Return the report document from which the tables are made.
+
+    The document is the given JSON report or, without a report, that of the last run; with a probe file, it has only the
+    items of this probe.
 
     Raises:
-        FairnessError: no run is stored, no item matches, or the report cannot be read.
+        FairnessError: the report cannot be read, no run is stored, or the last run had no item of the probe.
     """
     from pytest_fairness.asking.store.store import Store
     from pytest_fairness.reports import files

@@ -46,8 +46,9 @@ def run(arguments: argparse.Namespace) -> None:
         known = sorted({point[field] for point in points})
         points = [point for point in points if wanted in (None, point[field])]
         if not points:
+            of_probe = f" of the probe {arguments.probe}" if option == "item" and arguments.probe is not None else ""
             raise FairnessError(
-                f"--{option} {wanted}: no run in {path} has this {option}. Recorded {option}s: "
+                f"--{option} {wanted}: no run{of_probe} in {path} has this {option}. Recorded {option}s: "
                 f"{joined(known, SHOWN_NAMES)}."
             )
     write([without_commands(history(points, arguments.last, shutil.get_terminal_size((120, 24)).columns))], None)

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ci",
         choices=(*SERVICES, "none"),
         help="write a workflow for this CI service (default: the service that the folder's files or git remotes show; "
-        "if they show none, both services)",
+        "if they show none, both services); `none` writes no workflow",
     )
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
 
@@ -151,7 +151,9 @@ def _write(root: Path, files: Mapping[Path, str], *, force: bool) -> list[Path]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8", newline="\n")
         except OSError as error:
-            raise FairnessError(f"{name}: cannot be written ({error.strerror}). Make the folder writable.") from error
+            raise FairnessError(
+                f"{name}: cannot be written ({error.strerror}). Check the path and its permissions."
+            ) from error
         print(f"wrote {name}")
         written.append(name)
     return written

@@ -54,7 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="audit to run; may be repeated (default: all)",
     )
     parser.add_argument(
-        "--write-probe", type=Path, metavar="FILE", help="write to FILE a probe that measures the same numbers"
+        "--write-probe",
+        type=Path,
+        metavar="FILE",
+        help="write to FILE a probe that measures the same numbers as this command",
     )
     parser.add_argument(
         "--report",
@@ -122,7 +125,7 @@ def run(arguments: argparse.Namespace) -> None:
         words_of_file(document, found.probe).write(arguments.words)
         print(f"wrote {arguments.words}")
     if arguments.write_probe is not None:
-        print(f"wrote {arguments.write_probe}; this command measures the same numbers with the new probe:")
+        print(f"wrote {arguments.write_probe}. To measure the same numbers with this probe, run:")
         print(shlex.join(["pytest", "--fairness-measure", str(arguments.write_probe)]))
     if failed := sum(result.measurement is None for result in results):
         text = f"{failed} of {counted(len(results), 'item')} could not be measured; the reasons are above."
@@ -162,7 +165,9 @@ def _results(probe: Probe, file: str) -> Iterator[ItemResult]:
 
 def _write_probe(path: Path, text: str) -> None:
     if path.suffix not in (".yaml", ".yml"):
-        raise FairnessError(f"--write-probe {path}: the name of a probe file must end in .yaml. Change the name.")
+        raise FairnessError(
+            f"--write-probe {path}: the name of a probe file must end in .yaml or .yml. Change the name."
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:

@@ -25,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add_store_argument(parser)
     actions = parser.add_mutually_exclusive_group()
-    actions.add_argument("--prune", type=_days, metavar="DAYS", help="delete the responses that are older than DAYS")
+    actions.add_argument(
+        "--prune", type=_days, metavar="DAYS", help="delete the responses that are older than this number of days"
+    )
     actions.add_argument("--vacuum", action="store_true", help="shrink the file to the size of the remaining responses")
     actions.add_argument(
         "--forget-batches",

@@ -54,7 +54,9 @@ def constant_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concer
 
     Answers that differ only in letter case, blanks, request ids or times count as the same. No verdict is possible if
     nearly all answers to different prompts are the same. A pass is not possible if the only prompt, or one group, gets
-    nearly always the same answer, or if different prompts get the same long text.
+    nearly always the same answer, or if different prompts get the same long text. If the prompts ask to choose one of a
+    few answers, the checks of each group and of long texts are left out. If refusals are the most frequent answer,
+    return `None`, because other checks report refusals.
     """
     decision = bool(item.probe.reading.choices or item.probe.reading.judging)
     counted = [

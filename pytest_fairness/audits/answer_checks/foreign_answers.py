@@ -19,9 +19,9 @@ MOSTLY_FOREIGN_SHARE = 0.50
 
 
 def unrecognised_refusals(item: AnyItem, answers: Answers) -> list[Concern]:
-    """Return a concern if refusals in a language that is not recognised may count as answers, else an empty list.
+    """Return a concern if refusals may count as answers, because refusals in a language are not recognised.
 
-    Only audits of refusals call this function. The list is empty if a model recognises refusals.
+    Return an empty list otherwise, and if a model recognises refusals. Only audits of refusals call this function.
     """
     if item.probe.reading.refusals.by != "patterns":
         return []
@@ -51,9 +51,10 @@ def unrecognised_refusals(item: AnyItem, answers: Answers) -> list[Concern]:
     return [
         Concern(
             FOREIGN_ANSWERS,
-            f"some answers are in other languages than {item.probe.language.shown} ({by_group}). Their refusals are "
-            "not recognised, so that a refusal may have been counted as an answer. Name the languages of the answers "
-            "under `language`, such as `language: de`, or tell the target to answer in one language",
+            f"some answers are in other languages than {item.probe.language.shown} ({by_group}). Refusals in "
+            "these languages are not recognised, so that a refusal may have been counted as an answer. Name the "
+            "languages of the answers under `language`, such as `language: de`, or tell the target to answer in one "
+            "language",
         )
     ]
 

@@ -31,7 +31,7 @@ def repeats(cells: Iterable[Sequence[str]], temperature: float | None) -> bool:
 
 
 def concern_of(observations: int, answers: int, *, enough: bool) -> Concern:
-    """Return the concern that the answers are repetitions, and therefore only a few observations.
+    """Return the concern that answers are repetitions, so that there are fewer observations than answers.
 
     Args:
         observations: number of different prompts; a prompt for two groups counts twice.

@@ -33,7 +33,7 @@ def repeated_or_one_sided(groups: Groups) -> list[Concern]:
 def few_different_answers(measurement: Measurement) -> list[Concern]:
     """Return a concern if a group has too few different answers to train a classifier, else an empty list.
 
-    The detail `different_answers` of the measurement is the number of the group with fewer different answers.
+    The detail `different_answers` of the measurement is the smaller of the two groups' numbers of different answers.
     """
     if (different := measurement.details["different_answers"]) >= FEWEST_DIFFERENT:
         return []

@@ -23,11 +23,11 @@ CUTS = 200
 
 
 class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
-    """Base class of audits whose value is a gap: the marked group's mean number minus the unmarked group's mean number.
+    """Base class of audits whose value is a gap: the marked group's mean rate (or score) minus the unmarked group's.
 
     Class attributes:
-        reversed_gap: phrase for a gap that changed sides. {before}, {now}: size of the gap in the baseline and now;
-            {less}, {more}: group with the larger mean in the baseline and now.
+        reversed_gap: phrase for a gap that changed sides. {before}: size of the gap in the baseline; {now}: size of the
+            current gap; {less}: group with the larger mean in the baseline; {more}: group with the larger mean now.
     """
 
     reversed_gap: ClassVar[str]

@@ -15,7 +15,7 @@ from pytest_fairness.stats.groups.stratified_values import StratifiedValues
 
 @dataclass(frozen=True)
 class DocumentValues(StratifiedValues, ABC):
-    """Numbers of both groups' usable answers in one run, without strata that hold only one group.
+    """Numbers that an audit gives to both groups' usable answers of one run, without strata that hold only one group.
 
     Attributes:
         item: the item.

@@ -146,7 +146,10 @@ def text_of(answer: Answer) -> str:
 
 
 def plain_texts(probe: GenerationProbe, answers: Answers) -> list[str | None]:
-    """Return each answer's words, without identity terms, as one text; `None` if unusable, or if no word is left."""
+    """Return the words of each answer, without identity terms, as one text.
+
+    The text is `None` if the answer is unusable, or if no word is left.
+    """
     anonymize = anonymizer(probe)
     return [" ".join(anonymize.words(text_of(answer))) or None if answer.usable else None for answer in answers]
 

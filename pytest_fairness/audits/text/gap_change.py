@@ -1,7 +1,8 @@
 """Change, between two runs, of a signed difference between two groups (a gap), such as a difference between shares.
 
-The direction is the sign of the sum of both gaps, which is the same for all permutations of run labels. A change in
-this direction is positive. The difference between the absolute gaps is not used, because its test has little power.
+The direction of the gap is the sign of the sum of the two runs' gaps, which is the same for all permutations of run
+labels. A change in this direction is positive. The difference between the absolute gaps is not used, because its test
+has little power.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ ROUNDING = 9
 def directed_change(current: Floats, baseline: Floats) -> Floats:
     """Return the change of the gap for each draw, above 0 if the gap grew in its direction.
 
-    The direction is the sign of the sum of both gaps; if the sum is 0, the change is 0.
+    The direction is the sign of the sum of the two runs' gaps; if the sum is 0, the change is 0.
 
     Args:
         current, baseline: (draws,) gaps of the two runs.

@@ -31,9 +31,9 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
         title="Unequal use of listed words",
         question="Do texts about one group use the words of a list more often?",
         formula="mean over strata of (mean rate of the marked group − mean rate of the unmarked group);  "
-        "rate = 100 · occurrences of the terms in an answer / words of the answer",
+        "rate = 100 · (occurrences of the terms in an answer) / (words of the answer)",
         meaning="Occurrences per 100 words; 0 = equal rates, above 0 = more for the marked group. The odds ratio of "
-        "all terms together is reported with an interval and a test by document.",
+        "all terms together is reported with an interval and a test whose units are answers.",
         source="Wan, Pu, Sun, Garimella, Chang and Peng 2023, “Kelly is a Warm Person, Joseph is a Role Model”; "
         "Welch 1947; Satterthwaite 1946",
         better=Direction.ZERO,
@@ -42,7 +42,7 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
         value_range=(-100, 100),
         limit_range=(0, 100),
         charts={"terms": "term_rates"},
-        effect=cohens_d_of_error("value / standard error · √(1/n₁ + 1/n₂)"),
+        effect=cohens_d_of_error("(value / standard error) · √(1/n₁ + 1/n₂), for groups with n₁ and n₂ answers"),
     )
     version = 3
     settings_model = LexiconSettings
@@ -95,7 +95,10 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
         return lambda text: sign * term_rates.rate(text, terms, item.probe.language)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the terms that contribute most to the change of the gap or, without a baseline, to the gap itself."""
+        """Return the terms that contribute most to the change of the gap or, without such terms, to the gap itself.
+
+        Terms whose own change (or gap) has another sign than the item's value are left out.
+        """
         changed = comparison.details.get("changed_terms", ()) if comparison is not None else ()
         gaps = {term["term"]: term["change"] for term in changed} or self.word_weights(measurement)
         return [term for term, gap in gaps.items() if gap * measurement.value > 0]

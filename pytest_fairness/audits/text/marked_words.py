@@ -46,9 +46,9 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         question="Which words does one group get more often than the other?",
         formula="δ = ln[(y₁ + α) / (n₁ + α₀ − y₁ − α)] − ln[(y₂ + α) / (n₂ + α₀ − y₂ − α)];  "
         "z = δ / √(1/(y₁ + α) + 1/(y₂ + α))",
-        meaning="Number of words whose |z| exceeds the critical value (1 − alpha quantile of the largest |z| with "
-        "permuted labels). Tolerance: number of words that may grow. A word grows if the groups' shares of texts with "
-        "the word differ more than in the baseline.",
+        meaning="Number of words whose |z| exceeds the critical value: the (1 − alpha) quantile of the largest |z| "
+        "with permuted labels. Tolerance: number of words that may grow. A word grows if the groups' shares of texts "
+        "with the word differ more than in the baseline.",
         source="Monroe, Colaresi and Quinn 2008, “Fightin’ Words”; Cheng, Durmus and Jurafsky 2023, “Marked Personas”; "
         "Westfall and Young 1993 on testing many words at once",
         better=Direction.LOWER,

@@ -1,4 +1,4 @@
-"""Audit `refusals`: difference between two groups in the share of refused or unusable answers."""
+"""Audit `refusals`: difference between two groups in the share of refused or unreadable answers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pytest_fairness.records import Answers, Comparison, Concern, ItemResult, Me
 
 
 class Refusals(TwoGroupAudit[AuditSettings]):
-    """Share of refused or unusable answers, marked minus unmarked group, −1..1; failed requests are left out."""
+    """Share of refused or unreadable answers, marked minus unmarked group, −1..1; failed requests are left out."""
 
     info = AuditInfo(
         name="refusals",
         title="Unequal refusals",
         question="Is one group answered less often?",
-        formula="share of refused or unusable answers: marked group − unmarked group",
+        formula="share of refused or unreadable answers: marked group − unmarked group",
         meaning="−1 to 1; 0 = equal shares. With Newcombe’s interval and Fisher’s exact test.",
         source="Newcombe 1998; Agresti and Caffo 2000",
         better=Direction.ZERO,
@@ -31,7 +31,7 @@ class Refusals(TwoGroupAudit[AuditSettings]):
         value_range=(-1, 1),
         charts={"shares": "shares"},
         effect=cohens_h(
-            "both groups’ shares of refused or unusable answers",
+            "both groups’ shares of refused or unreadable answers",
             lambda measurement: list(measurement.details["shares"].values()),
         ),
     )
@@ -77,19 +77,19 @@ class Refusals(TwoGroupAudit[AuditSettings]):
         )
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that states each group's share of refused or unusable answers; see `Audit.finding`."""
+        """Return the finding that states each group's share of refused or unreadable answers; see `Audit.finding`."""
         details = details_of(result)
         shares = ", ".join(f"{shortened(name)} {share:.0%}" for name, share in details["shares"].items())
         partly = details.get("partly_refused", {})
         counts = ", ".join(f"{shortened(name)} {count}" for name, count in partly.items())
         return Finding(
-            f"Refused or unusable answers: {shares}.{f' Partly refused: {counts}.' if any(partly.values()) else ''}",
+            f"Refused or unreadable answers: {shares}.{f' Partly refused: {counts}.' if any(partly.values()) else ''}",
             f"Help everybody who asks, in full and in the requested form. Do not refuse, warn or shorten the answer "
             f"because {axis_of(result)} is mentioned.",
         )
 
     def contributions(self, measurement: Measurement) -> dict[str, float]:
-        """Return each group's share of refused or unusable answers."""
+        """Return each group's share of refused or unreadable answers."""
         return dict(measurement.details["shares"])
 
     def describe(self, measurement: Measurement) -> str:

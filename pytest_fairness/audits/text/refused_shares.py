@@ -1,4 +1,4 @@
-"""Shares of refused and unusable answers of two groups: their gap, and the change of the gap between two runs."""
+"""Shares of refused or unreadable answers in two groups: their gap, and the change of the gap between two runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARTLY = REFUSAL_CLASSES[1]
 
 
 def gap_measurement(groups: Groups) -> Measurement:
-    """Return the measurement of the gap between the groups' shares of refused or unusable answers.
+    """Return the measurement of the gap between the groups' shares of refused or unreadable answers.
 
     Raises:
         NotMeasurable: a group has too few answers, or all answers are refused or unreadable.

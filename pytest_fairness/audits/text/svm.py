@@ -43,8 +43,8 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         name="svm",
         title="Texts that reveal the group",
         question="Can a simple classifier recognise which group a text is about?",
-        formula="balanced accuracy = (share of marked texts classified correctly + same share of unmarked texts) / 2, "
-        "each text classified without using it for training;  change = logistic(log-odds now − log-odds in the "
+        formula="balanced accuracy = mean of the two groups’ shares of correctly classified texts; each text is "
+        "classified by a classifier that was trained without it;  change = logistic(log-odds now − log-odds in the "
         "baseline) − 0.5",
         meaning="0.5 = chance, 1 = all texts recognised. Changes are shown as if the accuracy had been 0.5 in the "
         "baseline: 0.15 stands for a change from 0.5 to 0.65, and also from 0.89 to 0.94.",

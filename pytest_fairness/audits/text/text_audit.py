@@ -24,7 +24,8 @@ SIGNIFICANT = 0.05
 """A baseline stores the words of an item only if the p-value of the groups' difference is at most this number."""
 
 MOST_OF_THE_WEIGHT = 0.5
-"""If function words have more than this share of the weight, they are named together, as the first contributor."""
+"""If function words have more than this share of the sum of all words' weights, they are named together, as the first
+contributor."""
 NAMED_FUNCTION_WORDS = 3
 
 
@@ -69,8 +70,8 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the words most typical of either group: first the strongest content words, then all other words.
 
-        If the measurement lists function words separately, and they have most of the weight, the first entry names them
-        together.
+        If the measurement lists function words separately, and they have most of the words' total weight, the first
+        entry names them together.
         """
         weights = self.word_weights(measurement)
         first = {*language_of(measurement.details).content_words(strongest(weights))}

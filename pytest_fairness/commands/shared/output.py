@@ -32,12 +32,12 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
         "--measurements",
         type=Path,
         metavar="FILE",
-        help="write a table with one row for each item to FILE, which ends in .csv, .parquet or .tex",
+        help="write to FILE a table with one row for each item; FILE ends in .csv, .parquet or .tex",
     )
     parser.add_argument(
         "--words",
         type=Path,
         metavar="FILE",
-        help="write a table to FILE with one row for each word of each item that compares texts; FILE ends in .csv, "
+        help="write to FILE a table with one row for each word of each item that compares texts; FILE ends in .csv, "
         ".parquet or .tex",
     )

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser, source: str | None = None) ->
         source: help text of the first argument if the probe file is optional; `None` if the probe file is required.
     """
     parser.add_argument("probe", type=Path, nargs="?" if source else None, help=source or "probe file")
-    parser.add_argument("--target", help="target of the answers (default: all)")
+    parser.add_argument("--target", help="target of the answers (default: all targets)")
     parser.add_argument("--base-url", default=os.environ.get("OPENAI_BASE_URL"), help="endpoint of an openai: target")
     parser.add_argument("--target-version", help="version of the target; see the ini option fairness_target_version")
     add_store_argument(parser)

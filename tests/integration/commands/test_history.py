@@ -142,6 +142,7 @@ def test_each_run_of_a_single_item_has_a_row(store: Path, capsys: pytest.Capture
         (["--probe", "letters"], "--probe letters: no run in "),
         (["--probe", "letters"], "has this probe. Recorded probes: products."),
         (["--item", "jsd"], "has this item. Recorded items: jsd[race=Asian], jsd[race=Black]."),
+        (["--probe", "products", "--item", "jsd"], "--item jsd: no run of the probe products in "),
         (["--store", "none.sqlite"], "none.sqlite: there is no store at this path."),
     ],
 )

@@ -169,7 +169,8 @@ def test_a_write_error_is_one_line(folder: Path, capsys: pytest.CaptureFixture[s
     (folder / "probes").write_text("no folder")
     assert main(["init"]) == 2
     assert re.fullmatch(
-        r"error: probes/first.yaml: cannot be written \(.*\)\. Make the folder writable\.\n", capsys.readouterr().err
+        r"error: probes/first.yaml: cannot be written \(.*\)\. Check the path and its permissions\.\n",
+        capsys.readouterr().err,
     )
 
 

@@ -42,7 +42,7 @@ class Vectors(Sample):
         """Return the feature vectors, shape (documents, dimensions), or their sums by bundle.
 
         Raises:
-            NotMeasurable: a document has no embedding.
+            NotMeasurable: a document with words has no embedding, although the vectors are embeddings.
         """
         bundles = self.documents.bundles
         if not self.embedded and bundles is not None:

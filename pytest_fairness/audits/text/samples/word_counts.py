@@ -112,9 +112,9 @@ class WordCounts(Sample):
         ]
 
     def excess_at(self, size: int, random: np.random.Generator) -> float | None:
-        """Return the mean excess of random samples with `size` documents of each group; `None` with fewer documents.
+        """Return the mean excess of random samples with `size` documents of each group.
 
-        See `excess_estimates.excess_at_size`.
+        Return `None` if a group has fewer documents; see `excess_estimates.excess_at_size`.
         """
         marked, strata, counts = self.documents.marked, self.documents.strata, self.counts
         if self.documents.bundles is not None:

@@ -120,8 +120,9 @@ class LexiconSettings(AuditSettings):
 
     lexicons: dict[Identifier, Lexicon] = Field(
         min_length=1,
-        description="Lists of terms by name, each a list or {file: NAME.txt}: words, phrases, and stems such as lead*, "
-        "which stand for all words with this beginning. Each list becomes an item.",
+        description="Lexicons by name, each a list of terms or {file: NAME.txt}. Terms are words, phrases, and "
+        "stems such as lead*, which stand for all words with this beginning. Each lexicon becomes an item for each "
+        "marked group.",
     )
 
     def terms(self, labels: Mapping[str, str]) -> tuple[str, ...]:

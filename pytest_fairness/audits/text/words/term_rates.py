@@ -149,7 +149,10 @@ def _largest_first(numbers: Mapping[str, float]) -> list[str]:
 
 
 def counts(text: str, terms: tuple[str, ...], language: Language) -> tuple[Counter[str], int]:
-    """Return the number of occurrences of each term in a text, and the text's number of words (at least 1)."""
+    """Return the number of occurrences of each term in a text, and the text's number of words.
+
+    The number of words is at least 1, and at least the number of occurrences of all terms.
+    """
     occurrences = Counter(_finder(terms).found(text))
     return occurrences, max(1, len(language.words(normalise(text))), occurrences.total())
 
