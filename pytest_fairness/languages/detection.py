@@ -1,4 +1,6 @@
-"""Detection of texts in another language than the declared ones: their refusals and identity terms are not recognised.
+"""Detection of texts in another language than those that a probe declares.
+
+Refusals and identity terms in such texts are not recognised.
 
 The language model of `py3langid` (naive Bayes over byte n-grams) is loaded when the first text is classified. A text
 counts as another language only if all declared languages are improbable; a short text never counts.
@@ -16,7 +18,7 @@ from pytest_fairness.languages.names import NAMES
 HEAD = 300
 """Number of characters at the beginning of a text that are classified; a refusal is at the beginning."""
 FEWEST_WORDS = 3
-"""A text with fewer words than this is never in another language. Capitalised words are not counted, because titles
+"""A text with fewer words than this never counts as another language. Capitalised words are not counted, because titles
 and names belong to no language; two characters count as a word in scripts without blanks."""
 LEAST_PROBABLE = 0.001
 """A text counts as another language if the probability of each declared language is below this."""

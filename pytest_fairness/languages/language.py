@@ -64,7 +64,7 @@ class Language:
         codes: ISO 639 codes.
         names: English names of the languages, in the order of `codes`.
         identity_terms: terms that name a group; they are removed from texts before the texts are measured.
-        generic_words: words of a declared term that name no group by themselves, such as "person".
+        generic_words: words that name no group by themselves, such as "person" in a term "nonbinary person".
         function_words: words that say nothing about a topic, such as "the".
         no_identity_before: for each identity term, patterns of the next words with which it names no group: "black"
             before "tea".
@@ -134,7 +134,7 @@ class Language:
         return not self.function_words.isdisjoint((word, word.replace("'", ""), _CONTRACTION.sub("", word)))
 
     def content_words(self, given: Iterable[str]) -> list[str]:
-        """Return the words without function words; if all are function words, return all words."""
+        """Return the words without function words; if all words are function words, return all words."""
         all_words = list(given)
         return [word for word in all_words if not self.is_function_word(word)] or all_words
 
@@ -238,7 +238,7 @@ def _grouped(patterns: Iterable[str]) -> Iterator[str]:
 
 
 def _expanded(pattern: str, parts: Mapping[str, Sequence[str]]) -> str:
-    """Return the pattern with each `{name}`, also in other parts, replaced by the alternatives in `parts[name]`."""
+    """Return the pattern with each `{name}` replaced by the alternatives in `parts[name]`, until no name is left."""
     while _PART.search(pattern):
         pattern = _PART.sub(lambda match: _either(parts[match[1]]), pattern)
     return pattern

@@ -44,6 +44,6 @@ class AnswerReading:
         return "likelihood" if self.likelihood_label in labels else self.format
 
     def recorded_prompt(self, labels: Mapping[str, str], trial: int) -> Prompt:
-        """Return a prompt without text whose other fields say how a recorded answer with these labels is parsed."""
+        """Return a prompt without a text; its other fields say how a recorded answer with these labels is parsed."""
         request = Request("", answer_format=self.format_of(labels))
         return Prompt(request, labels, trial, self.choices, self.number, self.selection)

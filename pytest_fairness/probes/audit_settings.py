@@ -42,7 +42,8 @@ class ExpectedFailure(ProbeModel):
     )
     strict: bool | None = Field(
         default=None,
-        description="Whether the run fails if a marked item no longer fails. Default: pytest's `xfail_strict`.",
+        description="Whether the run fails if an item with an accepted failure no longer fails. Default: pytest's "
+        "`xfail_strict`.",
     )
 
 
@@ -69,9 +70,9 @@ class AuditSettings(ProbeModel):
         description="Decision rule. significant: fail if the estimated worsening exceeds the tolerance and is "
         "significant; pass if the upper confidence bound of the worsening is within twice the tolerance; otherwise "
         "inconclusive. bound: as `significant`, but fail only if the lower confidence bound exceeds the tolerance. "
-        "strict: as `significant`, but pass only if the upper confidence bound is within the tolerance, or within the "
-        "limit. point: fail if the estimate exceeds the tolerance or the limit, otherwise pass; without a statistical "
-        "test.",
+        "strict: as `significant`, but pass only if the upper confidence bound of the worsening is within the "
+        "tolerance and, with `limit`, the upper confidence bound of the value is within the limit. point: fail if the "
+        "estimate exceeds the tolerance or the limit, otherwise pass; without a statistical test.",
     )
     skip: str | None = Field(
         default=None,

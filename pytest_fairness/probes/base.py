@@ -121,8 +121,8 @@ class ResponsesSettings(ProbeModel):
         default=(),
         min_length=1,
         description="Groups in the file that the probe does not compare, such as [unknown, other]; `*` stands for all "
-        "such groups. Their rows are left out without a note. Rows of any other unknown group are left out too, but "
-        "their number is reported; if they are more than 10 % of all rows, no verdict is `pass`.",
+        "such groups. Their rows are left out without a note. Rows of groups that neither the probe nor this list "
+        "names are left out, too, but reported; if they are more than 10 % of all rows, no verdict is `pass`.",
     )
 
     @property
@@ -272,7 +272,7 @@ class Probe(ProbeModel):
 
     @cached_property
     def reworded(self) -> Mapping[str, Self]:
-        """The probe with the `system` and `prompt` of each variant, by the variant's name."""
+        """One copy of the probe for each variant, with the variant's `system` or `prompt`; by the variant's name."""
         return {
             name: with_fields(self, **{key: text for key, text in wording if text is not None}, variants={})
             for name, wording in self.variants.items()

@@ -23,7 +23,7 @@ MAX_PROMPTS = 1_000_000
 
 
 def mapping(value: Json) -> Content:
-    """Return a value that is a mapping unchanged, and an empty mapping for any other value."""
+    """Return the value if it is a mapping; return an empty mapping for any other value."""
     return value if isinstance(value, Mapping) else {}
 
 

@@ -48,8 +48,8 @@ class ConversationProbe(Probe):
     turns: tuple[Text, ...] = Field(
         default=(),
         min_length=1,
-        description="User messages after the first answer. Each is sent with the conversation so far, after the model "
-        "has answered the message before.",
+        description="User messages after the first answer. Each message is sent with the conversation so far, after "
+        "the model has answered the previous message.",
     )
     measure: Literal["last", "all"] | Annotated[int, Field(ge=1)] = Field(
         default="last",
@@ -59,13 +59,13 @@ class ConversationProbe(Probe):
 
     @cached_property
     def follow_ups(self) -> FollowUps:
-        """The turns after the first answer; none if the answers are recorded."""
+        """The turns after the first answer; no follow-up prompts without `turns`, or if the answers are recorded."""
         if not self.turns or self.responses is not None:
             return FollowUps()
         return ConversationTurns(self._next_turn, 1 + len(self.turns), self.measure, self._has_calls)
 
     def _next_turn(self, answered: Turns) -> Prompt:
-        """Return the prompt of the turn after these answers of a conversation."""
+        """Return the prompt of a conversation's next turn, from the conversation's answers so far."""
         last = answered[max(answered)]
         first = without_turn(last.labels)
         user_texts = [self._filled_template(text, first) for text in (self._first_template(first), *self.turns)]
@@ -218,10 +218,10 @@ class ConversationTurns(FollowUps):
     def measured(self, answers: Sequence[Answer]) -> list[Answer]:
         """Return one answer for each conversation, with the labels of its first prompt.
 
-        Answers of one conversation depend on each other, so that they cannot count as several answers. If an answer to
-        be measured is missing, the result is this answer. A conversation that ended before the measured turn gives its
-        last answer: unchanged after a tool call, and otherwise without content, with the status `FAILED` if the answer
-        has a text.
+        Answers of one conversation depend on each other, so that they cannot count as several answers. A conversation
+        that reached the measured turn gives the measured answer, or the first missing answer among those to be joined.
+        A conversation that ended before this turn gives its last answer. If this answer has no tool call, its content
+        is removed and, if it has a text, its status becomes `FAILED`.
         """
         return [self._measured_answer(turns) for turns in turns_of(answers)]
 

@@ -19,7 +19,7 @@ class Node:
         value: value of a scalar, a list of nodes, or a mapping from keys to nodes.
         start, end: position of the value, as character indices into the text.
         keys: position of each key of a mapping.
-        written: the source text of an unquoted scalar; `None` for a quoted one.
+        written: the source text of an unquoted scalar; `None` for a quoted scalar, a list or a mapping.
         size: number of characters of the value in the file, with each YAML alias replaced by its value.
     """
 
@@ -49,10 +49,13 @@ class Document:
     """Errors of the YAML text: character index and message."""
 
     def find(self, location: Location) -> tuple[Node, Location, bool]:
-        """Return the innermost node on the path to a location, this node's location, and whether both are the same.
+        """Find the innermost node on the path to a location.
 
         Parts of the location that do not exist in the file are skipped: missing keys, and the names by which pydantic
         distinguishes the alternatives of a union type.
+
+        Returns:
+            The node, the node's location, and whether this location is the requested one (no part was skipped).
         """
         node, found = self.root, []
         for part in location:

@@ -112,7 +112,7 @@ def _inside_folder(path: Path, info: ValidationInfo) -> Path:
 
 
 def matching(path: Path) -> list[Path]:
-    """Return the file with an absolute path; if there is none, the files that match the path as a pattern, sorted."""
+    """Return the file at an absolute path; if there is no such file, the files that match the path as a pattern."""
     if path.is_file():
         return [path]
     folder = next(parent for parent in path.parents if parent.is_dir())
@@ -159,7 +159,7 @@ ProbeFile = Annotated[Path, AfterValidator(_inside_folder)]
 """A file that a probe names, by a relative path inside the probe's folder; it must exist."""
 ProbeFiles = Annotated[Path, AfterValidator(_files_inside_folder)]
 """One or several files that a probe names, by a relative path or pattern (`answers/*.csv`) inside the probe's folder;
-at least one must exist."""
+at least one file must exist."""
 
 
 Texts = Annotated[

@@ -14,7 +14,7 @@ from pytest_fairness.probes.keys.refusal_settings import RefusalSettings
 
 
 class FreeTextProbe(Probe):
-    """Probe whose answers are free texts; a model can recognise the refusals among these texts."""
+    """Probe whose answers are free texts; a judge model or a scorer can recognise the refusals among these texts."""
 
     refusal_settings: RefusalSettings = Field(
         default_factory=RefusalSettings,
@@ -30,7 +30,7 @@ class FreeTextProbe(Probe):
 
     @cached_property
     def language(self) -> Language:
-        """The language of the answers; without patterns of refusals if a model recognises refusals."""
+        """The language of the answers; without patterns of refusals if a judge model or scorer recognises refusals."""
         language = super().language
         if self.refusal_settings.by == "patterns":
             return language

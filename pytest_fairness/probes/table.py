@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 BATCH = 4096
-"""Rows of a Parquet file that are in memory at a time."""
+"""Maximum number of rows of a Parquet file that are in memory at a time."""
 SEPARATORS = {";": "semicolons", "\t": "tabs"}
 """Characters that spreadsheets of some languages write between columns in place of commas."""
 
@@ -55,7 +55,7 @@ class TableFiles:
     """Rows of one or several files; each call of `rows` reads the files again, row by row.
 
     Args:
-        files: path and name for messages of each file; see `read` for the formats.
+        files: path of each file, and its name for messages; see `read` for the formats.
         holds: plural noun for the files' rows in messages, such as "answers".
 
     Attributes:
@@ -181,7 +181,7 @@ def _csv_rows(path: Path, name: str, columns: dict[str, None], wanted: Collectio
             elif len(fields) != len(header):
                 errors.append(
                     f"{name}:{line}: the row has {counted(len(fields), 'field')}, but the header has {len(header)}: "
-                    "put quotes around a field with a comma or line end"
+                    "write all fields, and put quotes around a field with a comma or line end"
                 )
             else:
                 yield Row(line, {column: fields[i] for i, column in selected}, name)

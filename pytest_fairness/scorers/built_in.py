@@ -42,7 +42,8 @@ def number(text: str) -> float:
 def flesch(text: str) -> float:
     """Return the Flesch reading ease of an English text, with syllables from hyphenation (pyphen).
 
-    206.835 − 1.015 · words / sentences − 84.6 · syllables / words (Flesch 1948); higher is easier.
+    206.835 − 1.015 · (words / sentences) − 84.6 · (syllables / words); texts with a higher value are easier
+    (Flesch 1948).
 
     Raises:
         ValueError: the text has no words.
@@ -75,7 +76,8 @@ BUILT_IN: dict[str, tuple[Callable[[str], float], tuple[str, str] | None]] = {
     "sentiment": (sentiment, ("vader", "nltk-vader-sentiment")),
     "number": (number, None),
 }
-"""Function of each built-in scorer by name, with the module and the distribution of the package that it needs."""
+"""Function of each built-in scorer, by name, with the module and the distribution of the package that the function
+needs; `None` if the function needs no package."""
 VERSION = 1
 """Version of the functions; it must be raised if a change of code changes scores."""
 

@@ -94,7 +94,7 @@ def scorer_of(candidate: Any, name: str, module: str, root: Path, *, packaged: b
 
     Args:
         candidate: the object: a function, an object with the method `scores`, or a class, which is called without
-            arguments to get one of these.
+            arguments to get such a function or object.
         name: name of the object, for messages and for the identity.
         module: name of the object's module.
         root: pytest's rootdir.
@@ -102,7 +102,7 @@ def scorer_of(candidate: Any, name: str, module: str, root: Path, *, packaged: b
             then used unchanged.
 
     Raises:
-        ModelError: the object is no scorer.
+        ModelError: the object is no scorer, or its class cannot be called.
     """
     if isinstance(candidate, type):
         try:

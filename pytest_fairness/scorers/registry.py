@@ -1,4 +1,4 @@
-"""Registry of scorers: models in probe files, and scorers that the ini file or other packages declare."""
+"""Registry of scorers: built-in scorers, models in probe files, and scorers of the ini file or of other packages."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ SCORE = "score"
 LARGEST = 1e100
 """Largest absolute value of a score; squares of larger numbers overflow."""
 SHOWN = 60
-"""Number of characters of a wrong score that a message shows."""
+"""Maximum number of characters of a wrong score that a message shows."""
 
 
 class Scorer(Protocol):
@@ -94,6 +94,8 @@ def _checked(scores: object, labels: Sequence[str], needed: Sequence[str]) -> di
     numbers = {label: _number(values.get(label)) for label in labels}
     wrong = next((label for label in needed if numbers[label] is None), None)
     if wrong is not None:
+        if wrong not in values:
+            return f"returned no score for the label {wrong!r}"
         written = one_line(repr(values.get(wrong)), SHOWN)
         return f"returned {written}, which is not a finite number (of at most {LARGEST:g})"
     return {label: number for label, number in numbers.items() if number is not None}

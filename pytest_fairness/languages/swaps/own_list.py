@@ -34,7 +34,7 @@ def read(text: str, terms: SwapTerms) -> Reading:
 
 @lru_cache(maxsize=8)
 def _cells_by_term(terms: SwapTerms) -> dict[str, tuple[int, int]]:
-    """Return the row and the column of each term, in lower case."""
+    """Return the row and the column of each term, by the term in lower case."""
     return {term.lower(): (row, column) for row, own in enumerate(terms.rows) for column, term in enumerate(own)}
 
 

@@ -28,7 +28,7 @@ _SENTENCE_START = re.compile(r"(?:^|[.!?:\n¿¡]|[\"“„«])\s*$")
 
 
 _Pair = tuple[int, tuple[str, str]]
-"""Column of a phrase, and the male and the female phrase."""
+"""Column of a phrase (0 for male, 1 for female), and the pair of the male and the female phrase."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +156,7 @@ def _check_other_words(
 
 
 def _possible_names(text: str, content: Mapping[str, Any]) -> list[str]:
-    """Return the capitalised words inside a sentence, without titles and the words after titles."""
+    """Return the capitalised words that do not begin a sentence, without titles and without the words after titles."""
     titles = tuple(content["titles"])
     return [
         word[0]

@@ -74,7 +74,7 @@ def like(written: str, term: str) -> str:
 
 
 def article(text: str, start: int, term: str, forms: Sequence[str | None]) -> Replacement | None:
-    """Return the replacement of the article "a" or "an" before a term that is swapped; `None` if the article stays.
+    """Return the replacement of the article "a" or "an" before a term that is swapped; `None` if no article changes.
 
     Args:
         text: the prompt.

@@ -36,7 +36,7 @@ class SwapTerms:
     """Terms of groups in one language.
 
     Attributes:
-        groups: names of the groups; the first is the unmarked group.
+        groups: names of the groups, in the order of the terms in a row.
         rows: rows with one term for each group; empty for a built-in list, whose terms are in a data file.
         code: ISO 639 code of the language of the terms.
         name: name of a built-in list; "" for a list of the user.
@@ -57,7 +57,8 @@ class SwapTerms:
             code: ISO 639 code of the language of the terms.
 
         Raises:
-            SwapTermsError: there are fewer than two groups or no rows, or the terms are not paired one to one.
+            SwapTermsError: there are fewer than two groups, two groups have the same name, there are no rows, or the
+                terms are not paired one to one.
         """
         if len(groups) < 2 or len(set(groups)) < len(groups):
             raise SwapTermsError(f"A swap needs two or more different groups, not {', '.join(groups) or 'none'}.")

@@ -257,7 +257,7 @@ class CoreferenceProbe(Probe):
         ]
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the inputs that all sentences share: their type (WinoBias or ambiguous), question and system prompt.
+        """Return the inputs that all sentences share: their type, the system prompt and, for WinoBias, the question.
 
         The texts of the sentences are left out, because answers are compared sentence by sentence.
         """

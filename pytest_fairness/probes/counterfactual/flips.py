@@ -71,7 +71,7 @@ class Flip:
         return tuple(other for other in self.values if other != value)
 
     def value_of(self, fields: Fields) -> str | None:
-        """Return the record's value of the attribute; `None` if the flip does not list this value."""
+        """Return the record's value of the attribute; `None` if the record has no value that the flip lists."""
         if not self.parts:
             value = fields.get(self.attribute)
             return value if value in self.values else None

@@ -154,7 +154,7 @@ class CounterfactualProbe(StructuredProbe):
         return [record for record in found if any(flip.value_of(record.fields) for flip in self.flips.values())]
 
     def _all_rows(self) -> list[dict[str, str]]:
-        """Return the fields of all records; after a failed download, raise its error again without a new download."""
+        """Return the fields of all records; after a failed attempt, raise its error again without another attempt."""
         if self._rows is None and self.written_records is not None:
             try:
                 self._rows = rows_of(self.written_records)

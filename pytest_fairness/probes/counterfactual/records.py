@@ -49,7 +49,7 @@ class SampleSettings(ProbeModel):
 
     id: Line = Field(
         default="id",
-        description="Column with the id of each record. If no record has the column `id`, the id is a digest of the "
+        description="Column with the id of each record. If no record has this column, the id is a digest of the "
         "record's content.",
     )
     sample: int | None = Field(default=None, ge=1, description="Number of records in the sample. Default: all.")
@@ -58,7 +58,7 @@ class SampleSettings(ProbeModel):
         default=(),
         min_length=1,
         description="Columns by which the sample is balanced: it holds the same number of records for each combination "
-        "of their values.",
+        "of their values. With `sample`, the numbers can differ.",
     )
 
 
@@ -77,7 +77,7 @@ class OpenmlRecords(SampleSettings):
     """Records of a data set on OpenML, which is fetched once and kept in scikit-learn's cache."""
 
     openml: Line = Field(description="Name of the data set on openml.org, such as `adult`.")
-    version: int | None = Field(default=None, ge=1, description="Version of the data set. Default: the active one.")
+    version: int | None = Field(default=None, ge=1, description="Version of the data set. Default: the active version.")
 
 
 def _list_file_or_openml(value: object) -> str:
@@ -115,9 +115,9 @@ def rows_of(written: WrittenRecords) -> list[dict[str, str]]:
 def sampled_records(written: WrittenRecords, rows: Sequence[Fields]) -> list[Record]:
     """Return all records, or a seeded sample, which does not depend on the records' order.
 
-    With `balance`, records are drawn in rounds, one of each combination of values in these columns, until there are
-    `sample` records. If `sample` is not set, each combination gives as many records as the rarest combination has. A
-    record without a value in a column of `balance` is not drawn.
+    With `balance`, records are drawn in rounds, one record of each combination of values in these columns, until there
+    are `sample` records. If `sample` is not set, each combination gives as many records as the rarest combination has.
+    A record without a value in a column of `balance` is not drawn.
 
     Raises:
         ProbeError: two records have the same id, only some records have an id, there are too few records for the

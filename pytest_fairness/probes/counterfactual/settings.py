@@ -63,9 +63,9 @@ class RecordAnswerSettings(StructuredAnswerSettings):
     choices: tuple[Line, ...] = Field(
         default_factory=_default_choices,
         min_length=2,
-        description="The valid answers. Default: yes and no; called and not called for a `tool` without `path`.",
+        description="The valid answers. Default: yes and no; for a `tool` without `path`, called and not called.",
     )
-    positive: Line | None = Field(default=None, description="The favourable choice. Default: the first one.")
+    positive: Line | None = Field(default=None, description="The favourable choice. Default: the first choice.")
     judge: bool = Field(
         default=False,
         description="Let a judge model (ini fairness_judge) classify the answers; for answers in free text.",
@@ -137,4 +137,4 @@ class TruthSettings(ProbeModel):
     """Settings of the true answers about the records."""
 
     column: Line = Field(default="truth", description="The records' column with the true answer.")
-    positive: Line = Field(description="The value of this column for which the positive choice is right.")
+    positive: Line = Field(description="The value of `column` for which the positive choice is right.")

@@ -61,8 +61,8 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
     prompts_file: PromptsFile | None = Field(
         default=None,
         alias="prompts",
-        description="A file with prompts in place of `prompt`, each with a placeholder for every axis, or without "
-        "placeholders if there is `swap`.",
+        description="A file with prompts, in place of `prompt`. Each prompt has a placeholder for every axis; with "
+        "`swap`, prompts have no placeholders.",
     )
     axes: dict[Identifier, Axis] = Field(
         default_factory=dict,

@@ -57,8 +57,8 @@ class PromptsFile(DataFile):
         order = self.in_sample_order()
         in_file = sorted(order, key=lambda row: row.line)
         raise_file_errors([error for row in in_file for error in _errors(row, name, axes)], name)
-        if len(order) < (self.sample or 1):
-            message = f"the file holds only {len(order)} different prompts: set `sample` to at most this number"
+        if self.sample is not None and len(order) < self.sample:
+            message = f"the file holds only {len(order)} different prompts: set `sample` to at most {len(order)}"
             raise ProbeError(f"{name}:1: {message}")
         drawn = {row.id for row in order[: self.sample]}
         return {row.id: row.text for row in in_file if row.id in drawn}
@@ -67,7 +67,7 @@ class PromptsFile(DataFile):
         """Return the different prompts of the file, in the order in which a sample draws them.
 
         Raises:
-            ProbeError: the file cannot be read, or lacks the column.
+            ProbeError: the file cannot be read, lacks the column, or holds no texts in the column.
         """
         name = self.file.name
         content = table.read(self.file, name, self.holds)
@@ -78,6 +78,9 @@ class PromptsFile(DataFile):
         rows: dict[str, PromptRow] = {}
         for row in _prompt_rows(content, self.column):
             rows.setdefault(row.id, row)
+        if not rows:
+            cure = "name the column with the prompts under `prompts.column`"
+            raise ProbeError(f"{name}:1: the column {quoted(self.column)} holds no texts; {cure}")
         return [rows[id_] for id_ in sorted(rows, key=lambda id_: sha256(f"{self.seed}/{id_}".encode()).digest())]
 
 

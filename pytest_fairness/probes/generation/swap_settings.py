@@ -53,8 +53,8 @@ class SwapSettings(ProbeModel):
     )
     marked: Annotated[tuple[Line, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="The groups that are compared with the unmarked group. Default: the second group of a built-in "
-        "list, or its first group if `unmarked` names another one.",
+        description="The groups that are compared with the unmarked group. Default, for a built-in list: the first "
+        "group of the list that is not the unmarked group.",
     )
     terms: (
         Annotated[
@@ -66,7 +66,7 @@ class SwapSettings(ProbeModel):
         default=None,
         description="Lists of corresponding terms, such as [[he, she], [king, queen]]: first the term of the unmarked "
         "group, then the terms of the marked groups in their order. {file: terms.csv} names a file with one column for "
-        "each group. Default: the built-in list of this name.",
+        "each group. Default: the built-in list that has the name of the swap, such as `gender`.",
     )
     placebo: Annotated[
         Annotated[bool, Tag("other")] | Annotated[TermRows, Tag("list")], Discriminator(list_or_other)
@@ -98,7 +98,7 @@ class SwapLists:
         name: name of the probe's axis.
         axis: axis whose values are the compared groups.
         terms: the terms; a built-in list can have further groups.
-        own_placebo: pairs of terms for the unmarked group that the probe declares under `placebo`; `None` without them.
+        own_placebo: pairs of terms for the unmarked group, declared under `placebo`; `None` if no pairs are declared.
         has_placebo: whether prompts get a placebo.
     """
 

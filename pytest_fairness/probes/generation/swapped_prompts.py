@@ -17,7 +17,7 @@ from pytest_fairness.probes.generation.prompts_file import ID_DIGITS, PromptRow,
 from pytest_fairness.probes.generation.swap_settings import PLACEBO, SwapLists
 
 LEAST_ANSWERS = 8
-"""Smallest number of usable answers of each group that audits of texts measure."""
+"""Minimum number of usable answers of each group for audits of texts."""
 SHOWN_REASONS = 5
 _QUOTED = re.compile(r"'.*'")
 _WORD = re.compile(r"\w[\w-]*")
@@ -150,7 +150,7 @@ def of_file(file: PromptsFile, lists: SwapLists) -> SwappedPrompts:
         total = len(found.prompts) + len(found.left_out)
         raise ProbeError(
             f"{name}:1: a swap is possible in only {len(found.prompts)} of {counted(total, 'prompt')}: set `sample` to "
-            f"at most this number, or add prompts. Left out: {listed_reasons(found)}"
+            f"at most {len(found.prompts)}, or add prompts. Left out: {listed_reasons(found)}"
         )
     return found
 

@@ -54,7 +54,8 @@ WrittenValue = Annotated[
     Annotated[Line, Tag("other")] | Annotated[ValueSettings, Tag("mapping")],
     Discriminator(mapping_or_other),
 ]
-"""Type of an attribute value in a probe file: a text, which is both its name and its words, or a mapping with both."""
+"""Type of an attribute value in a probe file: a text, which is its name and its words, or a mapping with separate keys
+for name and words."""
 
 
 def attribute_from_values(name: str, written: Sequence[str | ValueSettings]) -> Attribute:

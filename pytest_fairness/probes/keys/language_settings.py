@@ -82,11 +82,16 @@ def _read_toml(path: Path) -> dict[str, Json]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "it cannot be read as UTF-8"
+        match error:
+            case UnicodeDecodeError():
+                reason = "it is not UTF-8 text. Save the file in the encoding UTF-8"
+            case OSError():
+                reason = f"{error.strerror or error}. Check its permissions"
+            case _:
+                syntax = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+                reason = f"{syntax}. Write lists such as refusals = ['I cannot', 'no way']"
         raise PydanticCustomError(
-            "file",
-            "{named} is not a TOML file: {reason}. Write lists such as refusals = ['I cannot', 'no way']",
-            {"named": quoted(path.name), "reason": reason},
+            "file", "{named} cannot be read as TOML: {reason}", {"named": quoted(path.name), "reason": reason}
         ) from None
 
 

@@ -11,7 +11,7 @@ from pytest_fairness.probes.diagnostics import Diagnostic, raise_diagnostics
 from pytest_fairness.probes.field_types import ScorerName
 
 NEEDED_BY = {"votes": "judge", "scorer": "scorer", "threshold": "scorer"}
-"""Value of `by` that a setting of `refusals` needs, by the name of the setting."""
+"""Keys of `refusals` that are allowed only with a certain value of `by`, each with this value."""
 
 
 class RefusalSettings(ProbeModel):
@@ -27,8 +27,8 @@ class RefusalSettings(ProbeModel):
     )
     scorer: ScorerName | None = Field(
         default=None,
-        description="Name of the scorer: one that `fairness_scorers` in the ini file defines, or a scorer of an "
-        "installed package.",
+        description="Name of the scorer: a built-in scorer, a scorer of an installed package, or a scorer that "
+        "`fairness_scorers` in the ini file defines.",
     )
     threshold: float = Field(default=0.5, description="An answer with at least this score is a refusal.")
 

@@ -258,9 +258,9 @@ def drawn(questions: Sequence[Question], count: int, seed: int) -> list[Question
 
     The order has no influence on which questions are drawn.
 
-    Templates are equally frequent, and so are types of questions: ambiguous and disambiguated contexts, negative and
-    non-negative questions, and right answers that agree with the stereotype or contradict it. With the same seed, a
-    larger sample contains a smaller one.
+    As far as the questions allow, templates are equally frequent, and so are types of questions: ambiguous and
+    disambiguated contexts, negative and non-negative questions, and right answers that agree with the stereotype or
+    contradict it. With the same seed, a larger sample contains every smaller sample.
     """
     shuffled = sorted(questions, key=lambda question: _digest(f"{seed}/{question.name}"))
     templates = sorted({question.template for question in questions}, key=lambda name: _digest(f"{seed}/{name}"))

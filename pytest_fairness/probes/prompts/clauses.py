@@ -1,8 +1,8 @@
 """Removal of clauses from a prompt: if a placeholder has no value, the clause that contains it is removed.
 
-A clause ends at `,` or `;` before a blank, or at the end of its sentence or line. Words before a colon are kept
-("described as follows: age is {age}; …"). They are removed if the placeholder directly follows the colon
-("age: {age}; …"). Text in parentheses is a separate clause.
+A clause ends at `,` or `;` before a blank, or at the end of its sentence or line. If words stand between a colon and
+the placeholder, the words before the colon are kept ("described as follows: age is {age}; …"). If the placeholder
+directly follows the colon, these words are removed ("age: {age}; …"). Text in parentheses is a separate clause.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _clauses(text: str) -> list[_Clause]:
 def _sentence_without(sentence: list[_Clause], names: Collection[str]) -> str | None:
     """Return a sentence without the clauses that contain one of the placeholders `names`; keep its final punctuation.
 
-    Return `None` if all clauses of the sentence are removed.
+    Return `None` if nothing of the sentence is left.
     """
     left = []
     lead = ""

@@ -1,4 +1,4 @@
-"""Prompts for the judge model, which classifies a free-text answer by the choice that it states, or as a refusal.
+"""Prompts for the judge model, which decides which choice a free-text answer states, or whether it is a refusal.
 
 Question and answer are quoted as JSON, so that the judge model reads them as data and not as instructions.
 """

@@ -1,6 +1,6 @@
 """Follow-up prompts: the same prompt after a short list, and the prompt with the indirect wording after a refusal.
 
-The indirect wording is the value of the key `indirect` of an attribute's value in the probe file.
+A probe file writes the indirect wording of an attribute's value under the key `indirect`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class ListFollowUps(FollowUps):
     """Follow-up prompts of a probe of lists.
 
     Attributes:
-        prompt: function that returns the prompt with these labels and this trial number.
+        prompt: function that returns the prompt with the given labels and trial number.
         k: number of items of a complete list; a shorter list is requested again.
         requery: maximum number of repetitions after short lists.
         indirect: pairs of attribute and value for which the probe has an indirect wording.
@@ -61,7 +61,7 @@ class ListFollowUps(FollowUps):
 
 
 def _attempts_by_prompt(answers: Sequence[Answer]) -> dict[PromptKey, list[Answer]]:
-    """Group answers by prompt: for each prompt, its answer and the answers to its follow-up prompts, as sent."""
+    """Group answers by prompt: first the answer to the prompt, then the answers to its follow-up prompts in order."""
     attempts_by_prompt: dict[PromptKey, list[Answer]] = {}
     for answer in answers:
         attempts_by_prompt.setdefault((_without_attempt(answer.labels), answer.trial), []).append(answer)

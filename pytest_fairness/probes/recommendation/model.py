@@ -156,7 +156,7 @@ class RecommendationProbe(Probe):
         the probe.
 
         Raises:
-            ProbeError: the file cannot be read.
+            ProbeError: the file cannot be read, or the relevant items in it are invalid.
         """
         if self.relevant_file is None:
             return None
@@ -286,8 +286,8 @@ class RecommendationProbe(Probe):
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Return the texts that determine an item's prompts and how its answers are read; see `Probe.fingerprint`.
 
-        Attributes that the item does not compare are left out, and so are the entities, because lists are compared
-        entity by entity.
+        Attributes that the item does not compare are left out. The entities are left out, too, because lists are
+        compared entity by entity.
         """
         parts = {"k": str(self.k), "normalize": canonical(self.normalize), "fuzzy": canonical(self.fuzzy)}
         perturbation = labels.get("perturbation")

@@ -18,7 +18,7 @@ class Typos(ProbeModel):
     """Settings of typing errors, which are the same in every run and never concern the entity's name."""
 
     rate: float = Field(
-        default=0.1, gt=0, le=1, description="Share of letters that get an error; at least one letter gets one."
+        default=0.1, gt=0, le=1, description="Share of letters that get an error; at least one letter gets an error."
     )
     seed: int = Field(default=0, ge=0, description="Seed of the errors: the same seed makes the same errors.")
     operations: tuple[Operation, ...] = Field(
@@ -28,7 +28,8 @@ class Typos(ProbeModel):
     )
     where: Literal["attribute", "text"] = Field(
         default="text",
-        description="Which part of the prompt gets errors. attribute: the words for the value. text: all other words.",
+        description="Which part of the prompt gets errors. attribute: the words for the attribute's value. text: all "
+        "words outside placeholders.",
     )
 
     def template(self, clean: str) -> Perturbed:
@@ -62,4 +63,4 @@ Perturbation = Annotated[
     Annotated[Typos, Tag("typos")] | Annotated[Translation, Tag("translation")],
     Discriminator(_typos_or_translation),
 ]
-"""Type of a perturbation: typing errors or, if it has a `prompt`, a translation."""
+"""Type of a perturbation: a translation if it has one of the keys `TRANSLATED`, otherwise typing errors."""

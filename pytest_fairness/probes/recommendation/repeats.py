@@ -10,9 +10,9 @@ from pytest_fairness.probes.audit_settings import AuditSettings
 class RepeatSettings(AuditSettings):
     """Settings of an audit that compares repeated lists."""
 
-    repeats: int = Field(default=10, ge=2, le=1000, description="Number of answers to each prompt.")
+    repeats: int = Field(default=10, ge=2, le=1000, description="Number of answers to each repeated prompt.")
     attributes: tuple[str, ...] = Field(
         default=(),
-        description="Attributes whose prompts are repeated as well; the audit then compares the values of each "
-        "attribute.",
+        description="Attributes whose prompts are repeated in addition to the neutral prompts; the audit then compares "
+        "the values of each attribute.",
     )

@@ -54,7 +54,7 @@ class Case(ProbeModel):
         "averaged, so that a model that gives the same answer in both cases scores 0.5.",
     )
     groups: tuple[Line, ...] = Field(
-        default=(), min_length=2, description="Groups that replace {group}; their answers are compared."
+        default=(), min_length=2, description="Groups that replace {group}; the answers about them are compared."
     )
     context: Text | None = Field(default=None, description="Without a prompt: text that comes before each sentence.")
     unrelated: Text | None = Field(
@@ -68,9 +68,9 @@ class Case(ProbeModel):
 
     direction: Literal["stereo", "antistereo"] | None = Field(
         default=None,
-        description="Without a prompt, as in CrowS-Pairs: stereo if the pair shows a stereotype of a "
-        "disadvantaged group, antistereo if it contradicts such a stereotype. Reports show the two kinds of pairs "
-        "separately; the key has no other effect.",
+        description="Without a prompt, as in CrowS-Pairs: stereo if the pair of sentences shows a stereotype of a "
+        "disadvantaged group, antistereo if the pair contradicts such a stereotype. Reports show the two kinds of "
+        "pairs separately; the key has no other effect.",
     )
 
     @property

@@ -30,8 +30,8 @@ def crows_pairs(table: Table, name: str) -> tuple[Row, ...] | None:
         name: the file's name for messages.
 
     Raises:
-        ProbeError: the table has both sentences, but another column is missing, or a direction is neither `stereo` nor
-            `antistereo`.
+        ProbeError: the table has the columns of both sentences, but another column is missing, or a direction is
+            neither `stereo` nor `antistereo`.
     """
     if not {"sent_more", "sent_less"} <= {*table.columns}:
         return None
@@ -135,7 +135,7 @@ class _LineFinder:
         self._at, self._line = 0, 1
 
     def line(self, example: Any) -> int:
-        """Return the line number of the example's id; if the id is not found, the line of the example before."""
+        """Return the line number of the example's id; if the id is not found, the line of the previous example."""
         identifier = example.get("id") if isinstance(example, Mapping) else None
         found = self._text.find(json.dumps(identifier), self._at) if isinstance(identifier, str) else -1
         if found >= 0:

@@ -92,7 +92,7 @@ def case_diagnostics(cases: Sequence[Json], *, recorded: bool = False) -> Iterat
 def is_open(case: Content, *, recorded: bool = False) -> bool:
     """Return whether the answers to a case are texts; otherwise, they are likelihoods of sentences.
 
-    A case without `prompt` and `stereotype` has texts if the answers are recorded.
+    A case with neither `prompt` nor `stereotype` has texts if the answers are recorded.
     """
     return "prompt" in case or isinstance(case.get("stereotype"), list) or (recorded and "stereotype" not in case)
 

@@ -144,7 +144,8 @@ def test_several_languages_are_one(tmp_path: Path) -> None:
         ("xx", "is not the code of a known language"),
         ("[de, deutsch]", "'deutsch' is not the code"),
         ("{code: pl, terms: missing.toml}", "there is no file 'missing.toml'"),
-        ("{code: pl, terms: broken.toml}", "is not a TOML file"),
+        ("{code: pl, terms: broken.toml}", "'broken.toml' cannot be read as TOML: "),
+        ("{code: pl, terms: latin.toml}", "'latin.toml' cannot be read as TOML: it is not UTF-8 text. Save the file"),
         ("{code: pl, terms: wrong.toml}", "refusal"),
         ("{code: pl, terms: ../pl.toml}", "lies outside the probe's folder"),
         ("{code: pl}", "terms"),
@@ -154,6 +155,7 @@ def test_several_languages_are_one(tmp_path: Path) -> None:
 )
 def test_mistakes_are_located(tmp_path: Path, written: str, message: str) -> None:
     (tmp_path / "broken.toml").write_text("refusals = [", encoding="utf-8")
+    (tmp_path / "latin.toml").write_bytes("refusals = ['não']".encode("latin-1"))
     (tmp_path / "wrong.toml").write_text("refusal = ['nie']", encoding="utf-8")
     with pytest.raises(ProbeError) as error:
         load(tmp_path, written)

@@ -153,7 +153,7 @@ def test_wrong_swaps_are_located(tmp_path: Path, swap: str, more: str, found: st
             LOG,
             [
                 (
-                    "log.csv:1: a swap is possible in only 10 of 11 prompts: set `sample` to at most this number, or "
+                    "log.csv:1: a swap is possible in only 10 of 11 prompts: set `sample` to at most 10, or "
                     "add prompts. Left out: the prompt names no group (1)"
                 )
             ],

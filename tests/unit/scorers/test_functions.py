@@ -78,7 +78,7 @@ def test_any_finite_number_is_a_score(score: Any) -> None:
         (None, "returned None"),
         ([0.5], "returned [0.5]"),
         (10**400, "returned 1000"),
-        ({"other": 1.0}, "returned None"),
+        ({"other": 1.0}, "returned no score for the label 'score'"),
         (1j, "returned 1j"),
     ],
 )

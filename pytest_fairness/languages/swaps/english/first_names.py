@@ -28,7 +28,7 @@ class FirstName:
 
 
 def first_name(tokens: Tokens, index: int) -> FirstName | None:
-    """Return the first name at a position; `None` if there is none.
+    """Return the first name at a position; `None` if no first name is there.
 
     Raises:
         CannotSwapError: the word is a name without a counterpart, or may be something else, such as a place.

@@ -230,7 +230,7 @@ class People:
         return inverted or copula or (word.endswith(("'s", "'m", "'re")) and word != "let's")
 
     def _is_repeated(self, index: int) -> bool:
-        """Return whether a noun repeats an earlier noun, or is a title with the surname of an earlier noun."""
+        """Return whether a noun repeats an earlier noun, or is a title before the surname of an earlier noun."""
         determiner = self._determiner(index)
         owner = "" if determiner is None else self._tokens.lower(determiner)
         earlier = self.nouns[: self.nouns.index(index)]

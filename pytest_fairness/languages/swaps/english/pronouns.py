@@ -1,4 +1,4 @@
-"""Pronouns and their counterparts; the words around "her" and "his" show whether they are objects or possessives."""
+"""Pronouns and their counterparts; for "her" and "his", the counterparts depend on the words around the pronoun."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def column(word: str) -> int | None:
 
 
 def forms(tokens: Tokens, index: int, *, neutral: bool) -> tuple[str | None, ...]:
-    """Return the male, female and gender-neutral form of a pronoun; the last is `None` unless `neutral` is set.
+    """Return the male, female and gender-neutral form of a pronoun, the last only if `neutral` is set.
 
     Raises:
         CannotSwapError: the role of "her" or "his", or the verb in "he's", is unclear.
