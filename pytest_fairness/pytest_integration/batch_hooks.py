@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def run_to_end(coroutine: Coroutine[None, None, None]) -> None:
-    """Run a coroutine until it ends; in a thread if the current thread runs an event loop, as notebooks do.
+    """Run a coroutine until it ends, in another thread if the current thread runs an event loop, as notebooks do.
 
     An interruption of the current thread cancels the coroutine.
     """

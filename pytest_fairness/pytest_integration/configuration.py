@@ -121,10 +121,10 @@ def without_interim_analyses(config: pytest.Config) -> bool:
 
 
 def folder_in_repository(config: pytest.Config) -> str:
-    """Return the path from the root of the repository to pytest's rootdir; empty if both are the same folder.
+    """Return the path from the root of the repository to pytest's rootdir; empty if they are the same folder.
 
-    CI services name the root of the repository in an environment variable. Otherwise, the root is the nearest folder
-    with `.git` that contains pytest's rootdir; without such a folder, the result is empty, too.
+    The root of the repository is the folder that a CI service names in an environment variable, if this folder contains
+    pytest's rootdir; if not, the nearest folder with `.git` that contains it. Without a root, the result is empty.
     """
     rootdir = config.rootpath
     of_ci = [Path(os.environ[name]) for name in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR") if os.environ.get(name)]

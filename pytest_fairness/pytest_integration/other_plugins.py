@@ -30,7 +30,7 @@ class OtherPlugins:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Add the changed probe files to the files that pytest-picked selects; pytest-picked selects Python files only.
+        """Add the changed probe files to the files that pytest-picked selects, which are only Python files.
 
         Raises:
             pytest.UsageError: pytest-testmon selects tests.

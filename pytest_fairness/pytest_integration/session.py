@@ -133,7 +133,7 @@ def _collect_probes(config: pytest.Config, settings: RunSettings) -> None:
     Add nothing if the command line or pytest-picked selects the paths.
 
     Raises:
-        pytest.UsageError: a folder that the ini file names does not exist.
+        pytest.UsageError: a path in the ini option `fairness_probes` does not exist.
     """
     if config.args_source is pytest.Config.ArgsSource.ARGS or picks(config):
         return

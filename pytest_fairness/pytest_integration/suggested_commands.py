@@ -92,7 +92,7 @@ def _public_setting(setting: str) -> str:
 
 
 def _other_inipath(config: pytest.Config, probes: tuple[Path, ...]) -> PurePath | None:
-    """Return the ini file that a command must name; `None` if pytest finds it by itself, or without an ini file."""
+    """Return the ini file that a command must name; `None` if there is none, or if pytest finds it by itself."""
     if config.inipath is None:
         return None
     if config.getoption("inifilename"):

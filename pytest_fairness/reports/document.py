@@ -43,7 +43,7 @@ def report_document(
         target: the audited target, as the user named it.
         started: start of the run, in seconds since the epoch or as ISO 8601 in UTC.
         seconds: duration of the run.
-        requests: number of requests for each name in `REQUEST_COUNTS` (0 if a name is missing), and `cost`.
+        requests: the numbers of requests and tokens named in `REQUEST_COUNTS` (0 if a name is missing), and `cost`.
         targets: the audited targets by name, for a run with several targets.
         target_version: version of the target that the user set, if any.
         commit: id of the tested project's commit, and whether there were uncommitted changes; `None` if unknown.
@@ -86,7 +86,7 @@ def report_document(
 
 
 def reused_age(document: Mapping[str, Json]) -> str:
-    """Return the age of the oldest reused response, as ` (oldest 3 h)`; an empty text if no response was reused."""
+    """Return the age of the oldest reused response at the start of the run: ` (oldest 3 h)`; empty without reuse."""
     oldest = document["requests"].get("oldest_reused")
     if oldest is None:
         return ""

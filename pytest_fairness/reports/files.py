@@ -19,7 +19,7 @@ CODE_QUALITY = ".codequality.json"
 """Last part of the name of a report file in GitLab's Code Quality format."""
 _NAME_A_REPORT = "Name a report that `pytest --fairness --fairness-report report.json` wrote."
 MAX_DIGITS = 15
-"""Maximum number of digits of an integer that is read; longer integers become floats."""
+"""Maximum number of characters (digits and sign) of an integer that is read; longer integers become floats."""
 
 Trends = Mapping[tuple[str, str], Sequence[Mapping[str, Json]]]
 """History of each item, by probe and item id; see `html.report`."""
@@ -138,7 +138,7 @@ def read(path: Path) -> dict[str, Json]:
 
 
 def _whole_number(digits: str) -> float:
-    """Return the integer, or a float if it has over `MAX_DIGITS` digits, because huge integers cause errors later."""
+    """Return the integer; a float if `digits` has over `MAX_DIGITS` characters, as huge integers cause errors later."""
     return int(digits) if len(digits) <= MAX_DIGITS else float(digits)
 
 

@@ -20,7 +20,10 @@ ROUNDING = 1e-12
 
 
 def number(value: float | None) -> str:
-    """Return the number with 3 significant digits or all digits before the point; `-` for `None`, infinity and NaN."""
+    """Return the number with 3 significant digits, or from 1,000 up to 10⁹ as a whole number.
+
+    The result is `-` for `None`, infinity and NaN.
+    """
     if value is None or not math.isfinite(value):
         return "-"
     if abs(value) < ROUNDING:

@@ -39,6 +39,8 @@ MAX_REASON = 400
 SHOWN_MESSAGES = 3
 
 SIGNS = {"passed": "✅", "failed": "❌", "inconclusive": "❔", "error": "⚠️", "known": "📌", "measured": "📏"}
+NOUNS = {"errors": "error", "known": "known failure"}
+"""Nouns for keys of the document's summary that are counted with a noun: `2 known failures`, but `2 passed`."""
 MEASURED_HEADINGS = ("item", "size", "value [95 %]", "p", "effect", "explanation")
 HEADINGS = ("item", "verdict", "value", "baseline", "worse by [95 %]")
 
@@ -68,7 +70,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _worse_by(item: Item) -> str:
-    """Return the signed change from the baseline with its interval; an empty text if the item has no comparison."""
+    """Return the change from the baseline (`+0.1` or `3 words grew`) with its interval; empty without a comparison."""
     change = item["change"]
     return with_interval(grown_words(item) or signed(change["value"]), change["interval"]) if change else ""
 
@@ -246,7 +248,8 @@ def _headline(document: Mapping[str, Json]) -> list[str]:
     if not total:
         return ["## Fairness: no audit ran", *_notes(document)]
     by_outcome = ", ".join(
-        f"{SIGNS[name.removesuffix('s')]} {counts[name]} {name if counts[name] > 1 else name.removesuffix('s')}"
+        f"{SIGNS[name.removesuffix('s')]} "
+        + (counted(counts[name], NOUNS[name]) if name in NOUNS else f"{counts[name]:,} {name}")
         for name in ("failed", "errors", "inconclusive", "known", "passed")
         if counts.get(name)
     )

@@ -13,7 +13,7 @@ from pytest_fairness.reports.tables import csv_format
 from pytest_fairness.reports.text_layout import pad, width_of, wrap
 
 SHOWN_TEXT = 3
-"""Maximum number of lines of a prompt that is left out."""
+"""Maximum number of lines that are shown of a prompt that cannot be swapped."""
 
 
 def as_text(listing: SwappedPrompts, groups: Sequence[str], width: int) -> Iterator[str]:

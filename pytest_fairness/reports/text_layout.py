@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import wcwidth
 
 LEAST_PROBE = 4
-"""Minimum width of a probe's name in a name that is cut; if there is less room, the item's id is also cut."""
+"""Minimum width of the probe's name in a name `probe::id` that is cut; if there is less room, the id is also cut."""
 LEAST_VALUES = 6
 """Minimum width of the values in an id's brackets; if there is less room, the audit's name is cut too."""
 _PROBE = re.compile(r"([^\[]*?)(::| )(.*)", re.DOTALL)

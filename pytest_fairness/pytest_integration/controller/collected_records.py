@@ -41,9 +41,11 @@ class CollectedRecords:
     def target_names(self, described: str) -> str:
         """Return the names of all targets of the run as one text.
 
+        If the targets in the settings have names, the text is `described`, followed by the items' other targets. If
+        not, the text lists the items' targets, or is `described` if no item has a target.
+
         Args:
-            described: description of the targets in the settings. With named targets, the text is `described` and the
-                other targets of items. Otherwise, it is the targets of items, or `described` if no item has a target.
+            described: description of the targets in the settings.
         """
         names = self._named_targets
         others = {record["target"] for record in self if target_name(record["result"]["id"]) not in names} - {None}

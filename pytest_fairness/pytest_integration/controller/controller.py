@@ -222,8 +222,8 @@ class Controller:
     def _notes_on(self, session: pytest.Session, results: Sequence[ItemResult]) -> list[RunNote]:
         """Return the notes on the run; if no test failed, also set the session's exit code.
 
-        The exit code becomes `NO_TESTS_COLLECTED` if no audit and no other test ran, and `TESTS_FAILED` if a note makes
-        the run fail.
+        The exit code becomes `NO_TESTS_COLLECTED` if no audit ran and no other test was collected; if not, it becomes
+        `TESTS_FAILED` if a note makes the run fail.
         """
         if self._settings.shard is not None:
             return [run_notes.on_shard(str(self._settings.shard))]
@@ -274,7 +274,7 @@ class Controller:
     def _servers(self) -> dict[str, str]:
         """Return the addresses of the targets in the settings, by target name.
 
-        Targets whose name contains the address are left out.
+        A target is left out if it has no server, or if its name contains the address.
         """
         targets = [self._run.targets.named(name) for name in self._settings.targets or (None,)]
         return {target.name: address for target in targets if (address := getattr(target, "address", None)) is not None}

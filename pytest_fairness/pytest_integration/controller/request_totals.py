@@ -32,7 +32,7 @@ class RequestTotals:
             self._planned[key] = recorded and self._planned.get(key, True)
 
     def by_owner(self) -> dict[str, RequestCounts]:
-        """Return the current counts of each owner (engine of one process); empty if the store cannot be read."""
+        """Return the current counts of each owner (engine of one process); empty without a store that can be read."""
         if self._run.settings.store.exists():
             with suppress(FairnessError):  # the items that need the store have reported the error
                 return self._run.store.runs.request_counts(self._run.id)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from _pytest.fixtures import FixtureDef
 
     TargetSource: TypeAlias = FixtureDef[Any] | str
-    """Source of a target: its name if the settings name several targets; otherwise the fixture that provides it."""
+    """Source of a target: the target's name if the settings give it one; if not, the fixture `fairness_target`."""
 
 PROBE_ITEM = pytest.StashKey[ProbeItem]()
 """Key of the probe item in the stash of a pytest item."""

@@ -75,7 +75,10 @@ class ProbeFile(pytest.File):
     def repr_failure(  # type: ignore[override] # as pytest's own collectors
         self, excinfo: pytest.ExceptionInfo[BaseException]
     ) -> str | TerminalRepr:
-        """Return the errors of the file, one per line, without a traceback."""
+        """Return the errors of the file, one per line, without a traceback.
+
+        For an exception that is no error of this plugin, return pytest's representation.
+        """
         return str(excinfo.value) if isinstance(excinfo.value, FairnessError) else super().repr_failure(excinfo)
 
 

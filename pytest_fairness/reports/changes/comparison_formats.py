@@ -41,7 +41,8 @@ def markdown(comparison: RunComparison) -> str:
             "",
         ]
     facts = [[escaped(cell) for cell in (name, _fact(old), _fact(new))] for name, old, new in comparison.facts]
-    lines += ["<details>", "<summary>Both runs</summary>", "", *markdown_table(("", "old", "new"), facts)]
+    summary = "<summary>Facts about the two runs</summary>"
+    lines += ["<details>", summary, "", *markdown_table(("", "old", "new"), facts)]
     return "\n".join([*lines, "", "</details>"]) + "\n"
 
 

@@ -29,8 +29,12 @@ NAMES = {
     "completion_tokens": "completion tokens",
     "cost": "cost",
     "oldest_reused": "oldest reused answer",
+    "known": "known failures",
 }
-"""Names of facts by key. Any other fact about runs is shown with its key, about requests as `requests` and its key."""
+"""Names of facts by key.
+
+A fact that is not listed is shown by its key; if it is a fact about requests, by `requests` and its key.
+"""
 COUNTS = ("total", "passed", "failed", "inconclusive", "errors", "known")
 
 
@@ -43,8 +47,8 @@ class ItemComparison:
         state: how the item changed.
         old, new: the item in the old and the new report document; `None` if it is absent there.
         difference: new value minus old value; `None` if a value is missing.
-        interval: 95 % confidence interval of the difference, as if the runs were independent; `None` without standard
-            errors.
+        interval: 95 % confidence interval of the difference, as if the runs were independent; `None` if a value or
+            a standard error is missing.
     """
 
     probe: str
@@ -86,7 +90,7 @@ def compare(old: Mapping[str, Json], new: Mapping[str, Json]) -> RunComparison:
     items = [_change(*key, old_items.get(key), new_items.get(key)) for key in sorted({*old_items, *new_items})]
     facts: list[tuple[str, Json, Json]] = [
         *((NAMES.get(name, name), old.get(name), new.get(name)) for name in FACTS),
-        *((name, old["summary"].get(name, 0), new["summary"].get(name, 0)) for name in COUNTS),
+        *((NAMES.get(name, name), old["summary"].get(name, 0), new["summary"].get(name, 0)) for name in COUNTS),
         *(
             (NAMES.get(name, f"requests {name}"), count, new["requests"][name])
             for name, count in old["requests"].items()

@@ -22,7 +22,7 @@ from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.items.report_items import Item, outcome, unit_of
 
 MARGIN = 0.08
-"""Space beyond the outermost number, as a share of the axis."""
+"""Space at each end of the axis, as a share of the range of the shown numbers."""
 
 
 def baseline_change(item: Item, method: Mapping[str, Json]) -> Chart | None:

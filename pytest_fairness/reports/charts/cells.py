@@ -17,7 +17,7 @@ COLOURS = {"stereotypical": FIRST, "ambiguous": QUIET, "unknown": QUIET, "refuse
 def counts(_item: Item, detail: Json) -> Chart | None:
     """Return a chart with a stacked bar for each type of sentence or question; `None` if the detail has other content.
 
-    The detail has the number of answers of each kind, for each type of sentence or question, or for all together.
+    The detail has the number of answers of each kind, either for each type of sentence or question or for all answers.
     """
     if not isinstance(detail, Mapping) or not detail:
         return None

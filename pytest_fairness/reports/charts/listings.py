@@ -10,7 +10,7 @@ from pytest_fairness.reports.items.report_items import Item, mappings_in
 
 
 def flips(_item: Item, detail: Json) -> Chart | None:
-    """Return a table of the records whose answer changes when flipped, with both answers; `None` without records."""
+    """Return a table of the records whose answer changes with a flip, with the two answers; `None` without records."""
     rows: list[dict[str, Json]] = []
     for record in mappings_in(detail):
         row = dict(record)

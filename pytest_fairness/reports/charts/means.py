@@ -33,7 +33,7 @@ NUMBERS = ("mean", "quantile")
 
 
 def means(item: Item, name: str, detail: Json) -> Chart | None:
-    """Return a chart of the mean and 95 % confidence interval of each name, the lowest first; `None` without means."""
+    """Return a chart of each name's mean and 95 % confidence interval, the lowest mean first; `None` without means."""
     if not isinstance(detail, Mapping) or not detail:
         return None
     parts = {str(key): part for key, part in detail.items() if isinstance(part, Mapping)}

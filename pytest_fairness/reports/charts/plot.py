@@ -77,7 +77,7 @@ class Plot:
         """Write the chart to a file in the format of its suffix: `.svg`, `.png` or `.pdf`.
 
         Raises:
-            FairnessError: `svg` raises an error, the suffix is unknown, or the file cannot be written.
+            FairnessError: the chart cannot be drawn (see `svg`), the suffix is unknown, or the file cannot be written.
         """
         path = Path(path)
         drawn = self.svg()

@@ -26,7 +26,7 @@ def by_case(item: Item, detail: Json) -> Chart | None:
 
 
 def by_group(item: Item, detail: Json) -> Chart | None:
-    """Return a chart of each group's share that the audit measures, such as refused answers; `None` without shares."""
+    """Return a chart with a share for each group, such as its share of refused answers; `None` without shares."""
     return _rates(item, detail, "share", "Share by group")
 
 

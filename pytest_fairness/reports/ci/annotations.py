@@ -61,7 +61,7 @@ def github_commands(document: Mapping[str, Json], folder: str = "") -> list[str]
     """Return a workflow command `::error file=…,line=…,title=…::…` for each failure, the worst failure first.
 
     Items marked `xfail` that fail as expected, or no longer fail, get a `::notice`. Items with the same finding share
-    one command, which states their number. There are at most `MAX_ANNOTATIONS` commands of either kind.
+    one command, which states their number. The result has at most `MAX_ANNOTATIONS` errors and as many notices.
 
     Args:
         document: the report document.
@@ -80,7 +80,7 @@ def github_commands(document: Mapping[str, Json], folder: str = "") -> list[str]
 def code_quality(document: Mapping[str, Json], folder: str = "") -> str:
     """Return the failures in GitLab's Code Quality format, a JSON list; see `github_commands` for the arguments.
 
-    The severity of an expected failure is `info`.
+    Items marked `xfail` that fail as expected, or no longer fail, are listed with the severity `info`.
     """
     entries = [
         {

@@ -11,7 +11,7 @@ from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.items.report_items import Item
 
 UNKNOWN = "unknown"
-"""Word for the size of an effect that cannot be determined, because there are too few answers."""
+"""Word for the size of an effect that cannot be determined, for example with too few answers."""
 FOUND = (Size.LARGE, Size.MODERATE, Size.SMALL)
 """Sizes of effects that count as differences."""
 _ORDER = (*FOUND, UNKNOWN, Size.NONE, "")

@@ -49,7 +49,7 @@ def expectation(item: Item) -> Iterator[str]:
     """
     mark = item.get("expected_failure")
     if mark and outcome(item) == "known":
-        yield f"known: {mark['reason']}"
+        yield f"known failure: {mark['reason']}"
     elif mark:
         yield f"no longer fails: remove the mark `xfail` ({mark['reason']})"
 
@@ -106,7 +106,7 @@ def _remarks(item: Item) -> Iterator[str]:
 
 
 def _placebo(item: Item) -> Iterator[str]:
-    """Yield the concern about the placebo; without it, yield the placebo's value if the run gives no verdicts."""
+    """Yield the concern about the placebo; if there is none and the item has no verdict, yield the placebo's value."""
     messages = [concern["message"] for concern in item["concerns"] if concern["name"] == "placebo_effect"]
     if not messages and item["verdict"] == VerdictName.MEASURED and (placebo := placebo_text(item)):
         messages.append(f"placebo {placebo}")
@@ -124,7 +124,7 @@ def _compared_groups(item: Item, method: Mapping[str, Json]) -> str:
 
 
 def amount(item: Item, method: Mapping[str, Json]) -> str:
-    """Return the change and tolerance; if the limit is exceeded or there is no change, return the value and limit.
+    """Return the change and tolerance; for an item over its limit or without a comparison, the value and limit.
 
     Args:
         item: an item of the report document.

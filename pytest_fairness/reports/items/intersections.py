@@ -3,7 +3,7 @@
 A cell is a combination of values of several attributes, such as Black women.
 
 An item that crosses attributes (kinds `counterfactual` and `recommendation`) holds all its cells. In probes of kind
-`generation`, each cell is an item, and its value is the difference from the cell of the unmarked values.
+`generation`, each cell is an item, whose value is the difference from the cell of the unmarked values.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pytest_fairness.reports.formatting import number, printable, signed
 from pytest_fairness.reports.items.report_items import Item, mappings_in, outcome, verdict_word
 
 SIGNIFICANT = 0.05
-"""Largest p-value of a difference that is marked."""
+"""Largest p-value with which a difference gets the marks ▲ or ▼."""
 LEGEND = (
     "▲ or ▼: higher or lower than the reference (p ≤ 0.05); ▲▲: by more than the tolerance; ▲▲▲: by more than twice "
     "the tolerance."

@@ -78,7 +78,7 @@ def verdict_word(item: Item) -> str:
 
 
 def verdict_counts(items: Iterable[Item]) -> dict[str, int]:
-    """Return the number of items for each `verdict_word`, the worst first."""
+    """Return the number of items for each `verdict_word`, the worst status first."""
     counts = Counter(map(verdict_word, items))
     return {word: counts[word] for word in dict.fromkeys(WORDS.values()) if counts[word]}
 
@@ -153,10 +153,10 @@ class Acceptance(NamedTuple):
 
 
 def grown_words(item: Item) -> str:
-    """Return `3 words grew` for an item that counts words with a growth since the baseline (see the glossary).
+    """Return the change of an item that counts grown words (see the glossary) as `3 words grew`; empty for other items.
 
-    Return an empty text for any other item. The number of these words is not the difference between the item's value
-    and its baseline, so the change needs this wording.
+    The number of grown words is not the difference between the item's value and its baseline, so the change needs this
+    wording.
     """
     change = item["change"]
     return f"{counted(int(change['value']), 'word')} grew" if change and "grown" in item["details"] else ""

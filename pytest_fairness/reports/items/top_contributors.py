@@ -155,18 +155,18 @@ def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:
 
 
 def _answers(item: Item) -> list[str]:
-    """Return phrases with the numbers of refused, unreadable and missing answers, by group."""
+    """Return phrases with the number of refused, unreadable and missing answers by group: `refused: Black 3 of 20`."""
     kinds = {kind: item["details"].get(kind) for kind in ("refused", "unreadable")}
     kinds["no usable answer"] = item["missing"]
     return [
-        f"{kind}: {_listed(_shares(counts, item))}"
+        f"{kind}: {_listed(_counts_by_group(counts, item))}"
         for kind, counts in kinds.items()
         if isinstance(counts, Mapping) and any(counts.values())
     ]
 
 
 def _sentences(details: Mapping[str, Json]) -> list[str]:
-    """Return a text for each sentence and its answer; if answers became worse than in the baseline, only for these."""
+    """Return a text for each sentence and its answer; if some answers became worse, only for the sentences of these."""
     changed = mappings_in(details.get("changed_sentences"))
     shown = changed or mappings_in(details.get("sentences"))
     return [
@@ -186,7 +186,7 @@ def _paraphrases(details: Mapping[str, Json]) -> list[str]:
     return [f"values by paraphrase: {values}; paraphrasing alone changes the value by about {noise}"]
 
 
-def _shares(counts: Mapping[str, int], item: Item) -> list[str]:
+def _counts_by_group(counts: Mapping[str, int], item: Item) -> list[str]:
     missing, n = item["missing"], item["n"]
     groups = dict.fromkeys([*n, *missing, *counts])
     return [f"{group} {counts.get(group, 0)} of {missing.get(group, 0) + n.get(group, 0)}" for group in groups]

@@ -49,7 +49,7 @@ def _sentence(item: Item, variant: Variant) -> str:
             signed = "" if not ends else f" [{number(ends[0])}, {number(ends[1])}]"
             text = f"no significant change, {'+' if change > 0 else ''}{number(change)}{signed}"
             text += f", because {variant['unclear']}" if variant.get("unclear") else ""
-    text += f": {number(variant.get('value'))} instead of {number(item['value'])}"
+    text += f"; value {number(variant.get('value'))} instead of {number(item['value'])}"
     return "; ".join([text, *_cost(variant)])
 
 

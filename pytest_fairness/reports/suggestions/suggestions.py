@@ -26,8 +26,8 @@ class Suggestion:
     """One suggestion for a failed item.
 
     Attributes:
-        action: `adopt` a measured variant, try a new `variant`, a `filter` that removes words from the model's output,
-            a balanced `sample` for fine-tuning, or something `other`.
+        action: `adopt` (use a measured variant), `variant` (measure a new variant), `filter` (remove words from the
+            model's output), `sample` (fine-tune on a balanced sample) or `other`.
         text: the advice, in one or two sentences.
         paste: text to copy: YAML, one word per line, or a command; empty if there is nothing to copy.
     """

@@ -121,8 +121,8 @@ def _cell(cell: str, wraps: bool, keeps_intervals: bool) -> str:
 
     Args:
         cell: the text.
-        wraps: whether lines may break inside names and intervals.
-        keeps_intervals: whether lines must not break inside intervals.
+        wraps: whether lines may break inside names and, without `keeps_intervals`, inside intervals.
+        keeps_intervals: whether lines are never broken inside intervals.
     """
     if not wraps:
         return escaped(cell)

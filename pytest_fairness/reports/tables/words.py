@@ -14,7 +14,9 @@ COLUMNS = (
     Column("word", str, "word, or term of a lexicon"),
     Column("side", str, "group for which the word is more typical; for a marker, the list that contains it"),
     Column("statistic", str, "name of the statistic that the audit computes for each word"),
-    Column("value", float, "the statistic; above 0 for words of the marked group, below 0 for the unmarked group"),
+    Column(
+        "value", float, "value of the statistic: above 0 for the marked group's words, below 0 for the unmarked group's"
+    ),
     Column("significant", bool, "whether the word is significant in a test of all words together; empty if not tested"),
     Column("marked", str, "marked group; in rows of markers, the stereotype case"),
     Column("unmarked", str, "unmarked group"),

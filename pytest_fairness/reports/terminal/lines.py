@@ -11,8 +11,8 @@ from pytest_fairness.reports.formatting import printable
 from pytest_fairness.reports.items.report_items import Item, outcome, verdict_counts
 from pytest_fairness.reports.shell_layout import reason_lines
 
-NOUNS = ("error", "regression")
-"""Words for verdicts that have a plural."""
+NOUNS = {"error": "error", "regression": "regression", "known": "known failure"}
+"""Nouns for the words of statuses that are counted with a noun: `2 known failures`, but `5 pass`."""
 _COLOURS = {
     "passed": "green", "failed": "red", "error": "red", "inconclusive": "yellow", "known": "cyan", "measured": "",
 }  # fmt: skip
@@ -43,11 +43,11 @@ def row_markup(item: Item) -> dict[str, bool]:
 
 
 def verdict_count_texts(items: Iterable[Item]) -> list[str]:
-    """Return the number of items by verdict, the worst first: `✗ 2 regressions`, `✓ 5 pass`."""
+    """Return the number of items by status, the worst status first: `✗ 2 regressions`, `✓ 5 pass`."""
     texts = []
     for word, count in verdict_counts(items).items():
         symbol, _, name = word.partition(" ")
-        texts.append(f"{symbol} {counted(count, name)}" if name in NOUNS else f"{symbol} {count:,} {name}")
+        texts.append(f"{symbol} {counted(count, NOUNS[name]) if name in NOUNS else f'{count:,} {name}'}")
     return texts
 
 

@@ -318,7 +318,7 @@ def test_thousands_of_items_give_a_small_page() -> None:
         "The baseline’s answer",
         "(refused)",
         "By category",
-        "no prices configured",
+        "no prices are configured",
         "of a stranger[race=Black]",
     ],
 )
@@ -423,5 +423,5 @@ def test_the_run_names_the_models_that_the_server_reported() -> None:
     document = report(result(), result(value="Asian"))
     for item in document["items"]:
         item["details"]["served_model"] = "gpt-x-2026-05"
-    assert "<dt>served</dt><dd>gpt-x-2026-05</dd>" in html.report(document, {})
-    assert "<dt>served</dt>" not in html.report(report(result()), {})
+    assert "<dt>served model</dt><dd>gpt-x-2026-05</dd>" in html.report(document, {})
+    assert "<dt>served model</dt>" not in html.report(report(result()), {})
