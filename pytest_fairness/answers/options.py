@@ -194,12 +194,11 @@ class _Reader:
         return None if found is None else self._places[_comparison_form(found[1])]
 
     def _option_by_text(self, text: str, language: Language) -> int | None:
-        """Return the option that the first sentence or, if it names no option, the whole answer names by its text.
+        """Return the option whose text the first sentence names or, if it names no option, the whole answer names.
 
-        A phrase such as "cannot be determined" names the option "it is not known". Return `None` if no option or
-        several options are named. As an exception, a first sentence that names "it is not known" and both other options
-        means "it is not known" ("It cannot be determined whether the first or the second person …"), unless a word such
-        as "but" or "probably" shows a choice.
+        Return `None` if no option or several options are named. A phrase such as "cannot be determined" names the
+        option "it is not known". This option is also returned if the first sentence names all three options, as in "It
+        cannot be determined whether the first or the second person …", without a word such as "but" or "probably".
         """
         pattern = re.compile(rf"(?<!\w)(?:{self._option_pattern})(?!\w|'s\b)")
         first = choices.first_sentence(text, tuple(self._places), language)

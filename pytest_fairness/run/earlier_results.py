@@ -73,7 +73,7 @@ class EarlierResults:
     def find(self, item: ProbeItem, target: Target, nodeid: str) -> EarlierResult | None:
         """Return the stored result of an item; `None` if no result is stored for the present inputs.
 
-        Return `None` also if results of the item are not stored, because it depends on something else, such as a
+        Return `None` also if the item's results are never stored, because they depend on something else, such as a
         scorer.
 
         Args:

@@ -41,7 +41,7 @@ class Run(Closing):
         settings: the run's settings.
         started: start of the run, in seconds since the epoch; all processes of the run use the same number.
         addresses: addresses of the models that another process of the run serves on this machine, by target.
-        run: identifier of the whole run; all processes of the run use the same identifier. By default, a new one.
+        run: identifier of the whole run, by default a new identifier; all processes of the run use the same identifier.
     """
 
     def __init__(

@@ -90,7 +90,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
             elif values.keys() != own.keys() or not (flipped := self._new_values_by_flip(own, known, values)):
                 self.trial_numbers.add_error(
                     row,
-                    f"record {record} differs from line {first.line} by more than one flip. A flip changes one "
+                    f"record {record} differs from line {first.line}, but not by one flip. A flip changes one "
                     "attribute, or several that the probe flips at once (`sex+race`), to values of the probe: correct "
                     "the row",
                 )

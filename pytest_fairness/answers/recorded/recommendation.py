@@ -22,9 +22,9 @@ Cell = tuple[str, str, str, int]
 class RecommendationReader(Reader[RecommendationProbe]):
     """Reader of a recommendation probe's answer file, with one list per row, or one item and its rank per row.
 
-    A row holds a whole list (JSON, or as the model wrote it). If the file has a column `rank`, a row holds one item of
-    a list. Rows of neutral prompts have the attribute `neutral`. Rows whose attribute, value or entity is not in the
-    probe are left out.
+    Without a column `rank`, a row holds a whole list (JSON, or as the model wrote it). With this column, a row holds
+    one item of a list. Rows of neutral prompts have the attribute `neutral`. Rows whose attribute, value or entity is
+    not in the probe are left out.
     """
 
     content_noun: ClassVar[str] = "lists"

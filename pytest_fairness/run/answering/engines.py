@@ -29,8 +29,8 @@ class Engines(Closing):
 
     Args:
         settings: the run's settings.
-        run: identifier of the run, the same in all of its processes.
-        started: start of the run, in seconds since the epoch; the same in all of its processes.
+        run: identifier of the run; all processes of the run use the same identifier.
+        started: start of the run, in seconds since the epoch; all processes of the run use the same number.
     """
 
     def __init__(self, settings: RunSettings, run: RunId, started: float) -> None:

@@ -21,8 +21,8 @@ class Reuse:
 
     Args:
         settings: the run's settings.
-        run: identifier of the run, the same in all of its processes.
-        started: start of the run, in seconds since the epoch; the same in all of its processes.
+        run: identifier of the run; all processes of the run use the same identifier.
+        started: start of the run, in seconds since the epoch; all processes of the run use the same number.
         store: function that returns the store of recorded responses, and creates a store that is missing.
     """
 

@@ -33,7 +33,7 @@ class Accuracy:
 
         One right and one wrong answer are added. The standard error is then the standard error of a binomial share,
         multiplied by a factor for the variation between trained classifiers. The factor is at least 1. For an accuracy
-        of 0.5, it raises the standard error to `null_sd`. For an accuracy of 1, it is 1.
+        of 0.5, it raises the standard error to at least `null_sd`; towards accuracies of 0 and 1, it decreases to 1.
 
         Args:
             value: balanced accuracy, 0..1.

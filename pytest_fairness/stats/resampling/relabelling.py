@@ -126,9 +126,7 @@ class RunCells:
         return sums[0], sums[1]
 
     def cuts(self, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
-        """Return random subsets with which both runs have the same number of units in every cell.
-
-        Each unit stays in its own run.
+        """Return random cuts: subsets of each run's units, with the same number of units of both runs in each cell.
 
         Args:
             count: number of random cuts.

@@ -73,8 +73,8 @@ class ShareDifferenceOfAnswers(UnitStatistic):
     def change(self, current: Floats, baseline: Floats, moves: Floats) -> float:
         """Return the change of the difference; a positive change is worse.
 
-        The change is positive if it has the same sign as the difference in both runs together. If a share of one run
-        has no answers, the change is the mean of `moves`, a linear approximation.
+        The change is positive if it goes in the direction of the difference in both runs together. If a share of one
+        run has no answers, the change is the mean of `moves`, a linear approximation.
         """
         exact = float(self.value(current) - self.value(baseline))
         if np.isnan(exact):

@@ -349,7 +349,7 @@ def test_rows_of_a_file_are_answers_of_each_flip_that_leads_to_them(tmp_path: Pa
         "Female; Black",
     ]
     only_sex = text.replace("  sex+race: {sex: {Male: Female}, race: [White, Black]}", "  race: [White, Black]")
-    with pytest.raises(ProbeError, match="differs from line 2 by more than one flip"):
+    with pytest.raises(ProbeError, match="differs from line 2, but not by one flip"):
         kinds.recorded_answers(read(f"kind: counterfactual\nresponses: {{file: decisions.csv}}\n{only_sex}", path))
 
 
