@@ -21,9 +21,10 @@ from pytest_fairness.stats.intervals import normal
 State = Literal["worse", "other value", "new", "removed", "renamed", "rules", "better", "same value", "reason"]
 """State of an item in the new baselines.
 
-`worse` or `better` if the audit's loss changed; `other value` if the value changed but the audit is not installed;
-`same value` if the answers changed but not the value; `rules` if only the limit or tolerance changed; `reason` if only
-the reason changed.
+If the value changed: `worse` or `better` if the audit's loss grew or fell, `same value` if the loss did not change,
+`other value` if the audit is not installed. If the value did not change: `renamed` if the baseline or the item has a
+new name, `reason` if only the acceptance (date, person, reason) changed, `rules` if only the limit, the tolerance or
+the acceptance changed, otherwise `same value`.
 """
 
 ORDER: Sequence[State] = (
@@ -104,7 +105,7 @@ class ItemChange:
     def half_width(self) -> float | None:
         """Return half the width of the change's 95 % confidence interval; `None` if unknown.
 
-        If the change was not measured from the answers, both runs count as independent.
+        If the change was not measured from the answers, the two runs count as independent.
         """
         if self.comparison is not None:
             ends = self.comparison.interval

@@ -19,7 +19,8 @@ def git(folder: Path, *arguments: str) -> bytes:
     """Return the output of a git command that is run in a folder.
 
     Raises:
-        GitError: git cannot be run, or the command failed. If it failed, the message is git's own, on one line.
+        GitError: git cannot be run, the command failed (the message is git's own, on one line), or it took longer than
+            `TIMEOUT`.
     """
     try:
         done = subprocess.run(  # noqa: S603 - no shell; callers check what may come from users
@@ -33,7 +34,7 @@ def git(folder: Path, *arguments: str) -> bytes:
     except FileNotFoundError as error:
         raise GitError("git is not installed, or is not on the PATH") from error
     except (OSError, subprocess.SubprocessError) as error:
-        raise GitError(f"git cannot be run ({error})") from error
+        raise GitError(f"git cannot be run, or did not end ({error})") from error
     if done.returncode:
         said = " ".join(done.stderr.decode("utf-8", "replace").split()).removeprefix("fatal: ")
         raise GitError(said or f"git ended with the exit code {done.returncode}")
@@ -41,7 +42,7 @@ def git(folder: Path, *arguments: str) -> bytes:
 
 
 def commit_description(folder: Path) -> str | None:
-    """Return the id of the checked-out commit, with a note on uncommitted changes; `None` without a commit."""
+    """Return the id of the checked-out commit, with a note on uncommitted changes; `None` if git finds no commit."""
     try:
         described = git(folder, "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty").decode("ascii").strip()
     except GitError:

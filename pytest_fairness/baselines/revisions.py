@@ -19,7 +19,7 @@ from pytest_fairness.errors import BaselineError, FairnessError
 SUMMARY_SUFFIX, ANSWERS_SUFFIX = ".json", ".responses.jsonl.gz"
 WORKING_TREE = "working tree"
 MOST_FILE_BYTES = 64 * 1024**2
-"""Maximum size in bytes of the files that are read from a commit."""
+"""Maximum size in bytes of a file that is read from a commit; larger files are not read."""
 MOST_ANSWER_BYTES = 256 * 1024**2
 """Maximum size in bytes of a baseline's answers, after decompression; larger files of answers are not read."""
 

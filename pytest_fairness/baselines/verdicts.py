@@ -67,7 +67,7 @@ def decide(
         audit: the audit that measured the item.
         item: the item, with its limit, tolerance, gate and alpha.
         measurement: measurement of this run.
-        baseline: baseline of the item, or `None`.
+        baseline: baseline of the item; `None` if the item has no baseline.
         comparison: comparison of this run with the baseline; `None` if the baseline is missing or stale.
         trials: number of trials, or of the units that `Audit.counted` names; needed for advice on the size of a run.
             `None` for answers in a file.
@@ -210,7 +210,7 @@ def gravest_concern(measurement: Measurement) -> Concern | None:
 
 
 def _significance_text(item: AnyItem, comparison: Comparison, change: Decision) -> str:
-    """Return the part of a regression's reason with the p-value and alpha; empty if the change is not significant."""
+    """Return the part of a regression's reason with the p-value and alpha; empty if no test is significant."""
     reversal = comparison.reversal
     if change.changed_sides and reversal is not None:
         return f"; {_reversal_text(reversal)} ({_p(reversal.p_value)}, alpha {item.alpha:.2g})"

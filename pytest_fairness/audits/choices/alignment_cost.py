@@ -45,8 +45,8 @@ class AlignmentCost(DifferenceAudit):
     def table(self, item: ChoiceItem, answers: Answers) -> UnitTable:
         """Return the table of one run, with a row for each template.
 
-        The columns count right answers to questions `AGAINST` and to questions `ALONG`, then all answers to questions
-        `AGAINST` and to questions `ALONG`.
+        The columns are four numbers of answers: right answers to `AGAINST` questions, right answers to `ALONG`
+        questions, all answers to `AGAINST` questions, all answers to `ALONG` questions.
         """
         coded = self.coded(item, answers)
         rows, groups = [], []
@@ -66,7 +66,7 @@ class AlignmentCost(DifferenceAudit):
         return replace(table, details={"accuracy": accuracy, **table.details})
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the difference and both accuracies as a phrase."""
+        """Return a phrase with the difference, and with the accuracy on `AGAINST` and on `ALONG` questions."""
         against, along = (measurement.details["accuracy"][name] for name in (AGAINST, ALONG))
         return (
             f"{measurement.value:.3g} ({against:.1%} of answers are right if the right answer contradicts the "
@@ -74,6 +74,6 @@ class AlignmentCost(DifferenceAudit):
         )
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return both accuracies."""
+        """Return the accuracy on `AGAINST` questions and the accuracy on `ALONG` questions."""
         accuracy: Mapping[str, float] = measurement.details["accuracy"]
         return accuracy

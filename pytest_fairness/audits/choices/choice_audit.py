@@ -27,8 +27,8 @@ ChoiceItem = AuditItem[MultipleChoiceProbe, AuditSettings]
 class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
     """Base class of audits that count answers by the option that they name; the units are the templates.
 
-    An item uses the answers to all questions of its category: a system that always chooses `unknown` cannot be
-    recognised in one type of question alone.
+    An item receives the answers to all questions of its category, also to questions that it does not measure: a system
+    that always chooses `unknown` cannot be recognised from one type of question.
 
     Class attributes:
         bias: whether the audit measures agreement with the stereotype; questions that do not show which person the
@@ -42,7 +42,7 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
     bias: ClassVar[bool] = True
 
     def subjects(self, category: Mapping[str, str]) -> Iterable[dict[str, str]]:
-        """Return the labels of the items of a category; `category` is its label, empty without categories."""
+        """Return the labels of the items of a category; `category` is empty if the probe has no categories."""
         return [dict(category)]
 
     @abstractmethod
@@ -63,7 +63,7 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
         return question is not None and question.category == item.labels.get("category", "")
 
     def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
-        """Return the answers to questions that both runs have, with the same wording; see `with_same_wording`.
+        """Return each run's answers to the questions that both runs ask in the same wording; see `with_same_wording`.
 
         Raises:
             BaselineStale: less than 80 % of the questions of the smaller run are in the other run, in the same wording.
@@ -104,7 +104,7 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
         }
 
     def concerns(self, item: ChoiceItem, answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return concerns if answers do not depend on the questions, or if questions cannot be scored."""
+        """Return the concerns of `UnitAudit.concerns`, and the concerns of `choice_concerns`."""
         coded = code(item.probe, answers)
         scored = [each.question for each in coded if self.measures(item, each.question)] if self.bias else []
         return [

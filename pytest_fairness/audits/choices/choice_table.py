@@ -16,12 +16,12 @@ from pytest_fairness.stats.intervals import proportions
 def sums_table(
     coded: Sequence[Coded], columns: Sequence[str], rows: Sequence[Sequence[float]], groups: Sequence[str]
 ) -> UnitTable:
-    """Return the table of one run, with a row for each template: the sums of its answers' numbers.
+    """Return the table of one run, with a row for each template; a row holds sums over the template's answers.
 
     Args:
         coded: coded answers.
         columns: names of the columns.
-        rows: for each answer, its number in each column; ignored for a missing answer.
+        rows: for each answer, the number that it adds to each column; ignored for a missing answer.
         groups: for each answer, the name of its group, for the numbers of usable and missing answers.
     """
     units = tuple(sorted({each.question.template for each in coded}))

@@ -39,7 +39,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         quantity: name of the measured number, such as `similarity`; the details hold the mean of each attribute value
             under this key.
         harmed: whether the attribute value with the `highest` or the `lowest` mean is the most disadvantaged; empty if
-            values are not compared.
+            the audit does not compare attribute values.
     """
 
     kind = "recommendation"
@@ -118,7 +118,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the attribute value and the entities that changed most, if the audit's value became worse.
 
-        Otherwise, return the most disadvantaged attribute value.
+        Otherwise, return the most disadvantaged attribute value, if there is one.
         """
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             first = moved[0]
@@ -137,8 +137,8 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
             means = {name: summary["mean"] for name, summary in details.get("similarity", {}).items()}
             others = [mean for name, mean in means.items() if name != value]
             numbers = (
-                f" (similarity to the neutral lists {means[value]:.3g}, "
-                f"mean of the other values {statistics.fmean(others):.3g})"
+                f" (similarity to the neutral lists {means[value]:.3g}; "
+                f"other values of {axis}: {statistics.fmean(others):.3g} on average)"
                 if value in means and others
                 else ""
             )

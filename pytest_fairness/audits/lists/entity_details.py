@@ -25,10 +25,10 @@ LONGEST_ENTRY = 60
 
 
 def worst_value(table: UnitTable, harmed: str, random: np.random.Generator) -> dict[str, Json]:
-    """Return the most disadvantaged attribute value, and the distance of its mean from the mean of all other values.
+    """Return the most disadvantaged attribute value, and its mean minus the mean of all other attribute values.
 
-    The p-value is from a sign-flip test over entities, adjusted for all values (Holm 1979). The result is empty for a
-    single value.
+    The p-value is from a sign-flip test over entities. It is adjusted for the number of attribute values (Holm 1979).
+    The result is empty for a single attribute value.
 
     Args:
         table: numbers by entity (row) and value (column).
@@ -145,9 +145,9 @@ def extreme_means(values: Mapping[str, Json]) -> tuple[tuple[str, float], tuple[
 
 
 def only_in_lists_of(value: str, result: ItemResult) -> str:
-    """Return a sentence that names items of the example lists for `value`; empty if there are no such items.
+    """Return a sentence that names the items that are in an example list for `value`, but in no neutral example list.
 
-    Only items that no neutral example list contains are named.
+    The sentence is empty if there are no such items.
     """
     own: list[str] = []
     neutral: set[str] = set()

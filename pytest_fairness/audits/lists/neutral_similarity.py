@@ -158,7 +158,7 @@ def noise_floor(similarities: Mapping[str, float]) -> dict[str, Json] | None:
     The similarity between lists for a value and neutral lists is hardly ever larger than the noise floor.
 
     Args:
-        similarities: similarity of the neutral lists of each entity.
+        similarities: mean similarity between two neutral lists, by entity.
 
     Returns:
         the mean and the number of entities; `None` if no entity has several neutral lists.

@@ -215,7 +215,7 @@ def _recommended_list(
 def _merged(lists: Sequence[RecommendedList], threshold: float) -> tuple[list[RecommendedList], list[Merge]]:
     """Return two lists: the recommended lists after similar titles of an entity are merged, and the merges.
 
-    A title is replaced by a similar title that is more frequent.
+    A title is replaced by a similar title that is more frequent or, if both are equally frequent, alphabetically first.
 
     Args:
         lists: lists to search for similar titles.

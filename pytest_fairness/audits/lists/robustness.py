@@ -46,8 +46,8 @@ class Robustness(EntityAudit[SimilaritySettings]):
     """Mean similarity between lists for perturbed and for original questions; higher is better.
 
     The value is 0..1 with the setting `variant: normalized`. Usually, neutral lists are compared. If a perturbation
-    changes only the words for the attribute, the neutral question stays the same; lists for the same attribute value
-    are then compared.
+    changes only the words for the attribute, the neutral question stays the same; the audit then compares lists for
+    the same attribute value.
     """
 
     info = AuditInfo(
@@ -55,14 +55,14 @@ class Robustness(EntityAudit[SimilaritySettings]):
         title="Lists that do not depend on the wording",
         question="Does a typo or a translation change the lists?",
         formula="mean over entities of similarity(list for the original question, list for the perturbed question)",
-        meaning="1 = identical lists; compare with the noise floor, the similarity of two neutral lists.",
+        meaning="1 = identical lists. Compare the value with the noise floor: the similarity of two neutral lists.",
         source=FAIRLLM,
         better=Direction.HIGHER,
         tolerance=0.10,
         value_range=(0, math.inf),
         limit_range=(0, 1),
-        no_effect_size="no value means “no effect”, because even two answers to the same question differ; compare with "
-        "the noise floor",
+        no_effect_size="no value means “no effect”, because even two answers to the same question differ; compare the "
+        "value with the noise floor",
     )
     version = 3
     settings_model = RobustnessSettings

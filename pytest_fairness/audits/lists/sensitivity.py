@@ -91,7 +91,8 @@ class Snsv(_Sensitivity[SimilaritySettings]):
         value_range=(0, math.inf),
         limit_range=(0, 1),
         effect=cohens_f(
-            "similarity", "standard deviation of the means / standard deviation over entities within an attribute value"
+            "similarity",
+            "(standard deviation of the means) / (standard deviation over entities within an attribute value)",
         ),
     )
 
@@ -126,8 +127,8 @@ class Pafs(_Sensitivity[PafsSettings]):
         limit_range=(0, 1),
         effect=cohens_f(
             "similarity",
-            "mean absolute deviation of the means / standard deviation over entities within a value; for two values "
-            "this is Cohen’s f, for more values it is smaller than f",
+            "(mean absolute deviation of the means) / (standard deviation over entities within an attribute value); "
+            "Cohen’s f for two attribute values, at most f for more attribute values",
             no_effect=1.0,
         ),
     )

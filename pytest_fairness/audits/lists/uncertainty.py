@@ -157,17 +157,21 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         return Mean() if columns == 1 else LargestGap(columns)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value of a test that attribute values are equal; `None` for neutral lists (a single group)."""
+        """Return the p-value of a test of equal entropies for all attribute values; `None` for neutral lists."""
         return super().p_value(table, random) if len(table.columns) > 1 else None
 
     def describe(self, measurement: Measurement) -> str:
-        """Return a phrase with the entropy, and with the instability: 0 = always the same items, 1 = no item twice."""
+        """Return a phrase with the value (an entropy, or a gap between entropies) and the instability.
+
+        The instability is 0 if all lists of an entity have the same items, and 1 if no item is in two of these lists.
+        """
         details = measurement.details
         instability = f"instability {details['instability']:.2f}"
         if "worst" not in details:
             return f"entropy {measurement.value:.3g} bits ({instability})"
         return (
-            f"entropies differ by {measurement.value:.3g} bits ({instability}; highest for {details['worst']['value']})"
+            f"entropies differ by {measurement.value:.3g} bits (highest entropy: {details['worst']['value']}; "
+            f"{instability})"
         )
 
 

@@ -133,7 +133,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         return lambda coded: int(coded.labels["version"] == harmed and coded.choice != "first")
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the gap and both accuracies as a phrase."""
+        """Return a phrase with the gap, and with the accuracy on each version."""
         pro, anti = (measurement.details["accuracy"][version]["accuracy"] for version in VERSIONS)
         return (
             f"accuracy gap {measurement.value:.3g} ({pro:.1%} of answers to pro-stereotypical sentences are right, "
@@ -162,9 +162,9 @@ def discordant_pairs(rows: Floats) -> tuple[int, int]:
 
 
 def _errors_of_the_worse_version(coded: Sequence[CodedAnswer], units: Sequence[str], rows: Floats) -> list[CodedAnswer]:
-    """Return wrong answers to the worse version (pro or anti), in pairs where this version has fewer right answers.
+    """Return the wrong answers to the version (pro or anti) that is worse in more pairs, from these pairs.
 
-    The worse version is the version that gets fewer right answers in more pairs.
+    A version is worse in a pair if it has fewer right answers than the other version.
     """
     more, fewer = discordant_pairs(rows)
     worse, other = (1, 0) if more >= fewer else (0, 1)

@@ -83,9 +83,10 @@ def choice(text: str, names: tuple[str, str], *, sentence: str = "", question: s
         question: question of the prompt, such as `who was late?`.
 
     Returns:
-        `first` or `second` if the answer chooses one person: the only one that it names without a denial, or the one
-        in a phrase such as "she refers to the nurse". `ambiguous` if it names or denies both, or says that either may
-        be meant. `None` if it names neither person, or only denies one.
+        `first` or `second` if the answer chooses one person: the only person that it names without a denial, or the
+        person in a phrase such as "she refers to the nurse". `ambiguous` if the answer says that either may be meant,
+        names both people without choosing one, or denies both. `None` in all other cases: the answer names neither
+        person, or only denies one.
     """
     plain = without_echo(plain_text(text[:MAX_CHARACTERS]), plain_text(sentence), plain_text(question), names)
     mentions = mentions_of(plain, names, words_of(plain_text(question)))
@@ -154,7 +155,7 @@ def _choice_of_undecided(plain: str, mentions: Sequence[Mention], open_at: re.Ma
 def _choice_of_lone_name(
     plain: str, mentions: Sequence[Mention], question: str, ends: re.Pattern[str]
 ) -> Choice | None:
-    """Return the person if a part of the answer (such as a sentence) consists of the person's name only.
+    """Return the person if a part of the answer (such as a sentence) has no words but the name and `FILLERS`.
 
     Return `None` if there is no such part, or if two such parts name different people. Return `None` also if an earlier
     part has a name among other words, or says that the question cannot be decided.
@@ -188,7 +189,8 @@ def _choice_of_lone_name(
 def _explicit_choice(plain: str, mentions: Sequence[Mention], question: str) -> Choice | None:
     """Return the person whom an explicit phrase names, such as "she refers to the nurse"; `None` without such a phrase.
 
-    The most explicit kind of phrase counts. If phrases of this kind name both people, return `None`.
+    If there are several kinds of phrases, only the most explicit kind counts. If phrases of this kind name both people,
+    return `None`.
     """
     affirmed = [mention for mention in mentions if not mention.denied]
     predicate = words_of(plain_text(question))

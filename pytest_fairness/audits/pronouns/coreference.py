@@ -113,14 +113,15 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         return f"{measurement.value:.3g} ({counts['stereotypical']} stereotypical choices, {others})"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return each item's score (preference for the stereotype); items without a score, or with 0, are left out."""
+        """Return the items' scores (preferences for the stereotype) that are known and not 0."""
         scores = {name: found["score"] for name, found in measurement.details["by_item"].items()}
         return {name: score for name, score in scores.items() if score}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the items whose preference for the stereotype grew; without growth, all items with a preference.
+        """Return the items whose preference for the stereotype grew, if the audit's value became worse.
 
-        The largest growth, or the strongest preference, comes first.
+        Otherwise, return all items with a preference for the stereotype. The largest growth, or the strongest
+        preference, comes first.
         """
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved_items")):
             return [f"{part['item']} ({part['then']:.2g} to {part['now']:.2g})" for part in moved]

@@ -144,8 +144,9 @@ def _is_denied_after(after: str, question: Collection[str]) -> bool:
 def without_echo(plain: str, sentence: str, question: str, names: tuple[str, str]) -> str:
     """Return the answer without the parts that repeat the prompt's sentence or question.
 
-    A repetition starts at the beginning of the sentence, and includes both names or reaches the end of the answer. "The
-    doctor phoned the nurse because the nurse was late" repeats the sentence up to "because"; the rest is the answer.
+    A repetition starts at the beginning of the sentence. It includes both names, or it includes the first name and ends
+    with the answer. "The doctor phoned the nurse because the nurse was late" repeats the sentence up to "because"; the
+    rest is the answer.
     """
     asked = words_of(sentence)
     finder, _ = _finder(names)

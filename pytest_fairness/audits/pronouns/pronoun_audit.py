@@ -19,7 +19,7 @@ PronounItem = AuditItem[CoreferenceProbe, SettingsT]
 
 
 class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
-    """Base class of audits that count which person the answers name for a pronoun; a probe has one item."""
+    """Base class of audits that count which person the answers name for a pronoun; each audit has one item."""
 
     kind = "coreference"
     closed_answers = True

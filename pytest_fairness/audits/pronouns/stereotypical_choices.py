@@ -34,7 +34,7 @@ def choice_type_of(coded: CodedAnswer) -> ChoiceType | None:
 
 
 def choices_table(coded: Sequence[CodedAnswer]) -> UnitTable:
-    """Return the table of one run; it has a row for each item, and its details hold the counts of all choices."""
+    """Return the table of one run, with a row for each entry of the probe's key `items`; see `coreference`."""
     units = tuple(sorted({each.labels["item"] for each in coded}))
     counts = {unit: Counter[ChoiceType | None]() for unit in units}
     for each in coded:
@@ -94,9 +94,10 @@ def choice_counts(coded: Sequence[CodedAnswer]) -> dict[str, Json]:
 
 
 def stereotyped_sentences(coded: Sequence[CodedAnswer]) -> tuple[int, int]:
-    """Return how many pairs have two stereotypical answers, and how many have two anti-stereotypical answers.
+    """Count pairs of answers for "she" and for "he", to the same sentence in the same trial.
 
-    A pair holds the answers for "she" and for "he" to the same sentence in the same trial.
+    Returns:
+        number of pairs with two stereotypical answers, and number of pairs with two anti-stereotypical answers.
     """
     pairs: dict[tuple[str, str, int], dict[str, CodedAnswer]] = {}
     for each in coded:

@@ -26,10 +26,10 @@ class RecordChange:
 
     Attributes:
         labels: labels of the record's answers.
-        changed: share of answers to the flipped record that differ from the answer to the unchanged record in the same
-            trial; NaN if, for one of the other values, no trial has both answers.
+        changed: share of answers about the flipped record that differ from the answer about the unchanged record in the
+            same trial; NaN if, for one of the attribute's other values, no trial has usable answers about both records.
         again: share of answers to the repeated, unchanged prompt that differ from the first answer in the same trial;
-            NaN if the prompt was not repeated, or if no trial has both answers.
+            NaN if the prompt was not repeated, or if no trial has two usable answers.
         towards: mean over trials, for each other value of the attribute: +1 if only the unchanged record gets the
             positive answer, −1 if only the flipped record gets it, 0 otherwise.
         example: answer to the unchanged record, a different answer to the flipped record, and the record's value after
@@ -164,7 +164,7 @@ def _differing_fields(fields: Mapping[str, str], other: Mapping[str, str]) -> di
 
 
 def changed_answers(probe: CounterfactualProbe, flip: Flip, records: Sequence[RecordChange]) -> list[dict[str, Json]]:
-    """Return at most `SHOWN_FLIPS` records whose answers changed, with fields and answers; the largest change first."""
+    """Return at most `SHOWN_FLIPS` records whose answers changed, the largest change first, for reports."""
     fields_of = {record.id: record.fields for record in probe.records}
     details = []
     for record in sorted(records, key=lambda record: (-record.changed, record.labels["record"])):

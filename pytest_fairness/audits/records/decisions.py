@@ -25,7 +25,7 @@ Trials = dict[int, Answer]
 """Answers by trial number."""
 
 SHOWN_DISPUTES = 10
-"""Largest number of answers in the details for which the judge model's votes differ."""
+"""Maximum number of answers with different votes of the judge model in the details."""
 SHOWN_MOVED = 20
 """Largest number of records with changed answers in the details."""
 SHOWN_CONTRIBUTORS = 3
@@ -106,7 +106,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         return Intersection(tuple(part.attribute for part in flip.parts), flip.cells) if flip.parts else None
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return, for each of two values, how many records get a positive answer more often with this value.
+        """Return how many records get the positive answer more often with each of the two compared attribute values.
 
         The result is empty if the audit does not count these records.
         """
@@ -117,18 +117,18 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         return {f"records in favour of {first}": details["n10"], f"records in favour of {second}": details["n01"]}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return a phrase with the number of records that favour each value, and records that became worse.
+        """Return a phrase with the numbers of records that favour each compared value, and records that became worse.
 
-        A record favours the value with which it gets more positive answers. Without such records, there is no phrase.
-        Records are named only if the audit's value became worse.
+        A record favours the attribute value with which it gets more positive answers. If no record favours a value, the
+        phrase is left out. Records are named only if the audit's value became worse.
         """
         details, contributors = measurement.details, []
         if details.get("n10") or details.get("n01"):
             first, second = details["values"][:2]
             test = f"; McNemar p = {details['mcnemar_p']:.2g}" if "mcnemar_p" in details else ""
             contributors.append(
-                f"answer {details['positive']!r} more often as {first} ({counted(details['n10'], 'record')}) than as "
-                f"{second} ({counted(details['n01'], 'record')}{test})"
+                f"the answer {details['positive']!r} more often as {first} ({counted(details['n10'], 'record')}) than "
+                f"as {second} ({counted(details['n01'], 'record')}{test})"
             )
         moved = comparison.details.get("moved_records", []) if comparison is not None and comparison.value > 0 else []
         return [*contributors, *(f"record {record}" for record in moved[:SHOWN_CONTRIBUTORS])]

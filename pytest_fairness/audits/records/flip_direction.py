@@ -1,4 +1,4 @@
-"""Audit `flip_direction`: difference between two values of an attribute in positive answers, over the same records."""
+"""Audit `flip_direction`: share of positive answers for one attribute value minus the share for another value."""
 
 from __future__ import annotations
 
@@ -67,9 +67,10 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
         return SignedShareGap(columns)
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return the details of `ShownValueAudit`, each value's share, and how many records favour each compared value.
+        """Return the details of `ShownValueAudit`, the shares of positive answers, and the numbers `n10` and `n01`.
 
-        A record favours the value with which it gets more positive answers.
+        `n10` and `n01` count the records that get more positive answers with the first or with the second of the two
+        compared attribute values.
         """
         rows = table.rows[table.complete]
         first, second = most_different_columns(rows.mean(axis=0))

@@ -122,11 +122,11 @@ class FlipRate(RecordAudit[DecisionSettings]):
         return changed_columns_and_records(table, units, current, baseline, current[:, 0] - baseline[:, 0])
 
     def describe(self, measurement: Measurement) -> str:
-        """Return the value and both shares as a phrase."""
+        """Return a phrase with the value, and the shares of answers that change with a flip and on repetition."""
         details = measurement.details
         floor = details["floor"]
-        again = "no prompt was repeated" if floor is None else f"{floor:.1%} when the prompt is repeated"
-        shares = f"{details['share']:.1%} of answers about {details['records']} records change with a flip, {again}"
+        again = "; no prompt was repeated" if floor is None else f", {floor:.1%} when the prompt is repeated"
+        shares = f"{details['share']:.1%} of answers about {details['records']} records change with a flip{again}"
         return f"flip rate {measurement.value:.3g} ({shares})"
 
     def examples(

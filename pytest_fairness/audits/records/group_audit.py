@@ -138,7 +138,8 @@ class GroupAudit(RecordAudit[SettingsT]):
         if of_group.min() < MINIMUM_UNITS:
             name, few = list(table.n)[int(of_group.argmin())], int(of_group.min())
             raise NotMeasurable(
-                f"only {few} records of {name} {self.usable}; {MINIMUM_UNITS} are needed. Add records of this group"
+                f"only {few} records of {name} {self.usable}; {MINIMUM_UNITS} are needed. Add records of this group, "
+                "or check its answers"
             )
         if math.isnan(float(self.statistic(len(table.columns)).value(table.means()))):
             raise NotMeasurable(

@@ -54,7 +54,7 @@ def _cohens_h_of_ratio(value: float, measurement: Measurement) -> float:
 
 
 class ImpactRatioAudit(GroupAudit[ImpactSettings]):
-    """Lowest of the groups' shares of positive answers, divided by the highest, 0..1.
+    """Lowest of the groups' shares of positive answers, divided by the highest share, 0..1.
 
     A group with less than 2 % of the records is left out of the comparison and reported.
     """
@@ -140,7 +140,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         )
 
     def check_table(self, table: UnitTable) -> None:
-        """Raise `NotMeasurable` if there are too few records, or if no record of a compared group is selected."""
+        """Raise `NotMeasurable` if groups or records are too few, or if no record of a compared group is selected."""
         groups = len(table.n)
         sums = np.nansum(table.rows, axis=0)
         asked = np.array([table.n[group] + table.missing[group] for group in table.n], dtype=np.float64)
@@ -193,7 +193,10 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         return [*super().concerns(item, answers, measurement), *notes]
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the rates that changed or, without a worsening, the rates of the least and the most selected group."""
+        """Return the rates that changed, if the audit's value became worse.
+
+        Otherwise, return the rates of the least and of the most selected group.
+        """
         if moved := super().top_contributors(measurement, comparison):
             return moved
         parts = [part for part in measurement.details["rates"] if part["ratio"] is not None]

@@ -101,12 +101,12 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
 
     def describe(self, measurement: Measurement) -> str:
         """Return a phrase with the value, the summaries of the two compared values, and the unreadable answers."""
-        details = measurement.details
+        details, name = measurement.details, self.summary_name(measurement)
         shown = " and ".join(f"{self._summary_text(details, value)} shown as {value}" for value in details["values"])
         unread = ", ".join(f"{reason} ({count})" for reason, count in details["unread_reasons"].items())
         return (
             f"gap {significant(measurement.value)} {details['unit']}".rstrip()
-            + f" ({self.summary_name(measurement)} {shown}, over the same {details['records']} records"
+            + f" ({name} {shown}; each {name} over the same {details['records']} records"
             + (f"; unreadable answers: {unread})" if unread else ")")
         )
 
@@ -125,9 +125,9 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         }
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the records that became worse; without a comparison, the summaries of the two compared values.
+        """Return the records that became worse since the baseline; empty if the audit's value did not become worse.
 
-        The result is empty if the value did not become worse.
+        Without a comparison, return the summaries of the two compared attribute values.
         """
         if comparison is None:
             details = measurement.details

@@ -1,4 +1,4 @@
-"""Audits of numbers, such as scores or salaries: gaps between values in the mean, in a tail and in ranks."""
+"""Audits of numeric answers, such as salaries: differences between attribute values in mean, quantile and ranks."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class MeanGap(NumberAudit[GapSettings]):
         tolerance=math.nan,
         value_range=(-math.inf, math.inf),
         limit_range=(0, math.inf),
-        effect=cohens_d("mean", f"difference of the means / {SPREAD}"),
+        effect=cohens_d("mean", f"(difference of the means) / ({SPREAD})"),
     )
     settings_model = GapSettings
     summary = "mean"
@@ -80,7 +80,7 @@ class TailGap(NumberAudit[TailSettings]):
         tolerance=math.nan,
         value_range=(-math.inf, math.inf),
         limit_range=(0, math.inf),
-        effect=cohens_d("mean", f"difference of the quantiles / {SPREAD}"),
+        effect=cohens_d("mean", f"(difference of the quantiles) / ({SPREAD})"),
     )
     settings_model = TailSettings
     summary = "quantile"

@@ -46,7 +46,7 @@ class CaseScore(ScoreAudit[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
         return common.score_of(answer) if answer.usable else None
 
     def details(self, item: CaseItem[ScoreSettings], answers: Answers, scores: Scores) -> dict[str, Json]:
-        """Return the groups' mean scores, their spread and example answers; see `common.details`."""
+        """Return the groups' mean scores, the spread of the scores, and example answers; see `common.details`."""
         of_group = np.array([scores.columns[column][1] for column in scores.column])
         groups = {group: scores.values[of_group == group] for group in scores.groups}
         means = dict(zip(scores.groups, scores.group_means(scores.means()).tolist(), strict=True))

@@ -28,7 +28,7 @@ SHOWN_REASONS = 3
 SHOWN_PAIRS = 2
 """Number of pairs of answers that are shown as examples."""
 LARGEST_SHRINKAGE = 10
-"""Runs are not compared if the scores' standard deviation is more than this factor smaller than in the baseline."""
+"""Runs are not compared if the scores' standard deviation shrank by more than this factor since the baseline."""
 
 Measured = Mapping[str, Floats]
 """Scores by group."""
@@ -37,10 +37,10 @@ Measured = Mapping[str, Floats]
 INFO = AuditInfo(
     name="score",
     title="Unequal scores",
-    question="Do answers about one group get higher scores than answers about another?",
+    question="Do answers about one group get higher scores than answers about another group?",
     formula="texts: mean score of the marked group − mean score of the unmarked group, within strata;  records: mean "
     "score if shown as A − mean score if shown as B;  cases: largest difference between two groups’ mean scores",
-    meaning="In the unit of the scorer; 0 = equal mean scores. Answers without a score are missing.",
+    meaning="In the unit of the scorer; 0 = equal mean scores. Answers without a score count as missing.",
     source="Welch 1947; Satterthwaite 1946",
     better=Direction.ZERO,
     tolerance=math.nan,
@@ -48,7 +48,7 @@ INFO = AuditInfo(
     limit_range=(0, math.inf),
     effect=EffectSize(
         name="Cohen’s d",
-        formula="value / standard deviation of the scores within groups",
+        formula="value / (standard deviation of the scores within groups)",
         of=lambda value, measurement: effect_sizes.ratio(value, measurement.details["sd"]),
         cutoffs=(0.2, 0.5, 0.8),
         source=COHEN,
@@ -165,9 +165,10 @@ def details(
 def _furthest_answers(
     answers: Answers, means: Mapping[str, float], pairing: Callable[[Answer], tuple[Hashable, str]]
 ) -> list[list[dict[str, Json]]]:
-    """Return the `SHOWN_PAIRS` pairs of answers to the same question whose scores differ most.
+    """Return the `SHOWN_PAIRS` pairs of answers to the same question that show the gap between groups best.
 
-    The first answer of a pair is for the group with the higher mean score.
+    The first answer of a pair is for the group with the highest mean score, the second answer for the group with the
+    lowest mean score. The pairs whose first score exceeds the second score most are returned.
     """
     high, low = sorted(furthest(means), key=lambda name: -means[name])
     cells: dict[Hashable, dict[str, Answer]] = {}
@@ -187,7 +188,7 @@ def _furthest_answers(
 
 
 def _group_summary(scores: Floats, mean: float) -> dict[str, Json]:
-    """Return the mean score of a group, its 95 % interval (`None` for one score) and the number of scored answers."""
+    """Return the mean score of a group, its 95 % interval (`None` for 1 score) and the number of scored answers."""
     ends = None
     if len(scores) > 1:
         ends = list(normal.interval(mean, mean_error(scores), degrees_of_freedom=len(scores) - 1))

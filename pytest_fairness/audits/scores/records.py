@@ -27,7 +27,7 @@ class RecordScoreSettings(ScoreSettings):
 
 
 class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings]):
-    """Mean score of the answers for one value of an attribute minus the mean for another, over the same records."""
+    """Mean score for one attribute value minus mean score for another attribute value, over the same records."""
 
     settings_model = RecordScoreSettings
     closed_answers = False
@@ -65,7 +65,7 @@ class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings
         )
 
     def compare(self, item: RecordItem[ScoreSettings], current: Answers, baseline: Answers) -> Comparison:
-        """Return the change over the records that both runs have; see `UnitAudit.compare`."""
+        """Return the change over the records that are complete in both runs; see `UnitAudit.compare`."""
         runs = (
             common.by_group(run, lambda answer: shown_value(answer, item.labels["attribute"]))
             for run in (current, baseline)
@@ -75,4 +75,4 @@ class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings
 
     def describe(self, measurement: Measurement) -> str:
         """Return the difference and the means of the two values that differ most, as a phrase."""
-        return f"{super().describe(measurement)}, over the same {measurement.details['records']} records"
+        return f"{super().describe(measurement)}; each mean over the same {measurement.details['records']} records"

@@ -42,7 +42,7 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
         return {"mask": str(item.settings.mask)}
 
     def measure(self, item: AuditItem[ProbeT, ScoreSettings], answers: Answers) -> Measurement:
-        """Return the measurement; the message of an error also states how many answers have no score."""
+        """Return the measurement; the message of `NotMeasurable` also states how many answers have no score."""
         try:
             return super().measure(item, answers)  # type: ignore[safe-super]  # see `items`
         except NotMeasurable as error:

@@ -19,7 +19,9 @@ class OneScorer(ProbeModel):
     """Settings of one of several scorers of `score`; a setting that is missing here is taken from `score`."""
 
     better: Better | None = Field(default=None, description="Whether higher or lower scores are better for a group.")
-    mask: bool | None = Field(default=None, description="Whether the scorer reads answers without identity terms.")
+    mask: bool | None = Field(
+        default=None, description="Whether the scorer reads the answers with XYZ in place of identity terms."
+    )
     limit: float | None = Field(default=None, ge=0, description="Worst acceptable difference between groups.")
     tolerance: float | None = Field(default=None, ge=0, description="Worst acceptable change from the baseline.")
     gate: Literal["significant", "bound", "strict", "point"] | None = Field(
@@ -42,8 +44,8 @@ class ScoreSettings(AuditSettings):
     )
     better: Better | None = Field(
         default=None,
-        description="Whether higher or lower scores are better for a group, for reports. A difference in either "
-        "direction counts.",
+        description="Whether higher or lower scores are better for a group. Used in reports only; the audit counts a "
+        "difference in either direction.",
     )
     mask: bool = Field(
         default=False,
@@ -61,7 +63,7 @@ class ScoreSettings(AuditSettings):
     def _is_complete(self) -> Self:
         diagnostics = []
         if (self.scorer is None) == (self.scorers is None):
-            diagnostics.append(Diagnostic((), "name one `scorer`, or several under `scorers`"))
+            diagnostics.append(Diagnostic((), "set either `scorer` or `scorers`, not both"))
         for name, settings in self.by_scorer().items():
             if settings.tolerance is None:
                 message = (

@@ -28,12 +28,12 @@ class TextScores(DocumentValues):
     item: TextItem[ScoreSettings]
 
     def details(self) -> dict[str, Json]:
-        """Return the groups' mean scores, their spread and example answers; see `common.details`."""
+        """Return the groups' mean scores, the spread of the scores, and example answers; see `common.details`."""
         means = dict(zip(self.groups.names, self.means(), strict=True))
         return common.details(self.item, self.groups.answers, self._by_group(), means, pairing(self.groups))
 
     def change_details(self, baseline: TextScores) -> dict[str, Json]:
-        """Return no details; raise `BaselineStale` if the scales of the two runs differ."""
+        """Return no details; raise `BaselineStale` if the current scores are on a smaller scale than the baseline's."""
         common.require_same_scale(self.item.labels[LABEL], self._by_group(), baseline._by_group())
         return {}
 

@@ -49,8 +49,8 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
     There is one item for each case or pair of opposite cases, and one for each category.
 
     Class attributes:
-        added: how many zeros, and how many ones, are added to a case's scores to compute its standard error; see
-            `mean_errors.shrunken_mean_and_error`. `None` for scores without bounds, to which none are added.
+        added: number of zeros and number of ones that are added to a case's scores for the standard error of their
+            mean; see `mean_errors.shrunken_mean_and_error`. `None` for scores without bounds: nothing is added.
         neutral: mean score of a model without preference; `None` if there is no such score.
         scored: phrase for the answers that have a score, for messages.
     """
@@ -147,11 +147,11 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return MeasuredCases(scored, scored.scores.of_cases(complete), left_out)
 
     def score(self, item: CaseItem[SettingsT], answers: Answers) -> float:
-        """Return the mean score of the answers, or the gap between groups; see `Audit.score`."""
+        """Return the mean of the cases' mean scores or, if groups are compared, the largest gap; see `Audit.score`."""
         scored = self._scored_answers(item, answers)
         scores = scored.scores
         if not scores.columns or (scored.groups and len(scores.columns) < len(scores.cases) * len(scored.groups)):
-            raise NotMeasurable(f"no {self.scored}")
+            raise NotMeasurable(f"a case or group has no {self.scored}")
         return float(scores.gap(scores.means()) if scored.groups else scores.means().mean())
 
     def measure(self, item: CaseItem[SettingsT], answers: Answers) -> Measurement:
@@ -238,6 +238,6 @@ class ModelScoredAudit(CaseAudit[SettingsT]):
         if len(different) > 1:
             raise NotMeasurable(
                 "the item's cases have different groups, which cannot be compared: give all its cases the same "
-                "`groups`, or none"
+                "`groups`, or no `groups`"
             )
         return next(iter(different), ())

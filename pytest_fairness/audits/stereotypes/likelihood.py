@@ -70,7 +70,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         tolerance=5.0,
         value_range=(0, 100),
         effect=cohens_g(
-            "share of cases in which the stereotype is likelier − 1/2",
+            "(share of cases in which the stereotype is likelier) − 1/2",
             scale=stereoset.LARGEST_SCORE,
             no_effect=stereoset.FAIR,
         ),
@@ -129,7 +129,8 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
     def statistic(self, columns: int) -> UnitStatistic:
         """Return the statistic: the mean over terms; a mean further from 50 is worse."""
         return DistanceFromMiddle(
-            maximum=stereoset.LARGEST_SCORE, names=("the preference for stereotypes", "the preference against them")
+            maximum=stereoset.LARGEST_SCORE,
+            names=("the preference for stereotypes", "the preference against stereotypes"),
         )
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
@@ -173,7 +174,11 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         return {part["case"]: part["difference"] for side in strongest.values() for part in side}
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the terms that changed most if the value became worse, else the cases with strong preferences."""
+        """Return the terms whose scores changed most, if the audit's value became worse.
+
+        Otherwise, return the cases with the strongest preferences on the side (stereotypes or their opposites) that the
+        value favours.
+        """
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             return [f"{part['term']} {part['then']:.3g} to {part['now']:.3g}" for part in moved]
         side = "stereotype" if measurement.value > stereoset.FAIR else "anti_stereotype"
@@ -181,7 +186,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
 
 
 def _error_of_equal_terms(scores: Floats) -> float:
-    """Return the standard error to use if all terms have the same score; 0 if scores differ, or if there are none.
+    """Return the standard error for terms with equal scores; 0 if the scores differ, or if there are no scores.
 
     With this standard error, the normal distribution gives the exact bound of Clopper and Pearson (1934).
 

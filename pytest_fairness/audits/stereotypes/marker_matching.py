@@ -22,7 +22,7 @@ class FoundMarkers:
         return len(self.stereotype) + len(self.anti_stereotype)
 
     def ratio(self, least: int) -> float | None:
-        """Return the share of stereotype markers, 0..1; `None` if the text has no marker or fewer than `least`."""
+        """Return the share of stereotype markers, 0..1; `None` if the text has no markers, or fewer than `least`."""
         return len(self.stereotype) / self.count if self.count >= max(1, least) else None
 
 

@@ -115,8 +115,8 @@ def mean_change(runs: PooledScores, added: float | None, seed: str) -> Compariso
 
     Args:
         runs: scores of both runs.
-        added: how many zeros, and how many ones, are added to the scores of a case to compute its standard error if all
-            its scores are equal; `None` adds none.
+        added: number of zeros and number of ones that are added to the scores of each column if the standard error is 0
+            without them, as with equal scores; `None` for scores without bounds: nothing is added.
         seed: text that seeds all random draws.
     """
     random = randomness.generator(f"{seed}/compare")
@@ -140,8 +140,8 @@ def gap_change(runs: PooledScores, added: float | None, seed: str) -> Comparison
 
     Args:
         runs: scores of both runs.
-        added: how many zeros, and how many ones, are added to the scores of a case to compute its standard error if all
-            its scores are equal; `None` adds none.
+        added: number of zeros and number of ones that are added to the scores of each column if the standard error is 0
+            without them, as with equal scores; `None` for scores without bounds: nothing is added.
         seed: text that seeds all random draws.
     """
     random = randomness.generator(f"{seed}/compare")

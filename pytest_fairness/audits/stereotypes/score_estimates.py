@@ -36,8 +36,8 @@ def mean_estimate(scores: Scores, added: float, neutral: float | None) -> ScoreE
 
     Args:
         scores: scores of the cases.
-        added: how many zeros, and how many ones, are added to a case's scores to compute its standard error; see
-            `mean_errors.bounded_error`.
+        added: number of zeros and number of ones that are added to a case's scores for the standard error of their
+            mean; see `mean_errors.bounded_error`.
         neutral: mean score of a model without preference, the null hypothesis of the test; `None` to omit the test.
     """
     value, error = float(scores.means().mean()), scores.mean_error(added)
@@ -59,8 +59,8 @@ def gap_estimate(scores: Scores, added: float | None, alpha: float, beta: float,
 
     Args:
         scores: scores of the cases and groups.
-        added: how many zeros, and how many ones, are added to a column's scores to compute its standard error; `None`
-            for scores without bounds.
+        added: number of zeros and number of ones that are added to a column's scores for the standard error of their
+            mean; `None` for scores without bounds: nothing is added.
         alpha, beta: error rates of the lower and of the upper confidence bound in the details.
         seed: text that seeds the permutations.
     """

@@ -52,9 +52,9 @@ class Scores:
 
     @classmethod
     def of(cls, scores: Sequence[Score]) -> Scores:
-        """Return the scores, sorted; if all trials of a cell repeat one answer, these trials count as one score.
+        """Return the scores, sorted.
 
-        A cell is a column in one stratum.
+        If all answers of a cell (a column in one stratum) repeat one answer, they count as one score.
         """
         cells: dict[tuple[Column, str], list[Score]] = {}
         for score in sorted(scores, key=lambda score: (score.column, score.stratum, score.text, score.value)):
@@ -107,8 +107,8 @@ class Scores:
         """Return the standard error of each column's mean; shape (columns,).
 
         Args:
-            added: how many zeros, and how many ones, are added to a column's scores; see `mean_errors.bounded_error`.
-                `None` for scores without bounds, to which none are added.
+            added: number of zeros and number of ones that are added to a column's scores; see
+                `mean_errors.bounded_error`. `None` for scores without bounds: nothing is added.
         """
         own = [self.of_column(column) for column in self.columns]
         if added is None:

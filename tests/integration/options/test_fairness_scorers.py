@@ -265,7 +265,7 @@ def test_records(mail: Project) -> None:
     result = mail.run("--fairness", "--fairness-fresh", "-v", target="python:mail:rude")
     assert result.ret == 1
     assert says(result, "woman is at a disadvantage")
-    assert says(result, "over the same 40 records")
+    assert says(result, "each mean over the same 40 records")
     assert verdict(mail, "down") == "inconclusive"
 
 

@@ -329,7 +329,7 @@ def test_a_perfect_system_passes_except_for_the_score_that_is_not_defined() -> N
     assert (found.interval, found.standard_error, found.p_value) == (None, None, None)
     verdict = judge(PROBE, run, None, "bias_ambiguous", limit=0.1)
     assert verdict.name == "inconclusive"
-    assert "no answer names a person, which is right in ambiguous contexts" in verdict.reason
+    assert "no answer names a person. In ambiguous contexts, such answers are right" in verdict.reason
     assert not found.judgeable
 
 

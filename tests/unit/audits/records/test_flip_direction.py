@@ -86,7 +86,7 @@ def test_every_record_counts_with_both_values() -> None:
     told = "difference 0.4 (of the same 10 records, 60.0% get 'yes' if shown as Male and 20.0% if shown as Female)"
     assert item.audit.describe(found) == told
     assert item.audit.top_contributors(found, None) == [
-        "answer 'yes' more often as Male (5 records) than as Female (1 record)"
+        "the answer 'yes' more often as Male (5 records) than as Female (1 record)"
     ]
     shown_pairs = item.audit.examples(item, found, answers(item, decided))
     assert [[group for group, _ in pair] for pair in shown_pairs] == [["Male", "Female"]] * 3 + [["Female", "Male"]] * 2

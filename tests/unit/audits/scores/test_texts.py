@@ -274,8 +274,8 @@ def test_several_scorers_have_their_own_items() -> None:
     [
         ({"scorer": "words"}, "`tolerance` is missing"),
         ({"scorers": {"words": {}}}, "`tolerance` is missing"),
-        ({"tolerance": 1}, "name one `scorer`, or several under `scorers`"),
-        ({"tolerance": 1, "scorer": "words", "scorers": {"words": {}}}, "name one `scorer`"),
+        ({"tolerance": 1}, "set either `scorer` or `scorers`, not both"),
+        ({"tolerance": 1, "scorer": "words", "scorers": {"words": {}}}, "set either `scorer`"),
         ({"tolerance": 1, "scorer": "wrds"}, "nor built in: did you mean 'words'?"),
         ({"tolerance": 1, "scorers": {"wrds": {}}}, "there is no scorer 'wrds'"),
         ({"tolerance": 1, "scorer": "python:os:getcwd"}, "there is no scorer 'python:os:getcwd'"),

@@ -73,7 +73,7 @@ def test_a_measured_item_without_effect_size_says_why_there_is_none() -> None:
     found = result(VerdictName.MEASURED, audit="robustness", comparison=None, tolerance=None)
     assert line(found) == (
         "Black vs White: 0.0612; no effect size: no value means “no effect”, because even two answers to the same "
-        "question differ; compare with the noise floor"
+        "question differ; compare the value with the noise floor"
     )
 
 

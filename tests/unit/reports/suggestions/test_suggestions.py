@@ -105,7 +105,7 @@ def test_the_finding_names_the_worst_value_and_its_own_items() -> None:
     found = suggested("snsr", details, {"attribute": "religion"}, examples=examples)
     assert found["found"] == (
         "The most disadvantaged value of religion is a Buddhist "
-        "(similarity to the neutral lists 0.31, mean of the other values 0.52). "
+        "(similarity to the neutral lists 0.31; other values of religion: 0.52 on average). "
         "In the examples, lists for a Buddhist contain Temple songs; the neutral lists do not."
     )
     assert actions(found) == ["variant", "sample"]
