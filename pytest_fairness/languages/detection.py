@@ -34,7 +34,7 @@ MOST_LETTERS = 0.5
 def foreign_shares(
     texts: Mapping[Hashable, Iterable[str]], declared: Sequence[str]
 ) -> dict[Hashable, dict[str, float]]:
-    """Return each group's share of texts in each language that is not declared, the most frequent language first.
+    """Return, for each group, the share of texts in each undeclared language, the most frequent language first.
 
     Args:
         texts: texts of each group, in any order. If a group has more than `SAMPLE` texts, a reproducible sample of
@@ -46,7 +46,7 @@ def foreign_shares(
 
 
 def other_language(text: str, declared: Sequence[str]) -> str | None:
-    """Return the name of a text's language; `None` if it may be a declared language, or cannot be recognised.
+    """Return the name of a text's language; `None` if the text may be in a declared language, or cannot be classified.
 
     An unknown language in a script other than Latin has the name `another language`.
     """

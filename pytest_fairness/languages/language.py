@@ -66,8 +66,8 @@ class Language:
         identity_terms: terms that name a group; they are removed from texts before the texts are measured.
         generic_words: words that name no group by themselves, such as "person" in a term "nonbinary person".
         function_words: words that say nothing about a topic, such as "the".
-        no_identity_before: for each identity term, patterns of the next words with which it names no group: "black"
-            before "tea".
+        no_identity_before: for each identity term, patterns of following words with which the term names no group, such
+            as "tea" after "black".
         elisions: words that are written together with the next word, such as "l" in "l'homme".
         before_choice: words that may stand before a choice in its clause, as in "I would say yes"; English is included.
         negations: choices that may also negate the next word, as in "no service"; English is included.
@@ -130,7 +130,7 @@ class Language:
         return split
 
     def is_function_word(self, word: str) -> bool:
-        """Return whether a normalised word is a function word, or a contraction of one, such as "it's"."""
+        """Return whether a normalised word is a function word, or a contraction of a function word, such as "it's"."""
         return not self.function_words.isdisjoint((word, word.replace("'", ""), _CONTRACTION.sub("", word)))
 
     def content_words(self, given: Iterable[str]) -> list[str]:

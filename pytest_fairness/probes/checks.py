@@ -106,7 +106,10 @@ def forbid_strata(data: Content, reason: str) -> Iterator[Diagnostic]:
 
 
 def invalid_strata(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each column that `responses.strata` repeats, or that the probe already uses (`names`)."""
+    """Yield a diagnostic for each repeated column in `responses.strata`, and for each column that is also in `names`.
+
+    `names` are the columns that the probe uses in another way.
+    """
     taken = {*names}
     for place, stratum in items(mapping(data.get("responses")).get("strata")):
         if isinstance(stratum, str):

@@ -94,7 +94,7 @@ class ConversationProbe(Probe):
         """Return the prompt with this text and these labels; `past` holds the messages before it."""
 
     def _opening(self, labels: Mapping[str, str]) -> tuple[Message, ...]:
-        """Return the messages before the first prompt with these labels."""
+        """Return the messages before the first prompt of the conversation with these labels."""
         opening = (self.messages or ())[:-1]
         return tuple(Message(message.role, self._filled_template(message.content, labels)) for message in opening)
 
@@ -188,7 +188,7 @@ def reply_to(answer: Answer, *, calls: bool) -> Reply:
 
 @dataclass(frozen=True)
 class ConversationTurns(FollowUps):
-    """Turns of conversations after the first answer.
+    """Turns that follow the first answer of a conversation.
 
     Attributes:
         next_turn: function that returns the prompt of the next turn, from the answers of a conversation so far.

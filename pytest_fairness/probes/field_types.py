@@ -156,7 +156,7 @@ def require_suffix(file: Path, suffixes: Sequence[str], holds: str) -> None:
 
 
 ProbeFile = Annotated[Path, AfterValidator(_inside_folder)]
-"""A file that a probe names, by a relative path inside the probe's folder; it must exist."""
+"""A file that a probe names, by a relative path inside the probe's folder; the file must exist."""
 ProbeFiles = Annotated[Path, AfterValidator(_files_inside_folder)]
 """One or several files that a probe names, by a relative path or pattern (`answers/*.csv`) inside the probe's folder;
 at least one file must exist."""

@@ -44,7 +44,7 @@ class Row:
 class Table:
     """Columns and rows of a file.
 
-    `columns` are in the file's order; for JSON Lines, they are the columns of all rows together.
+    `columns` are in the file's order; for JSON and JSON Lines, they are the columns of all rows together.
     """
 
     columns: tuple[str, ...]

@@ -52,7 +52,8 @@ def open_scorer(definition: str, root: Path) -> tuple[Scorer, str]:
         root: pytest's rootdir.
 
     Raises:
-        ModelError: the scorer cannot be used or lacks the label, or has several labels and the definition names none.
+        ModelError: the scorer cannot be used or lacks the label, or the scorer has several labels and the definition
+            names no label.
         FairnessError: an extension cannot be imported.
     """
     prefix, _, rest = definition.partition(":")

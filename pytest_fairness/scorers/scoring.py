@@ -12,7 +12,7 @@ from pytest_fairness.targets.python_import import raised_at
 SCORE = "score"
 """Label of a scorer that names no labels."""
 LARGEST = 1e100
-"""Largest absolute value of a score; squares of larger numbers overflow."""
+"""Largest absolute value of a score, so that sums of squared scores do not overflow."""
 SHOWN = 60
 """Maximum number of characters of a wrong score that a message shows."""
 

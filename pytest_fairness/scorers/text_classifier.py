@@ -68,7 +68,8 @@ class Classifier:
         """Return the folder with the model's files.
 
         Raises:
-            ModelError: the model cannot be found or downloaded, is outside of the folder, or lacks safetensors.
+            ModelError: the model cannot be found or downloaded, is a folder outside of the probe's folder (or pytest's
+                rootdir), or has no weights in the format safetensors.
         """
         path = self._given
         if path.is_dir():
@@ -88,7 +89,7 @@ class Classifier:
         return path
 
     def _require_inside(self) -> None:
-        """Raise `ModelError` for a model outside of the folder, because probe files may be untrusted."""
+        """Raise `ModelError` if the model is outside of the probe's folder, because probe files may be untrusted."""
         root = self._folder.resolve()
         if Path(self.name).is_absolute() or ".." in Path(self.name).parts:
             raise ModelError(

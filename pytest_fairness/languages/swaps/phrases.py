@@ -73,7 +73,7 @@ def read(text: str, code: str, groups: Sequence[str]) -> Reading:
 
 
 def pairs(code: str) -> Mapping[str, _Pair]:
-    """Return the column and both forms of each phrase with exactly one counterpart, by the phrase in lower case."""
+    """Return the column, male form and female form of each phrase with one counterpart, by the phrase in lower case."""
     return {phrase: pair for phrase, pair in _phrases(code).pairs.items() if pair is not None}
 
 

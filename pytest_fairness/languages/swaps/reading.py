@@ -29,7 +29,7 @@ class Replacement:
         start: position of the piece in the prompt.
         text: the piece as it is written.
         forms: text for each group, in the order of the groups; `None` for a group without a counterpart.
-        is_term: whether the piece names a group; articles, and verbs that agree with a pronoun, do not.
+        is_term: whether the piece names a group; `False` for articles, and for verbs that agree with a pronoun.
     """
 
     start: int

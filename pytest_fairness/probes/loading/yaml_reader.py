@@ -78,7 +78,8 @@ def parse(text: str) -> Document:
     """Return the tree of a YAML text.
 
     Raises:
-        DocumentError: the text is not one YAML mapping, is nested too deeply, or has aliases of too large values.
+        DocumentError: the text is not one YAML mapping, is nested too deeply, or its aliases stand for too many
+            characters.
     """
     builder = _Builder(text)
     try:
@@ -251,7 +252,7 @@ class _Builder:
         return node
 
     def _key(self, key: Node) -> str | None:
-        """Return a key as text, and add an error if it is no text; `None` for a list, a mapping or a merge key."""
+        """Return a key as text; `None` for a list, a mapping or a merge key. Add an error for a key that is no text."""
         if isinstance(key.value, list | dict):
             self.errors.append((key.start, "a key must be a name, not a list or a mapping"))
             return None

@@ -109,7 +109,7 @@ class RelevantFile(DataFile):
         """Return the relevant items by entity, without duplicates; names and order are as in the file.
 
         Raises:
-            ProbeError: a row's items are neither a list of texts nor a text.
+            ProbeError: the file cannot be read, or a row's items are neither a list of texts nor a text.
         """
         found: dict[str, list[str]] = {}
         if _is_mapping(self.file):

@@ -80,7 +80,7 @@ class Case(ProbeModel):
 
     @property
     def markers(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The markers of the stereotype and of its opposite; both empty if the case has no markers."""
+        """The markers of the stereotype, and those of its opposite; two empty tuples if the case has no markers."""
         first, second = (marks if isinstance(marks, tuple) else () for marks in (self.stereotype, self.anti_stereotype))
         return first, second
 

@@ -126,9 +126,9 @@ class StereotypeProbe(FreeTextProbe):
         )
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the texts that determine an item: its cases, and the system prompt or the columns of its answers.
+        """Return the texts that determine an item: its cases and the system prompt; see `Probe.fingerprint`.
 
-        See `Probe.fingerprint`.
+        For recorded answers, the columns and strata take the place of the system prompt.
         """
         parts = {}
         if self.responses is None:

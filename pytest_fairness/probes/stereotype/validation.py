@@ -27,7 +27,7 @@ _ONLY_LIKELIHOOD = ("context", "unrelated", "target", "direction")
 def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
     """Yield diagnostics for missing and contradictory keys in a probe file's plain content; see `ContentChecks`.
 
-    A separate file of cases is not checked.
+    Cases in a separate file are checked when the file is read.
     """
     yield from checks.unmet_needs(audits, _missing_inputs(data))
     recorded = checks.is_recorded(data)

@@ -24,7 +24,7 @@ def base(verb: str) -> str:
 
 
 def is_subject(word: str) -> bool:
-    """Return whether the word is "he" or "she", or a contraction of one."""
+    """Return whether the word is "he" or "she", or a contraction such as "he's"."""
     return re.fullmatch(r"(?:he|she)(?:'(?:s|d|ll))?|hes|shes", word) is not None
 
 

@@ -233,7 +233,9 @@ class _Finder:
         present = {token.lower.removesuffix("'s") for token in self._tokens.all}
         for column in (1 - term.column, NEUTRAL) if name else ():
             if (column < NEUTRAL or self._neutral) and term.forms[column].lower() in present:
-                self._reasons.append(CannotSwapError(f"the prompt already has the name '{term.forms[column]}'"))
+                self._reasons.append(
+                    CannotSwapError(f"the counterpart '{term.forms[column]}' of '{written}' is already in the prompt")
+                )
 
     def _read_neutral(self) -> None:
         """Find the gender-neutral terms; called for a text without male or female terms."""

@@ -20,7 +20,7 @@ class People:
     Attributes:
         nouns: positions of the nouns, names and titles that are swapped.
         pronouns: positions of the pronouns that are swapped.
-        others: positions of singular nouns for people without a gender, and for animals, such as "the doctor".
+        others: positions of singular nouns that name a person but no gender, such as "doctor", or an animal.
     """
 
     def __init__(self, tokens: Tokens, replacements: Sequence[Replacement]) -> None:
@@ -100,7 +100,7 @@ class People:
                 )
 
     def _other_people(self) -> list[int]:
-        """Return the positions in `others` of words for another person than `nouns`, or for an animal.
+        """Return the positions in `others` of words that mean an animal, or another person than the words in `nouns`.
 
         If no noun is before the first pronoun, return only the positions of animals. The other words describe the
         person whom the pronoun means, as in "he is a waiter".
@@ -127,7 +127,7 @@ class People:
                 raise CannotSwapError(f"{self._shown(index)} may be the topic of the prompt")
 
     def _check_girl(self) -> None:
-        """Raise `CannotSwapError` for "girl" in a prompt without a word of childhood or an age: it may mean a woman."""
+        """Raise `CannotSwapError` if "girl" may mean a woman: the prompt has no age and no word of childhood."""
         girls = [index for index in self.nouns if self._plain(index) in ("girl", "girls")]
         if girls and not any(self._is_of_childhood(index) for index in range(len(self._tokens.all))):
             raise CannotSwapError(f"{self._shown(girls[0])} may be a woman")
