@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ from pytest_fairness.errors import FairnessError
 from pytest_fairness.probes import Probe
 from pytest_fairness.records import Answer, Json, Prompt, Request, Response
 from pytest_fairness.run.answering.item_answers import read_all
-from pytest_fairness.run.items.probe_items import RECENT, ProbeItem
+from pytest_fairness.run.items.probe_items import RECENT, ProbeItem, selected
 from pytest_fairness.run.measuring import placebos, variants
 from pytest_fairness.run.run import Run
 from pytest_fairness.targets import likelihood_support
@@ -273,32 +274,38 @@ def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem
     none = np.empty(0, np.uint64)
     needed, recorded, oldest = [none], [none], []
 
-    def add(prompts: Sequence[Prompt], keys: Sequence[str]) -> list[Response]:
+    def add(keys: Sequence[str], *, read: bool = False) -> list[Response]:
         """Count the requests with these keys, and return a response to each.
 
-        The next turns of a conversation depend on the response, so recorded responses in conversations are read from
-        the store. All other responses are `STAND_IN`. `prompts` is empty outside of conversations.
+        If `read` is set, recorded responses are read from the store; all other responses are `STAND_IN`.
         """
         needed.append(_short_keys(keys))
         if target is not None and (found := list(run.engines.reuse.recorded(target, keys))):
             recorded.append(_short_keys(found))
             oldest.append(run.engines.reuse.oldest_of(found))
-            responses = run.store.get(found, run.engines.reuse.freshness(target)) if prompts else {}
+            responses = run.store.get(found, run.engines.reuse.freshness(target)) if read else {}
             return [responses.get(key, STAND_IN) for key in keys]
         return [STAND_IN] * len(keys)
 
-    for probe, prompts in _prompts(analyses):
+    def own_part(prompts: Iterable[Prompt]) -> Iterator[tuple[str, Prompt]]:
+        """Yield the prompts whose requests the run sends to this target, each with its request's key."""
         asked = (each for each in prompts if target is None or likelihood_support.can_answer(target, each.request))
         keyed = ((response_key(identity, prompt.request), prompt) for prompt in asked)
-        rest = (each for each in keyed if shard is None or shard.holds(each[0]))
-        for some in chunks_of(rest, BATCH):
-            own = [prompt for _, prompt in some] if probe.follow_ups.are_turns else []
-            responses = add(own, [key for key, _ in some])
+        return keyed if shard is None else (each for each in keyed if shard.holds(each[0]))
+
+    by_probe = _prompts(analyses)
+    single = chain.from_iterable(prompts for probe, prompts in by_probe if not probe.follow_ups.are_turns)
+    for some in chunks_of(own_part(single), BATCH):
+        add([key for key, _ in some])
+    for probe, prompts in by_probe:
+        for some in chunks_of(own_part(prompts), BATCH) if probe.follow_ups.are_turns else ():
+            own: Sequence[Prompt] = [prompt for _, prompt in some]
             answers: list[Answer] = []
             while own:
+                # The next turns of a conversation depend on the responses.
+                responses = add([response_key(identity, prompt.request) for prompt in own], read=True)
                 answers += read_all(own, responses, probe.language)
                 own = probe.follow_ups.next_prompts(answers)
-                responses = add(own, [response_key(identity, prompt.request) for prompt in own])
     total, reused = _distinct(needed), _distinct(recorded)
     return RequestCount(
         total - reused, reused, min((created for created in oldest if created is not None), default=None)
@@ -316,25 +323,25 @@ def _short_keys(keys: Sequence[str]) -> ShortKeys:
     return np.fromiter((int(key[:16], 16) for key in keys), np.uint64, len(keys))
 
 
-def _prompts(analyses: Iterable[ProbeItem]) -> Iterator[tuple[Probe, Iterator[Prompt]]]:
-    """Yield the probes of items, of their placebos and of their variants, each with the prompts of its items.
+def _prompts(analyses: Iterable[ProbeItem]) -> list[tuple[Probe, Iterator[Prompt]]]:
+    """Return the probes of items, of their placebos and of their variants, each with the prompts of its items.
 
-    A prompt is yielded once for all items of a probe that have the same stage and number of trials.
+    All items of a probe with the same stage and number of trials share one iterator, which yields each prompt once.
     """
     alike: defaultdict[object, list[ProbeItem]] = defaultdict(list)
     for analysis in analyses:
         for item in (analysis, *variants.further_items(analysis)):
             alike[id(item.probe), item.trial_count, item.stage].append(item)
-    for items in alike.values():
-        yield items[0].probe, _prompts_of(items)
+    return [(items[0].probe, _prompts_of(items)) for items in alike.values()]
 
 
 def _prompts_of(items: Sequence[ProbeItem]) -> Iterator[Prompt]:
     """Yield the prompts that at least one of a probe's items uses."""
     with suppress(FairnessError):  # the set-up of the item reports the error in its prompts
-        for prompt in RECENT.prompts_of(items[0].probe, items[0].trial_count):
-            if any(item.uses(prompt.labels) for item in items):
-                yield prompt
+        yield from selected(
+            RECENT.prompts_of(items[0].probe, items[0].trial_count),
+            lambda labels: any(item.uses(labels) for item in items),
+        )
 
 
 def _length(request: Request) -> int:

@@ -112,8 +112,9 @@ class FairnessItem(pytest.Item):
 
     def _initrequest(self) -> None:
         """Reset the fixtures; plugins that rerun items call this method."""
-        self.funcargs: dict[str, object] = {}
         self._request = TopRequest(self, _ispytest=True)  # type: ignore[arg-type] # as pytest's doctest items do
+        # The value of the fixture `request`; pytest would define this fixture for each item, which takes longer.
+        self.funcargs: dict[str, object] = {"request": self._request}
 
     def setup(self) -> None:
         """Send requests and measure; pytest counts an exception here as an error, not as a failure."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -43,7 +43,7 @@ class RecentPrompts:
     """Prompts of the probes that were used last; all items of a probe select their prompts from these prompts."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[int, int], tuple[Probe, list[Prompt]]] = {}
+        self._kept: dict[tuple[int, int], tuple[Probe, list[Prompt], list[Mapping[str, str]]]] = {}
         self._number = 0
 
     def prompts_of(self, probe: Probe, trials: int) -> Iterable[Prompt]:
@@ -60,9 +60,21 @@ class RecentPrompts:
             return chain(first, rest)
         if self._number + len(first) > ALL_KEPT_PROMPTS:
             self.forget()
-        self._kept[id(probe), trials] = probe, first
+        # All trials of a prompt share one object with the labels.
+        labels = [next(group) for _, group in groupby((prompt.labels for prompt in first), key=id)]
+        self._kept[id(probe), trials] = probe, first, labels
         self._number += len(first)
         return first
+
+    def labels_of(self, probe: Probe, trials: int) -> Sequence[Mapping[str, str]] | None:
+        """Return the different labels of a probe's prompts, in their order; `None` if there are too many prompts.
+
+        Raises:
+            FairnessError: the prompts cannot be made.
+        """
+        self.prompts_of(probe, trials)
+        kept = self._kept.get((id(probe), trials))
+        return None if kept is None else kept[2]
 
     def forget(self) -> None:
         """Free the prompts in memory."""
@@ -125,20 +137,23 @@ class ProbeItem(AuditItem[Probe, Any]):
 
     def select_own(self, labelled: Iterable[LabelledT]) -> Iterator[LabelledT]:
         """Yield the prompts (or answers, or rows of a baseline) that the item uses."""
-        last: Mapping[str, str] | None = None
-        used = False
-        for each in labelled:
-            # The trials of a prompt have the same labels, in one object: they are compared once.
-            if each.labels is not last:
-                last, used = each.labels, self.uses(each.labels)
-            if used:
-                yield each
+        return selected(labelled, self.uses)
 
     def requests(self) -> Iterator[Request]:
         """Yield the requests of the item; end at an error in its prompts, which the item's set-up reports."""
         with suppress(FairnessError):
             for prompt in self.prompts():
                 yield prompt.request
+
+    def request_selection(self) -> tuple[int, ...] | None:
+        """Return a value that is equal only for items with the same requests; it is valid as long as the items exist.
+
+        The value is `None` if the item has too many prompts to keep them, or if the prompts cannot be made.
+        """
+        with suppress(FairnessError):
+            labels = RECENT.labels_of(self.probe, self.trial_count)
+            return None if labels is None else (id(self.probe), self.trial_count, *map(self.uses, labels))
+        return None
 
     @cached_property
     def analyses(self) -> list[ProbeItem]:
@@ -189,6 +204,18 @@ class ProbeItem(AuditItem[Probe, Any]):
     def uses(self, labels: Mapping[str, str]) -> bool:
         """Return whether the item measures answers with these labels at its current stage."""
         return self.audit.uses(self, labels) and self.stage.includes(labels)
+
+
+def selected(labelled: Iterable[LabelledT], uses: Callable[[Mapping[str, str]], bool]) -> Iterator[LabelledT]:
+    """Yield the prompts (or answers, or rows of a baseline) with labels for which the function `uses` returns true."""
+    last: Mapping[str, str] | None = None
+    used = False
+    for each in labelled:
+        # All trials of a prompt share one object with the labels, so the labels are compared once.
+        if each.labels is not last:
+            last, used = each.labels, uses(each.labels)
+        if used:
+            yield each
 
 
 def items_of(probe: Probe, trials: int | None = None) -> list[ProbeItem]:

@@ -59,7 +59,8 @@ def further_items(item: ProbeItem) -> list[ProbeItem]:
 def requests(items: Iterable[ProbeItem], *, own_first: bool = False) -> Iterator[Request]:
     """Yield the requests of items, their placebos and their variants one by one, because there may be millions.
 
-    For each probe, the requests of its items and placebos come before the requests of its variants.
+    A request that several items need may be yielded several times. For each probe, the requests of its items and
+    placebos come before the requests of its variants.
 
     Args:
         items: the items. Of an item that stands for an interim analysis, only the requests of this analysis are
@@ -70,11 +71,8 @@ def requests(items: Iterable[ProbeItem], *, own_first: bool = False) -> Iterator
     later: list[ProbeItem] = []
     for _, group in groupby(items, key=lambda item: id(item.probe)):
         of_probe = list(group)
-        for item in of_probe:
-            yield from item.requests()
-        for placebo in map(placebos.placebo_of, of_probe):
-            if placebo is not None:
-                yield from placebo.requests()
+        yield from _requests_of(of_probe)
+        yield from _requests_of([placebo for item in of_probe if (placebo := placebos.placebo_of(item)) is not None])
         later += [variant for item in of_probe for variant in variants_of(item).values()]
         if not own_first:
             for variant in later:
@@ -82,6 +80,16 @@ def requests(items: Iterable[ProbeItem], *, own_first: bool = False) -> Iterator
             later.clear()
     for variant in later:
         yield from variant.requests()
+
+
+def _requests_of(items: Sequence[ProbeItem]) -> Iterator[Request]:
+    """Yield the requests of the items; an item that has the same requests as an earlier item is left out."""
+    seen: set[object] = set()
+    for item in items:
+        selection = item.request_selection()
+        if selection is None or selection not in seen:
+            seen.add(selection)
+            yield from item.requests()
 
 
 def with_variants(measurer: Measurer, measured: ItemMeasurement, target: Target | None) -> ItemMeasurement:
