@@ -1,4 +1,4 @@
-"""Map over the chunks of a large computation: in this process, in several processes, or on a cluster.
+"""Computation of large data in chunks: in this process, in several processes, or on a cluster.
 
 Chunks depend on the data only and not on the number of processes, so that all backends give the same results.
 """
@@ -18,7 +18,7 @@ ChunkT = TypeVar("ChunkT")
 ResultT = TypeVar("ResultT")
 
 CHUNKS_OF_A_PROCESS = 8
-"""Number of chunks for each process that are in memory at a time."""
+"""Number of chunks in memory at a time, for each process."""
 WITHOUT_DASHBOARD: dict[str, Any] = {"dashboard_address": None, "scheduler_kwargs": {"dashboard_address": ":0"}}
 """Options of a local Dask cluster: no dashboard, and any free port for the scheduler's HTTP server.
 
@@ -36,9 +36,9 @@ class Processes(ABC):
     count: int
 
     def share(self, value: Any) -> Any:
-        """Send the processes a value that all chunks need.
+        """Return an entry for the argument `shared` of `results`, made from a value that all chunks need.
 
-        Return the value, or a reference to it, as an entry for the argument `shared` of `results`.
+        The entry is the value itself, or a reference to the value if a subclass sends it to the processes here.
         """
         return value
 
@@ -76,7 +76,7 @@ class JoblibProcesses(Processes):
 
 
 class DaskProcesses(Processes):
-    """Workers of the scheduler that Dask's configuration names, or of a cluster that is started on this machine."""
+    """Workers of a Dask cluster: of the scheduler in Dask's configuration or, without one, of a new local cluster."""
 
     def __init__(self) -> None:
         import dask.config
@@ -100,18 +100,18 @@ class DaskProcesses(Processes):
         return results
 
     def close(self) -> None:
-        """Disconnect from the cluster; a cluster that `__init__` has started ends."""
+        """Disconnect from the cluster, and end the cluster if `__init__` has started it."""
         self._client.close()
 
 
 class RayProcesses(Processes):
-    """Workers of the Ray cluster of this process or of `RAY_ADDRESS`, or of a new cluster on this machine."""
+    """Workers of the Ray cluster in use by this process or, without one, of the cluster that `ray.init` provides."""
 
     def __init__(self) -> None:
         import ray
 
-        self._ray, self._started = ray, not ray.is_initialized()
-        if self._started:
+        self._ray, self._connected_here = ray, not ray.is_initialized()
+        if self._connected_here:
             ray.init(include_dashboard=False, log_to_driver=False, logging_level="ERROR")
         self.count = max(1, int(ray.cluster_resources().get("CPU", 1)))
 
@@ -128,8 +128,8 @@ class RayProcesses(Processes):
         return results
 
     def close(self) -> None:
-        """Disconnect from the cluster if `__init__` has connected to it; a cluster that `__init__` has started ends."""
-        if self._started:
+        """Undo `__init__`: disconnect from a cluster to which it connected, and end a cluster that it started."""
+        if self._connected_here:
             self._ray.shutdown()
 
 
@@ -156,7 +156,7 @@ class Backend:
     The processes are started for the first computation with more than one chunk.
 
     Args:
-        name: a key of `PROCESSES`; `none` starts no processes and changes nothing.
+        name: a key of `PROCESSES`; or `none`, for which no processes are started and `current` stays unchanged.
 
     Class attributes:
         current: the backend in use; `None` if computations run in this process.

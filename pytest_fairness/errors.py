@@ -13,7 +13,7 @@ from enum import Enum, auto
 SHORT_MESSAGE = 160
 """Maximum number of characters of one message in a list of failed requests."""
 
-_ATTEMPTS = re.compile(r" Asked \d+ times\.$")
+_ATTEMPTS = re.compile(r" The request was sent \d+ times\.$")
 
 
 class FairnessError(Exception):
@@ -133,6 +133,9 @@ def on_one_line(error: BaseException) -> str:
 
 
 def short_message(message: str) -> str:
-    """Return the first line of a request's error message without the number of attempts, cut to `SHORT_MESSAGE`."""
+    """Return the first line of a request's error message, without the number of attempts and the final full stop.
+
+    A longer line is cut to `SHORT_MESSAGE` characters.
+    """
     line = next(iter(_ATTEMPTS.sub("", message).strip().splitlines()), "").strip().removesuffix(".")
     return line if len(line) <= SHORT_MESSAGE else f"{line[: SHORT_MESSAGE - 1]}…"

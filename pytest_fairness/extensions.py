@@ -22,7 +22,7 @@ def declared(group: Group, built_in: Collection[str] = ()) -> dict[str, EntryPoi
         built_in: names of built-in extensions, which no package may declare.
 
     Raises:
-        FairnessError: a package declares a built-in name, or two packages declare the same name.
+        FairnessError: a package declares a built-in name, or two packages declare one name for different objects.
     """
     entries = _entries(group)
     for name in entries.keys() & built_in:

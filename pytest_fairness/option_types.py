@@ -95,7 +95,8 @@ def _store(written: str | Path) -> StoreAddress | None:
         raise ValueError("is not a valid address: write postgresql://user@host:5432/database.")
     if password:
         raise ValueError(
-            "holds a password. Remove it from the address, and set the environment variable PGPASSWORD instead."
+            "holds a password or the path of a password file. Remove it from the address, and set the environment "
+            "variable PGPASSWORD or PGPASSFILE instead."
         )
     return DatabaseUrl(text)
 

@@ -117,10 +117,10 @@ class RunSettings:
     """Settings of one run.
 
     The command line has priority over the environment, the environment over the ini file, and the ini file over the
-    defaults. All paths are absolute.
+    defaults. All paths in this object are absolute.
 
     Attributes:
-        root: pytest's rootdir, or the current folder outside pytest; paths of the ini file are relative to it.
+        root: pytest's rootdir, or the current folder outside pytest; relative paths in the ini file start there.
         target_is_default: `True` if no option, environment variable or ini setting names a target.
         targets: targets by name, if the user named them (`NAME=TARGET`); empty for a single target without a name.
         target_options: options that are written after the target's name, such as `base_url`, by name.
@@ -291,7 +291,7 @@ class RunSettings:
         None, "Endpoint of an openai: judge model", default="the target's endpoint", secret=True
     )
     embeddings_base_url: str | None = _setting(
-        None, "Endpoint of openai: embeddings", default="the target's endpoint", secret=True
+        None, "Endpoint of an openai: embedding model", default="the target's endpoint", secret=True
     )
     scorers: tuple[tuple[str, str], ...] = _setting(
         (),
@@ -334,8 +334,8 @@ class RunSettings:
     )
     backend: Literal["none", "joblib", "dask", "ray"] = _setting(
         "none",
-        "Processes that measure large recorded data; the results are the same. none: this process. joblib: a process "
-        "for each core. dask or ray: a cluster (needs the extra of this name)",
+        "Processes that measure large data; the results do not depend on this setting. none: this process. joblib: a "
+        "process for each core. dask or ray: a cluster (needs the extra of this name)",
         choice("none", "joblib", "dask", "ray"),
     )
     device: str | None = _setting(
@@ -394,7 +394,7 @@ ACTIONS = (
         in_ini=False,
     ),
 )
-"""Options that start an action and set no attribute of `RunSettings`; options without a value imply `--fairness`."""
+"""Options that start an action and set no attribute of `RunSettings`; those without a value imply `--fairness`."""
 
 
 def _rows() -> Iterable[Option]:

@@ -65,7 +65,10 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Gen
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker `fairness`; start the session if `--fairness` or an option that implies it is given."""
+    """Register the marker `fairness`; start the session if `--fairness` or an option that implies it is given.
+
+    Without a session, raise `pytest.UsageError` for an option that has no effect then.
+    """
     config.addinivalue_line("markers", "fairness: a test that audits a model; it runs only with --fairness")
     if any(map(config.getoption, ("fairness", "fairness_rebaseline", "fairness_dry_run", "fairness_measure"))):
         from pytest_fairness.pytest_integration.session import start
@@ -126,6 +129,6 @@ def fairness_check(request: pytest.FixtureRequest) -> FairnessCheck:
 def _service(config: pytest.Config, fixture: str) -> AuditService:
     session = config.pluginmanager.get_plugin(SESSION)
     if session is None:
-        pytest.skip(f"{fixture} sends requests to a model: run with --fairness")
+        pytest.skip(f"the fixture {fixture} works only with --fairness")
     service: AuditService = session.service
     return service

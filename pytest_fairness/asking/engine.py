@@ -127,7 +127,7 @@ class Engine:
         return [settled.get(key, gone) for key in keys]
 
     def digest(self, requests: Iterable[Request]) -> str | None:
-        """Return a hash of the recorded answers to these requests; `None` if an answer is missing."""
+        """Return a hash of the recorded answers to these requests; `None` if one of them has no recorded answer."""
         return self._store.digest(list(map(self._key_of, requests)), self._fresh)
 
     def newly_planned(self) -> dict[str, bool]:
@@ -158,7 +158,7 @@ class Engine:
         """Stop sending, wait for the requests in flight and close the target; requests planned after this call fail.
 
         Args:
-            grace: maximum seconds to wait; answers that arrive in this time are recorded. Default: `Timing.stop_grace`.
+            grace: maximum seconds to wait for answers to the requests in flight. Default: `Timing.stop_grace`.
         """
         grace = self._timing.stop_grace if grace is None else grace
         self._tracker.close(AnswersMissing("not sent: the run was stopped; run again to continue"), unsent_only=True)

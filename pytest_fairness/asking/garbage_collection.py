@@ -18,7 +18,7 @@ _thresholds_before: list[tuple[int, int, int]] = []
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """Search for garbage rarely in the `with` block; several threads may be in such blocks at once."""
+    """Make Python search for garbage rarely in the `with` block; several threads may be in such blocks at once."""
     with _lock:
         _thresholds_before.append(gc.get_threshold())
         first, *others = _thresholds_before[0]

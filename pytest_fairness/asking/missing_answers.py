@@ -6,7 +6,8 @@ from pytest_fairness.errors import AnswersMissing
 from pytest_fairness.plurals import counted
 
 NAMED_PAUSE = 10.0
-"""Seconds above which a message mentions a pause; only a target demands a longer pause, in `Retry-After`."""
+"""Length of a pause in seconds above which a message mentions it; a target has demanded such a pause (`Retry-After`),
+because the engine's own pauses are shorter."""
 
 
 def given_up(name: str, seconds: float, pause: float, last_error: str) -> str:
@@ -19,11 +20,13 @@ def given_up(name: str, seconds: float, pause: float, last_error: str) -> str:
         last_error: error of the last failed request; empty without a failed request.
     """
     last = f"Last error: {last_error}" if last_error else "Check that the target is running, and its address."
-    demand = f" and demands a pause of {pause:.0f} more seconds" if pause > NAMED_PAUSE else ""
-    return (
-        f"given up: {name} gave no answer for {seconds:g} seconds (ini fairness_give_up){demand}; earlier answers are "
-        f"recorded. {last}"
+    limit = f"{seconds:g} seconds (ini fairness_give_up)"
+    what = (
+        f"demands a pause of {pause:.0f} seconds, which ends after the time limit of {limit}"
+        if pause > NAMED_PAUSE
+        else f"gave no answer for {limit}"
     )
+    return f"given up: {name} {what}; earlier answers are recorded. {last}"
 
 
 def unreachable(name: str, seconds: float, last_error: str) -> str:
@@ -32,10 +35,10 @@ def unreachable(name: str, seconds: float, last_error: str) -> str:
 
 
 def over_budget(max_requests: int, reusable: bool, last_error: str = "", *, shared: bool = False) -> AnswersMissing:
-    """Return the error for a request that was not sent because the run's budget of requests is spent.
+    """Return the error for a request that was not sent, or not sent again, because the run's budget is spent.
 
     Args:
-        max_requests: the budget.
+        max_requests: the budget: maximum number of requests.
         reusable: whether a later run reuses the recorded answers.
         last_error: error of the request's last attempt; empty if the request was never sent.
         shared: whether all runs with the same `--fairness-run-name` share the budget.
@@ -50,4 +53,5 @@ def over_budget(max_requests: int, reusable: bool, last_error: str = "", *, shar
     )
     last = f" Last error: {last_error}" if last_error else ""
     budget = counted(max_requests, "request")
-    return AnswersMissing(f"not sent: this run's budget of {budget} is spent (--fairness-max-requests); {cure}.{last}")
+    what = "not sent again" if last_error else "not sent"
+    return AnswersMissing(f"{what}: this run's budget of {budget} is spent (--fairness-max-requests); {cure}.{last}")

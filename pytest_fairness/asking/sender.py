@@ -1,7 +1,7 @@
 """Sender: claims planned requests, sends them to the target and records the results in the store.
 
-The sender runs in the event loop of the engine's thread. It alternates between one exchange with the store
-(`store_sync.py`) and a wait for the next event: a result, a new request, a due retry, or a deadline.
+The sender runs in the event loop of the engine's thread. It alternates between one synchronisation with the
+store (`store_sync.py`) and a wait for the next event: a result, a new request, a due retry, or a deadline.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Sender:
         target: the system under test; opened and closed by the sender.
         tracker: the requests and their states.
         settings: settings of the run; `timeout` and `max_answer_bytes` are used.
-        sync: exchange with the store.
+        sync: synchronisation of the requests with the store.
         timer: timer that ends when the run gives up on the target.
-        preflight: preflight of the run's requests to the target.
+        preflight: state of the preflight in this process.
         timing: pauses and time limits.
     """
 
@@ -139,7 +139,7 @@ class Sender:
         self._timer.restart()
 
     async def _step(self) -> None:
-        """Exchange results and claims with the store once, and send the claimed requests."""
+        """Record results and claim requests in the store once, and send the claimed requests."""
         woken = self._wakeup.is_set()
         self._wakeup.clear()
         results, self._results = self._results, []
@@ -199,7 +199,7 @@ class Sender:
             self._timer.restart()  # the target had nothing to answer
 
     async def _send(self, key: str, request: Request) -> None:
-        """Send one request, and keep the result until the next exchange with the store."""
+        """Send one request, and keep the result until the next synchronisation with the store."""
         sent_at = self._sync.now()
         outcome, retry_at = self._preflight.final_outcome(key, request, await self._caller.send(request)), None
         if isinstance(outcome, RequestFailed):

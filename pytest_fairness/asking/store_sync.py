@@ -1,7 +1,7 @@
-"""Exchange with the store: record the results that arrived, and claim the next requests, in one transaction.
+"""Synchronisation with the store: results that arrived are recorded, and further requests claimed, in one transaction.
 
-Because of the common transaction, no request is sent before the answers received so far are recorded, and answers that
-arrive together need only one write.
+So no request is sent before the answers received so far are recorded, and answers that arrive together need only one
+write.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class BackingOff(NamedTuple):
 
 
 class StoreSync:
-    """Exchange with the store for the requests to one target: records results and claims further requests.
+    """Synchronisation of one target's requests with the store: it records their results and claims further requests.
 
     All methods except `counts` and `now` block, so the event loop calls them in a separate thread, one at a time.
 
@@ -70,7 +70,7 @@ class StoreSync:
         tracker: the requests and their states.
         settings: settings of the run; `concurrency`, `max_requests`, `fresh` and `prices` are used.
         timer: give-up timer, which is restarted when another process received an answer.
-        preflight: preflight of the run's requests to the target.
+        preflight: state of the preflight in this process.
         fresh: rule that decides which recorded answers are reused.
         owner: unique name of the owner of the claims.
         run: the run to which the requests belong.

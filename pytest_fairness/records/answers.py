@@ -75,9 +75,10 @@ class Answer:
         trial: number of the trial among the answers with the same labels, from 0.
         text: text of the response; `None` if the request failed.
         status: whether the answer can be measured.
-        content: data parsed from the text. It is a string for the formats `text` and `json` (keys and values joined), a
-            list of strings for `list` and `titles`, the known log-probabilities for `likelihood`, one of the prompt's
-            choices, or a number (`float`). `None` unless `status` is `OK`.
+        content: data parsed from the text; `None` unless `status` is `OK`. It is one of the prompt's choices or a
+            number (`float`), if the prompt asks for one. Otherwise it is a list of strings for the formats `list` and
+            `titles`, the known log-probabilities for `likelihood`, and a string for the other formats (for `json`, the
+            keys and values joined).
         judged: votes of the model that classified the answer; the majority decides. The model is a judge model, or a
             scorer that recognises refusals, which has one vote. `None` if no model classified the answer.
         truncated: whether the target cut the text off at `max_tokens` (finish reason `length`).

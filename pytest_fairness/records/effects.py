@@ -25,8 +25,8 @@ class Effect:
     Attributes:
         name: name of the effect size (`Cohen's h`).
         value: the effect size; infinite if the answers within each group are equal, but the groups differ.
-        interval: effect sizes that correspond to the bounds of the value's 95 % interval; `None` without such an
-            interval.
+        interval: effect sizes that correspond to the bounds of the measured value's 95 % interval; `None` without
+            such an interval.
         size: effect size in words; the word `none` if no difference was found, Python's `None` if the answers do not
             allow a conclusion.
         detectable: smallest effect size that a run with this number of answers detects with 80 % power; `None` if this

@@ -107,7 +107,7 @@ class Comparison:
             and standard error were available.
         details: further results about the change that reports show, as plain JSON.
         degrees_of_freedom: degrees of freedom of `standard_error`; `None` for the normal distribution.
-        reversal: the reversal, if another group is worse off than in the baseline; else `None`.
+        reversal: the reversal, if the gap changed sides; else `None`.
     """
 
     value: float

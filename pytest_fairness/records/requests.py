@@ -160,8 +160,8 @@ class NumberFormat:
     Attributes:
         min, max: smallest and largest possible number; another number makes an answer unreadable.
         unit: unit of the number, such as `points` or `USD per year`; empty for a number without a unit.
-        name: name of the number in JSON and in labels, such as `salary`. General names, such as `score`, are always
-            known; `name` is empty if there is no other name.
+        name: the probe's own name for the number, such as `salary`: its key in JSON, or the word before it in prose.
+            Empty if there is none; general names, such as `score`, are recognised in all answers.
         ranges: whether a range ("80 to 90") is unreadable or stands for its middle.
         decimal: decimal mark of the answers; `None` to recognise the mark in each number.
     """

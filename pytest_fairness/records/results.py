@@ -67,7 +67,8 @@ class Verdict:
             worsening is within the tolerance.
         upper_bound: one-sided 95 % upper confidence bound of the change; `None` if the audit has none.
         contributors: words, groups or records that contribute most to the value, the strongest first (content words
-            before function words); empty unless the change, or the excess over the limit, is significant.
+            before function words). They are given only if the item is significantly worse than its baseline or limit,
+            if its gap changed sides or, in a run without verdicts, if an effect was found; otherwise empty.
         undecided: phrase that says why there is no decision, and how many answers a decision needs; `None` if there is
             a decision, or if the verdict's name already says why.
     """

@@ -1,4 +1,4 @@
-"""Tool calls of a model, the form in which they are stored, and their reading from messages of APIs."""
+"""Tool calls of a model, the form in which they are stored, and functions that read them from messages of APIs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def reply_of(message: Json) -> Reply:
             blocks, or this list.
 
     Raises:
-        ValueError: the message has another form. The caller puts a subject, such as `the answer`, before this text.
+        ValueError: `message` has another form. The error's text has no subject; the caller adds one (`the answer`).
     """
     if isinstance(message, list):
         message = {"content": message}

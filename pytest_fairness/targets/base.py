@@ -9,7 +9,7 @@ from pytest_fairness.records import Request, Response
 
 
 def versioned(identity: str, version: str | None) -> str:
-    """Return a target's identity with the target's version appended; unchanged if the settings name no version."""
+    """Return a target's identity with the target's version appended; unchanged if `version` is `None`."""
     return identity if version is None else f"{identity} version {version}"
 
 

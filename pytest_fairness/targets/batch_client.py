@@ -89,7 +89,7 @@ class BatchClient(Protocol):
         """
 
     async def create(self, intent: BatchIntent, lines: Sequence[bytes]) -> str:
-        """Create a batch, and return the provider's id."""
+        """Create a batch, and return the id that the provider gives it."""
 
     async def status(self, remote: str) -> BatchStatus:
         """Return the status of a batch."""

@@ -59,7 +59,7 @@ def vector(text: str) -> bytes:
 
 
 def read(content: bytes, count: int, source: str) -> list[Response | FairnessError]:
-    """Return the embedding of each text that was sent, read from a server's response; an error if it is not usable.
+    """Return the embeddings in a server's response, one for each text that was sent; an error for each unusable one.
 
     Args:
         content: body of the response: `{"data": [{"index": 0, "embedding": [0.1, …]}, …]}`.

@@ -68,7 +68,7 @@ class Factory(Protocol):
             settings: settings of the run.
 
         Raises:
-            TargetError: the name is not valid.
+            TargetError: the name or a setting is not valid.
         """
 
 
@@ -81,7 +81,7 @@ def open_target(spec: str, settings: RunSettings, address: str | None = None) ->
         address: address of the process that serves the target, if `serve` was called for the target.
 
     Raises:
-        TargetError: there is no such target.
+        TargetError: there is no such target, or an option or setting of the target is not valid.
     """
     target = _make(spec, settings)
     if address is None:
@@ -130,13 +130,13 @@ def _unknown_message(spec: str, prefix: str, rest: str) -> str:
 
 
 def serve(spec: str, settings: RunSettings) -> TargetServer | None:
-    """Return a server through which other processes of a run use a local model; `None` for other targets.
+    """Return a server through which other processes of a run use a model in memory; `None` for other kinds of target.
 
     The model is loaded (and downloaded if necessary) when the first process connects. Pass the server's `address` to
     `open_target`; close the server at the end of the run.
 
     Raises:
-        TargetError: the target does not exist.
+        TargetError: a setting of the target is not valid, such as the path of its file.
     """
     entry = TARGETS.get(spec.strip().partition(":")[0])
     if entry is None or not entry.shared:

@@ -340,7 +340,7 @@ def test_without_the_flag_tests_that_ask_are_skipped_with_a_reason(project: Proj
     )
     result = project.run("-rs")
     result.assert_outcomes(skipped=4)
-    assert says(result, "llm_client sends requests to a model: run with --fairness")
+    assert says(result, "the fixture llm_client works only with --fairness")
 
 
 def test_tests_ask_whom_their_conftest_names(project: Project) -> None:

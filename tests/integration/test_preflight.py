@@ -27,7 +27,7 @@ def no_model(status: int, text: str = "no such model") -> ChatServer:
     [
         (401, f"rejects the key (HTTP 401). Check {SETTINGS}", 1, ()),
         (401, f"rejects the key (HTTP 401). Check {SETTINGS}", 1, ("-n", "2")),
-        (403, f"rejects the key (HTTP 403). Check {SETTINGS}", 1, ()),
+        (403, f"rejects the request with this key (HTTP 403). Check {SETTINGS}", 1, ()),
         (404, "knows no model 'tiny', or is not a chat endpoint (HTTP 404: no such model)", 1, ()),
         (400, WITH_KEY, 2, ()),
         (400, WITH_KEY, 2, ("-n", "2")),
@@ -66,7 +66,7 @@ def test_a_missing_key_is_not_called_a_wrong_key(project: Project, status: int, 
     with no_model(status) as server:
         result = project.run("--fairness", "--fairness-base-url", server.url, target="openai:tiny")
     assert says(result, message)
-    assert "rejects the key" not in result.stdout.str()
+    assert "rejects the" not in result.stdout.str()
 
 
 def test_the_second_request_has_another_prompt_than_the_first(project: Project) -> None:

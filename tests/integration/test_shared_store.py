@@ -87,8 +87,9 @@ def test_commands_read_the_database(
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("postgresql://me:secret@db/fairness", "holds a password. Remove it from the address, and set the environment"),
+        ("postgresql://me:secret@db/fairness", "holds a password or the path of a password file. Remove it from the"),
         ("postgresql://me@db/fairness?password=secret", "holds a password"),
+        ("postgresql://me@db/fairness?passfile=keys", "environment variable PGPASSWORD or PGPASSFILE instead."),
         ("mysql://db/fairness", "must be the path of a file or the address of a database, postgresql://"),
         ("postgresql://me@db:port/fairness", "is not a valid address: write postgresql://user@host:5432/database"),
     ],

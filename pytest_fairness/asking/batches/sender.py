@@ -101,6 +101,8 @@ class BatchSender:
             TargetError: the target cannot be asked.
             AnswersMissing: the provider cannot be reached; or, with `batch_collect`, a request is in no batch.
             RequestFailed: the provider rejects a batch.
+            BatchUnclear: with `batch_submit` or `batch_collect`, the provider cannot tell yet whether a batch of a
+                killed run was created.
         """
         try:
             unsubmitted = self._plan_batches(requests)
@@ -115,10 +117,12 @@ class BatchSender:
             )
 
     def _plan_batches(self, requests: Iterable[Request]) -> int:
-        """Write new batches of the open requests to the store; return the number of requests that stay without a batch.
+        """Write new batches of the open requests to the store, as many as the budget allows.
 
-        A request is open if it is neither answered, claimed nor in a batch. With `batch_collect`, no batch is written,
-        so that all open requests stay without a batch; otherwise the result is 0.
+        A request is open if it has no recorded answer and no claim, and is in no batch.
+
+        Returns:
+            With `batch_collect`, which writes no new batch: the number of open requests. Otherwise: 0.
         """
         chosen: dict[str, Request] = {}
         size = unsubmitted = 0
@@ -211,11 +215,11 @@ class BatchSender:
         return created or status.ended
 
     async def _ensure_created(self, batch: Batch) -> Batch:
-        """Return the batch with the provider's id; create it at the provider if it does not exist there.
+        """Create the batch at the provider if it does not exist there, and return it with the id that it has there.
 
         Raises:
-            FairnessError: the provider rejects the batch; if the rejection is final, the batch is deleted from the
-                store.
+            FairnessError: the batch is not created, or it is not clear whether it is. After a final rejection by the
+                provider, the batch is deleted from the store.
         """
         requests = self._table.requests(batch.token)
         lines = [self._client.line(key, request) for key, request in requests.items()]
@@ -321,7 +325,7 @@ class BatchSender:
         if now - self._failing_since > self._settings.give_up:
             last = str(self._caller.without_secrets(error)).removesuffix(".")
             raise AnswersMissing(
-                f"{last}. The batches continue at the provider; run again to collect their answers."
+                f"{last}. Batches that were created continue at the provider; run again to continue."
             ) from error
 
 

@@ -15,7 +15,7 @@ class BatchTiming:
         step: time limit of one exchange with the provider, such as the upload of the requests.
         lease: time for which a process reserves a batch; if the process does not renew the reservation, another
             machine may then work on the batch. Longer than `step`.
-        listing_delay: time after its creation during which a batch may be missing in the provider's list of batches.
+        listing_delay: time after the creation of a batch during which the provider's list of batches may lack it.
     """
 
     first_poll: float = 5.0

@@ -144,7 +144,7 @@ class Claims:
 
     @in_transaction
     def unclaimed(self, keys: Sequence[str], fresh: Freshness) -> list[str]:
-        """Return the keys of requests that have no recorded answer and no claim, and are in no batch."""
+        """Return those `keys` whose requests have no recorded answer and no claim, and are in no batch."""
         self._drop_dead_claims(self.database.now())
         taken = recorded_keys(self.database, keys, fresh) | self._claimed(keys, fresh)
         return [key for key in keys if key not in taken]

@@ -27,7 +27,7 @@ SCHEMA = "pytest_fairness"
 PREPARE_LOCK = 0x66616972
 """Key of the advisory lock under which the tables are created; spells "fair"."""
 CONNECT_TIMEOUT = 10
-"""Maximum seconds to open the first connection of a run; after this time, the run fails."""
+"""Maximum seconds to open a connection; if the first connection of a run takes longer, the run fails."""
 RECONNECT_TIMEOUT = 60.0
 """Maximum seconds to restore a lost connection; after this time, calls fail until the server answers again."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0

@@ -16,7 +16,7 @@ def this_process() -> str:
 def is_gone(process: str) -> bool:
     """Return whether the process has certainly ended.
 
-    The result is `False` for a process on another machine, whose state is unknown.
+    The result is `False` if this is not known: for a process on another machine, and on Windows.
     """
     if process == this_process():
         return False

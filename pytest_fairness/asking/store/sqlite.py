@@ -140,8 +140,8 @@ class SqliteDatabase(Database):
             raise StoreError(f"{self._path}: {_reason_and_remedy(error)}") from error
         except OSError as error:
             raise StoreError(
-                f"{self._path}: the folder cannot be created ({error.strerror}). Make the folder above it writable, or "
-                "name another file with the ini fairness_store."
+                f"{self._path}: the folder cannot be created or written ({error.strerror}). Make the folder, and the "
+                "one above it, writable, or name another file with the ini fairness_store."
             ) from error
 
 

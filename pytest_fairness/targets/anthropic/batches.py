@@ -79,7 +79,7 @@ class MessageBatches(Messages, ApiBatches):
         return False
 
     async def create(self, intent: BatchIntent, lines: Sequence[bytes]) -> str:
-        """Create a batch, and return the provider's id; see `BatchClient`."""
+        """Create a batch, and return the id that the provider gives it; see `BatchClient`."""
         del intent
         return await self._read_json(
             "a batch with an id",

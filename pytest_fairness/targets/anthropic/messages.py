@@ -54,8 +54,8 @@ class Messages(ApiClient):
 
         The API accepts no seed, and requires `max_tokens`.
 
-        Once the model has rejected sampling parameters, they are left out of requests in which all have the default
-        value 1.
+        Once the model has rejected sampling parameters that all have the default value 1, they are left out of later
+        requests in which they all have this value.
 
         Raises:
             RequestFailed: this request got no response, or a response that is not a message.

@@ -188,7 +188,9 @@ class HttpTarget:
                     else "No header has a key. Set a header: `fairness_http_headers = Authorization: Bearer ${MY_KEY}`"
                 )
                 return TargetError(f"{self.name} rejects the request (HTTP {status}). {cure}.")
-            case 404 | 405:
+            case 404:
+                return TargetError(f"{self.name} was not found (HTTP 404: {said}). Check the address.")
+            case 405:
                 return TargetError(f"{self.name} accepts no POST (HTTP {status}: {said}). Check the address.")
             case _ if answer.is_redirect:
                 where = public_url(str(answer.next_request.url if answer.next_request else ""))

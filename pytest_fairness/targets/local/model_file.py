@@ -65,7 +65,8 @@ def embedded_model(console: TextIO | None = None) -> Path:
         raise TargetError(f"{other}; {str(error).removeprefix('local: ')}") from error
     except OSError as error:
         raise TargetError(
-            f"local: the model cannot be written to {path.parent}: {error.strerror or error}. Make the folder writable."
+            f"local: the model cannot be written to {path.parent}: {error.strerror or error}. The folder must be "
+            "writable and have 300 MB of free space."
         ) from error
     return path
 

@@ -70,7 +70,9 @@ class LocalServer:
         try:
             self._server: Any = xllamacpp.Server(parameters)
         except Exception as error:
-            raise TargetError(f"{name}: xllamacpp cannot load {model}; check that it is a GGUF model.") from error
+            raise TargetError(
+                f"{name}: xllamacpp cannot load {model}; check that it is a GGUF model that fits into memory."
+            ) from error
         self.url = str(self._server.listening_address)
 
     def close(self) -> None:

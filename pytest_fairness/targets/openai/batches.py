@@ -70,7 +70,7 @@ class ChatBatches(Chat, ApiBatches):
         return None
 
     async def create(self, intent: BatchIntent, lines: Sequence[bytes]) -> str:
-        """Create a batch, and return the provider's id; see `BatchClient`."""
+        """Create a batch, and return the id that the provider gives it; see `BatchClient`."""
         body = {
             "completion_window": "24h",
             "endpoint": PATH,

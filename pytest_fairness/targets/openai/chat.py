@@ -147,7 +147,8 @@ class Chat(ApiClient):
         The server must return the tokens of prompt and continuation with log-probabilities, as vLLM does (`echo`).
 
         Raises:
-            RequestFailed: the endpoint offers no completions, or does not return these tokens.
+            RequestFailed: this request got no response; or the endpoint offers no completions, or does not return these
+                tokens.
             TargetError: no request can be answered: the key is rejected or the model is unknown.
         """
         if self._no_echo is not None:

@@ -33,11 +33,12 @@ def is_rejected(said: str) -> bool:
 
 
 def read(content: bytes, request: Request) -> Response:
-    """Return the likelihood of the continuation in a server's response; the text's first token may have none.
+    """Return the response with the log-probability of each token of the continuation; `None` where the server has none.
 
     Raises:
         NoEcho: the response has no tokens with log-probabilities.
-        ValueError: the tokens do not match the text, or a log-probability is missing or not a number.
+        ValueError: the tokens do not match the text, or there is not one log-probability (a number or `null`) for each
+            token.
     """
     try:
         completion = json.loads(content)
@@ -66,7 +67,7 @@ def _spans(tokens: list[str], text: str) -> list[tuple[int, int]]:
     Tokens that encode parts of the same character all get the position of this character.
 
     Raises:
-        ValueError: the tokens do not match the text, or end before it.
+        ValueError: the tokens do not match the text, or end before the end of the text.
     """
     front = 1 if tokens and _is_whole(tokens[0]) and not text.startswith(tokens[0]) else 0
     spans = [(-len(token), 0) for token in tokens[:front]]

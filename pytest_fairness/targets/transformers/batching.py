@@ -64,7 +64,7 @@ too large."""
 
 
 class Batches:
-    """Queue of requests, answered in batches; a batch has only requests for texts, or only requests for likelihoods.
+    """Queue of requests, answered in batches; no batch mixes requests for likelihoods with other requests.
 
     Args:
         answer: function that answers a batch; called in a thread.

@@ -36,7 +36,8 @@ def digest(file: Path, target: str) -> str:
         return f"sha256:{sha256(file)}"
     except OSError as error:
         raise TargetError(
-            f"{target}: the file {file} cannot be read: {error.strerror}. Check its path (--fairness-target)."
+            f"{target}: the file {file} cannot be read: {error.strerror}. Check its path (--fairness-target) and its "
+            "permissions."
         ) from error
 
 

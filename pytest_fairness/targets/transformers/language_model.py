@@ -93,13 +93,13 @@ class LanguageModel(LoadedModel):
         return text
 
     def _max_new_tokens(self, prompt: int, request: Request) -> int:
-        """Return the maximum number of answer tokens after `prompt` tokens; not positive if the prompt is too long."""
+        """Return the maximum number of answer tokens after a prompt of `prompt` tokens; 0 or less if none fits."""
         most = request.sampling.max_tokens or MAX_TOKENS
         return most if self._context is None else min(most, self._context - prompt)
 
     def _too_long_error(self, tokens: int) -> RequestFailed:
         return RequestFailed(
-            f"{self._name}: a prompt has {tokens} tokens, more than the model's context of {self._context} tokens. "
+            f"{self._name}: a prompt has {tokens} tokens, too many for the model's context of {self._context} tokens. "
             "Shorten the prompt, or use another model."
         )
 

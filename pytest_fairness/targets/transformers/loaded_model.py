@@ -30,7 +30,8 @@ class LoadedModel:
         auto_class: class of transformers that loads the model.
 
     Raises:
-        TargetError: the model is missing, cannot be downloaded, or cannot be loaded with this class.
+        TargetError: torch cannot use the device; or the model is missing, cannot be downloaded or loaded with this
+            class, does not fit into memory, or has no fast tokenizer.
     """
 
     auto_class: ClassVar[str]
@@ -109,9 +110,9 @@ class LoadedModel:
                 "that its files are complete and of the right kind of model, or use another model."
             )
         return (
-            f"{self._name}: the model is not on this machine and cannot be downloaded ({said}). Check its name. If "
-            f"the name is right, run `hf download {weights.place}` on a machine with a network, copy the model's files "
-            "to this machine, and name their folder: transformers:FOLDER."
+            f"{self._name}: the model is not in the cache, and cannot be downloaded or loaded ({said}). Check its "
+            f"name. Without a network, run `hf download {weights.place}` on a machine that has one, copy the model's "
+            "files to this machine, and name their folder: transformers:FOLDER."
         )
 
     @contextmanager

@@ -127,8 +127,9 @@ class ApiClient(ABC):
             )
         if error.status in (401, 403):
             # The server's message is left out, because it may quote the key.
+            what = "the key" if error.status == 401 else "the request with this key"
             return TargetError(
-                f"{self._name}: {self._endpoint} rejects the key (HTTP {error.status}). Check {self._where}."
+                f"{self._name}: {self._endpoint} rejects {what} (HTTP {error.status}). Check {self._where}."
             )
         return self._status_error(error)
 

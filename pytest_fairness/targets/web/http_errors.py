@@ -39,12 +39,17 @@ class HttpErrors:
     key_missing: bool = False
 
     def timed_out(self, cause: BaseException | None) -> RequestFailed:
-        """Return the error for a request that timed out; `cause` is the exception of the HTTP client."""
-        unreachable = isinstance(cause, httpx.ConnectTimeout)
+        """Return the error for a request that timed out; `cause` is the HTTP client's exception, or `None`."""
+        if isinstance(cause, httpx.ConnectTimeout):
+            return RequestFailed(
+                f"{self.name}: no connection to {self.endpoint} within the time limit. Check that the server is "
+                f"running, and {self.where}.",
+                retry=RetryReason.UNREACHABLE,
+            )
         return RequestFailed(
             f"{self.name}: {self.endpoint} did not answer in time. If the server is slow, raise the ini "
             "fairness_timeout.",
-            retry=RetryReason.UNREACHABLE if unreachable else RetryReason.TIMEOUT,
+            retry=RetryReason.TIMEOUT,
         )
 
     def disconnected(self, cause: BaseException) -> RequestFailed | TargetError:

@@ -347,7 +347,7 @@ def test_a_file_that_is_not_a_store_is_rejected(path: Path) -> None:
 
 def test_a_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
-    with pytest.raises(StoreError, match=r"the folder cannot be created .*fairness_store"):
+    with pytest.raises(StoreError, match=r"the folder cannot be created or written .*fairness_store"):
         Store(tmp_path / "file" / "responses.sqlite")
     (tmp_path / "folder").mkdir()
     with pytest.raises(StoreError, match=r"is a folder\. Name a file in this folder"):

@@ -258,7 +258,7 @@ def test_errors_of_one_request_say_whether_to_retry(reply: Reply, retry: RetryRe
     [
         (Reply(status=401), "rejects the request .HTTP 401.. No header has a key"),
         (Reply(status=403), "rejects the request"),
-        (Reply("no such page", status=404), "accepts no POST .HTTP 404: .*no such page.*. Check the address"),
+        (Reply("no such page", status=404), "was not found .HTTP 404: .*no such page.*. Check the address"),
         (Reply(status=405), "accepts no POST"),
         (Reply(status=307, headers={"Location": "/v2?key=1"}), r"has moved to http://127.0.0.1:\d+/v2 .HTTP 307."),
     ],

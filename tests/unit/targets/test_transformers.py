@@ -295,7 +295,7 @@ def test_a_prompt_that_is_too_long_fails_alone(llama: Path) -> None:
     assert isinstance(second, Response)
     for fault in (long, long_text):
         assert isinstance(fault, RequestFailed)
-        assert "more than the model's context of 256 tokens" in str(fault)
+        assert "too many for the model's context of 256 tokens" in str(fault)
 
 
 # Memory
@@ -380,7 +380,7 @@ def test_a_worker_gets_the_answers_of_the_process_with_the_model(llama: Path, tm
         assert worker.identity == open_target(spec, settings).identity
         with engine_for(settings, worker) as engine:
             assert texts(engine.answers([*QUESTIONS, NURSE])) == texts(expected)
-        with pytest.raises(RequestFailed, match="more than the model's context"):
+        with pytest.raises(RequestFailed, match="too many for the model's context"):
             ask(open_target(spec, settings, served.address), Request("gift " * 300))
     with pytest.raises(TargetError, match=r"the process that serves the model .* has ended"):
         ask(open_target(spec, settings, served.address), NURSE)
@@ -478,7 +478,8 @@ def test_a_model_that_cannot_be_downloaded_is_named(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(
-        TargetError, match=r"the model is not on this machine and cannot be downloaded .*hf download no-such/model"
+        TargetError,
+        match=r"the model is not in the cache, and cannot be downloaded or loaded .*hf download no-such/model",
     ):
         ask(open_target("transformers:no-such/model", settings_in(tmp_path)), NURSE)
 
