@@ -49,7 +49,7 @@ def changed_parts(current: Mapping[str, str], baseline: Mapping[str, str]) -> li
 
 
 def changed_sampling(entry: Entry, sampling: Mapping[str, float]) -> list[str]:
-    """Return the sampling parameters that differ from the baseline, each as `temperature 1.0 → 0.7`.
+    """Return the sampling parameters that differ from the baseline, each as `temperature OLD → NEW`.
 
     A different seed does not count as a difference, because it only draws another sample from the same distribution.
 

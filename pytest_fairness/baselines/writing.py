@@ -30,8 +30,8 @@ def update_baseline(
 
     If no entry is left, the files are removed.
 
-    If an item has the same measurement as before, its old entry is kept with its `date`, `accepted_by` and `reason`, so
-    that the same answers change no byte of the files. If a new reason is given, the new entry replaces the old entry.
+    If an item has the same measurement as before, and no new reason is given, its old entry is kept with its `date`,
+    `accepted_by` and `reason`, so that the same answers change no byte of the files.
 
     Args:
         folder: folder of the baselines; it is created if it does not exist.
@@ -42,7 +42,8 @@ def update_baseline(
         keep_answers: whether to write the answers; if not, the new entries name no answer set.
 
     Raises:
-        BaselineError: the old files are not valid (and stay unchanged), or the new files cannot be written.
+        BaselineError: the old files or the new content are not valid (the old files then stay unchanged), another
+            baseline's name differs from `name` only by case, or the new files cannot be written.
     """
     summary_path, answers_path = paths(folder, name)
     require_distinct(folder, name)

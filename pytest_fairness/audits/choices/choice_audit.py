@@ -94,7 +94,7 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return details: the templates whose values became worse since the baseline, the largest worsening first."""
+        """Return details: the templates that made the value worse, the largest contribution to the change first."""
         statistic = self.statistic(len(table.columns))
         joint = (current.mean(axis=0) + baseline.mean(axis=0)) / 2
         moves = (current - baseline) @ statistic.loss_gradient(joint) / len(units)
@@ -123,7 +123,7 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
         )
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the templates that became worse since the baseline; empty if the value did not become worse."""
+        """Return the templates that became worse since the baseline; empty if the audit's value did not."""
         if comparison is None or comparison.value <= 0:
             return []
         moved = comparison.details.get("moved_templates", [])

@@ -56,7 +56,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         """
 
     def intersection(self, item: ListItem[SettingsT]) -> Intersection | None:
-        """Return the attributes that the item combines; `None` for one attribute. See `UnitAudit.intersection`."""
+        """Return the attributes that the item combines; `None` for a single one. See `UnitAudit.intersection`."""
         attribute = item.probe.attributes.get(item.labels.get("attribute", ""))
         if attribute is None or len(attribute.parts) < 2:
             return None

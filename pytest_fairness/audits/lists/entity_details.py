@@ -87,7 +87,7 @@ def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict
 def changed_values(values: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:
     """Return the mean of each attribute value in both runs.
 
-    The value whose change differs most from the mean change of all values comes first.
+    The attribute value whose change differs most from the mean change of all attribute values comes first.
 
     Args:
         values: names of the values.
@@ -109,8 +109,8 @@ def changed_values(values: Sequence[str], current: Floats, baseline: Floats) -> 
 def changed_entities(entities: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:
     """Return at most `SHOWN_ENTITIES` entities whose numbers changed unequally, the most unequal change first.
 
-    An entity's `change` is the largest distance between the change for one value and the mean change for all values;
-    for a single value, it is the absolute change.
+    An entity's `change` is the largest distance between the change for one attribute value and the mean change for all
+    attribute values; for a single attribute value, it is the absolute change.
     """
     moved = current - baseline
     sizes = np.abs(moved - (moved.mean(axis=1, keepdims=True) if moved.shape[1] > 1 else 0)).max(axis=1)

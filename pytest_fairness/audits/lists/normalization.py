@@ -162,7 +162,7 @@ def prepared(probe: RecommendationProbe, items: Iterable[str]) -> tuple[str, ...
 
 
 def relevant_items(probe: RecommendationProbe, lists: Lists) -> dict[str, tuple[str, ...]]:
-    """Return the relevant items of each entity, prepared in the same way as the lists; an entity may have no items."""
+    """Return the relevant items of each entity, prepared like the lists; an entity may have no relevant items."""
     relevant = {entity: prepared(probe, (probe.relevant or {}).get(entity, ())) for entity in lists.entities}
     # A title that was merged in the entity's lists is replaced here too.
     for merge in lists.merges:

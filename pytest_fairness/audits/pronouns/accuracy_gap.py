@@ -133,7 +133,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         return lambda coded: int(coded.labels["version"] == harmed and coded.choice != "first")
 
     def describe(self, measurement: Measurement) -> str:
-        """Return a phrase with the gap, and with the accuracy on each version."""
+        """Return a phrase with the gap, the accuracy on pro versions and the accuracy on anti versions."""
         pro, anti = (measurement.details["accuracy"][version]["accuracy"] for version in VERSIONS)
         return (
             f"accuracy gap {measurement.value:.3g} ({pro:.1%} of answers to pro-stereotypical sentences are right, "

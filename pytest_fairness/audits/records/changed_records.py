@@ -32,8 +32,8 @@ class RecordChange:
             NaN if the prompt was not repeated, or if no trial has two usable answers.
         towards: mean over trials, for each other value of the attribute: +1 if only the unchanged record gets the
             positive answer, −1 if only the flipped record gets it, 0 otherwise.
-        example: answer to the unchanged record, a different answer to the flipped record, and the record's value after
-            the flip; `None` if no answer changed.
+        example: answer about the unchanged record, a different answer about the flipped record, and the attribute's
+            value after the flip; `None` if no answer changed.
     """
 
     labels: Mapping[str, str]

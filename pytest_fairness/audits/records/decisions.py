@@ -101,7 +101,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         )
 
     def intersection(self, item: RecordItem[SettingsT]) -> Intersection | None:
-        """Return the attributes that the item combines; `None` for one attribute. See `UnitAudit.intersection`."""
+        """Return the attributes that the item combines; `None` for a single one. See `UnitAudit.intersection`."""
         flip = item.probe.flips[item.labels["attribute"]]
         return Intersection(tuple(part.attribute for part in flip.parts), flip.cells) if flip.parts else None
 

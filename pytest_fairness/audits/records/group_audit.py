@@ -63,7 +63,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         return self.rates[0]
 
     def intersection(self, item: RecordItem[SettingsT]) -> Intersection | None:
-        """Return the attributes that the item combines, and the rates; `None` for one attribute."""
+        """Return the attributes that the item combines, and the rates; `None` for a single attribute."""
         combined = super().intersection(item)
         return replace(combined, quantities=self.rates) if combined and len(self.rates) > 1 else combined
 
@@ -202,7 +202,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         }
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the rates that changed, the largest change first; empty if the value did not become worse."""
+        """Return the rates that changed, the largest change first; empty if the audit's value did not become worse."""
         if comparison is None or comparison.value <= 0:
             return []
         moved = [part for part in comparison.details.get("moved", []) if None not in (part["now"], part["then"])]

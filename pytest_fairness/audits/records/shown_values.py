@@ -37,8 +37,8 @@ SHOWN_RECORDS = 20
 class ShownValueAudit(RecordAudit[SettingsT]):
     """Base class of audits that show each record with each value of an attribute, and compare a number between values.
 
-    The audit's value is the difference between the mean numbers of the two values that differ most: the value that the
-    probe lists first minus the other value.
+    The audit compares the two attribute values whose mean numbers differ most. The audit's value is the mean for the
+    attribute value that the probe lists first, minus the mean for the other attribute value.
     """
 
     usable = "have an answer for every value of the attribute"

@@ -103,7 +103,7 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
     def examples(
         self, item: AuditItem[ProbeT, ScoreSettings], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
-        """Return the pairs of answers whose scores differ most, each with its group and score."""
+        """Return the pairs of answers of the detail `furthest_answers`, each answer with its group and score."""
         by_key = {(json.dumps(dict(answer.labels), sort_keys=True), answer.trial): answer for answer in answers}
         return [
             [

@@ -155,7 +155,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return float(scores.gap(scores.means()) if scored.groups else scores.means().mean())
 
     def measure(self, item: CaseItem[SettingsT], answers: Answers) -> Measurement:
-        """Return the mean of the cases' mean scores, or the largest gap between groups; see `Audit.measure`."""
+        """Return the mean of the cases' mean scores, or the largest gap if groups are compared; see `Audit.measure`."""
         answers = sorted_answers(answers)
         scored, scores, left_out = self._measured_cases(item, answers)
         estimate = (
@@ -214,7 +214,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return replace(change, details={"compared_cases": shared, **change.details})
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return at most three groups or cases whose scores became worse; empty if the value did not become worse."""
+        """Return at most three groups or cases whose mean scores became worse; empty if the audit's value did not."""
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             worse = [part for part in moved if part["now"] > part["then"]] or moved
             return [f"{part['name']} {part['then']:.2f} to {part['now']:.2f}" for part in worse[:3]]

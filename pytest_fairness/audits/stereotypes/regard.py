@@ -140,7 +140,7 @@ class Regard(ModelScoredAudit[RegardSettings]):
         return measurement.details.get("groups") or by_case
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the groups or cases whose means became worse, if the value became worse.
+        """Return the groups or cases whose means became worse, if the audit's value became worse.
 
         Otherwise, return the two groups that differ most or, if there are no groups, the cases with the highest means.
         """

@@ -99,7 +99,10 @@ class PooledScores:
 
     @cached_property
     def _columns(self) -> Floats:
-        """Return, for each score, a 1 in the place of its column, then the score itself; shape (n, 2 × columns)."""
+        """Return a table with a row for each score; shape (n, 2 × columns).
+
+        The first half of a row has a 1 in the score's column, the second half has the score in this column.
+        """
         belongs = np.eye(len(self.current.columns))[self.column]
         return np.hstack([belongs, belongs * self.values[:, None]])
 

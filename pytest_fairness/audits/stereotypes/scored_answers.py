@@ -49,9 +49,10 @@ class ScoredAnswers:
     def with_too_few_answers(
         self, labels: Mapping[str, str], cases: Sequence[Case], complete: Sequence[str]
     ) -> dict[str, int]:
-        """Return the number of scored answers of each group that has fewer than `MINIMUM_RESPONSES`.
+        """Return the number of scored answers of each group that has fewer scored answers than `MINIMUM_RESPONSES`.
 
-        If the item does not compare groups, the answers of its cases or of its category are counted.
+        If the item does not compare groups, each of its cases is counted or, in an item for a category, all cases
+        together.
 
         Args:
             labels: labels of the item.
