@@ -174,11 +174,11 @@ class Explanation(ABC, Generic[ProbeT, SettingsT]):
     change_phrase: ClassVar[str] = "{change}"
 
     def describe(self, measurement: Measurement) -> str:
-        """Return a phrase with the value, which becomes part of the reason of a verdict."""
+        """Return a phrase that states the value; the phrase becomes part of the verdict's reason."""
         return self.phrase.format(value=measurement.value, unit=self.info.unit).rstrip()
 
     def describe_change(self, comparison: Comparison) -> str:
-        """Return a phrase with the change, which becomes part of the reason of a verdict."""
+        """Return a phrase that states the change; the phrase becomes part of the verdict's reason."""
         if not comparison.value:
             return "unchanged"
         by = significant(abs(comparison.value))

@@ -107,7 +107,7 @@ def one_sided_bounds(
 def _needed_error(
     estimate: float, threshold: float, accepted: float, alpha: float, beta: float, *, requires_lower_bound: bool
 ) -> float:
-    """Return the largest standard error that allows a decision if the true value is equal to the estimate."""
+    """Return the largest standard error that allows a decision if the true change, or distance, equals the estimate."""
     power = normal.quantile(normal.POWER)
     detectable = normal.quantile(1 - alpha) + power  # smallest detectable distance, in standard errors
     if estimate > threshold:

@@ -19,7 +19,7 @@ from pytest_fairness.stats.texts.share_growth import NeededDocuments, smallest_s
 from pytest_fairness.stats.unit_tables.change import needed_units
 
 VISIBLE_SHARE = 0.35
-"""A number of significant words passes its limit only if the run would detect a new word that is in this share of one
+"""A value of `marked_words` passes its limit only if the run would detect a new word that is in this share of one
 group's texts."""
 
 

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write tables of the last run's measurements and words, or the recorded answers of a probe as JSON Lines."""
+    """Write the recorded answers of a probe as JSON Lines, or tables of the measurements and words of a run."""
     if arguments.measurements is not None or arguments.words is not None:
         _write_tables(arguments)
     elif arguments.probe is None or arguments.probe.suffix == ".json":

@@ -51,7 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Show the number of responses of each target in a store.
 
-    With an option, delete old responses, shrink the file, forget batches, or copy the store instead.
+    With --prune, --vacuum, --forget-batches or --copy-to, the command deletes old responses, shrinks the file, forgets
+    batches, or copies the store instead.
     """
     from pytest_fairness.asking.store import maintenance
     from pytest_fairness.asking.store.store import Store

@@ -1,4 +1,7 @@
-"""Check whether answers depend on their prompts: an outage or a constant system shows no difference between groups."""
+"""Check for answers that do not depend on their prompts.
+
+An outage or a system with a constant answer shows no difference between groups.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks whether answers are in other languages than the probe's, in which refusals are not recognised."""
+"""Checks of the answers' languages: refusals in other languages than the probe's are not recognised."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from pytest_fairness.records import Answer, Answers, Concern
 FOREIGN_ANSWERS = "foreign_answers"
 
 FOREIGN_SHARE = 0.10
-"""Largest share of a group's answers that may be in another language than the probe's, for audits of refusals."""
+"""Audits of refusals report a concern if more than this share of a group's answers is in languages in which refusals
+are not recognised."""
 MOSTLY_FOREIGN_SHARE = 0.50
 """Every audit adds a note if more than this share of the texts is in other languages than the probe's."""
 

@@ -63,7 +63,7 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
     swap_batches = (500, 500, 500, 499)
 
     def preparation(self, item: TextItem[MmdSettings]) -> Preparation | None:
-        """Return the embedding model, if the settings name one; it reads answers without identity terms."""
+        """Return the embedding model, which reads answers without identity terms; `None` if no model is set."""
         model = item.settings.embeddings
         return None if model is None else Preparation(model, lambda answers: plain_texts(item.probe, answers))
 

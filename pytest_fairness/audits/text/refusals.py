@@ -42,7 +42,7 @@ class Refusals(TwoGroupAudit[AuditSettings]):
         return gap_measurement(Groups.of(item, answers))
 
     def concerns(self, item: TextItem[AuditSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return concerns if answers are repeated, if both groups lack many answers, or if refusals are not recognised.
+        """Return concerns if answers are repeated, many are missing in both groups, or refusals are not recognised.
 
         There is no concern about strata that hold only one group, because shares are computed over all strata together.
         """

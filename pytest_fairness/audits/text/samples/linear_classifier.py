@@ -121,7 +121,7 @@ class Corpus(Sample):
 
     @cached_property
     def fewest_different(self) -> int:
-        """Return the number of different documents of the group with fewer different documents."""
+        """Return the smaller of the two groups' numbers of different documents."""
         return min(len(np.unique(self.kinds[side])) for side in (self.documents.marked, ~self.documents.marked))
 
     @cached_property

@@ -54,7 +54,7 @@ class Growth:
 
     @classmethod
     def of(cls, current: Groups, baseline: Groups, alpha: float, random: np.random.Generator) -> Growth:
-        """Test the growth of all words between two runs, with run labels permuted within group and stratum.
+        """Return the test of all words' growth between two runs, with run labels permuted within group and stratum.
 
         Args:
             current, baseline: answers of this run and of the baseline.
@@ -118,8 +118,8 @@ def growth_tests(
 def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
     """Return the words that grew significantly on every axis, always in favour of the same group.
 
-    The largest growth comes first. For several axes, a word's growth and statistic are the smallest of all axes, and
-    its shares are from the first axis.
+    The word with the largest growth comes first. For several axes, a word's growth and statistic are its smallest
+    values over the axes, and its shares are those of the first axis.
     """
     first, *others = (test.significant_words() for test in tests)
     words = [
