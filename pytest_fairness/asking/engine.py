@@ -95,7 +95,7 @@ class Engine:
         self._starting = threading.Lock()
 
     def plan(self, requests: Iterable[Request]) -> None:
-        """Queue the requests without a recorded answer, in this order, and return at once.
+        """Queue the requests without a recorded answer, in the given order, and return without waiting for answers.
 
         Equal requests are sent once.
 

@@ -6,7 +6,7 @@ from pytest_fairness.errors import AnswersMissing
 from pytest_fairness.plurals import counted
 
 NAMED_PAUSE = 10.0
-"""Length of a pause in seconds above which a message mentions it; a target has demanded such a pause (`Retry-After`),
+"""A pause of more than this number of seconds is mentioned in messages. The target has demanded it (`Retry-After`),
 because the engine's own pauses are shorter."""
 
 

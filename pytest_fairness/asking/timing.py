@@ -20,9 +20,10 @@ class Timing:
         stop_grace: time for which a run that stops waits for the requests in flight, because they are already paid for.
         give_up_unreachable: time after which the run gives up on a target to which no connection was ever made.
         first_rate_limit_pause: pause of a target after its first overload, if it sends no `Retry-After`.
-        longest_rate_limit_pause: maximum length of a pause after an overload; the pauses double with every overload.
+        longest_rate_limit_pause: maximum length of these pauses, which double with every overload.
         first_retry_pause: pause of a request after its first transient failure.
-        longest_retry_pause: maximum length of a pause after a failure; the pauses double with every failure.
+        longest_retry_pause: maximum length of these pauses, which double with every failure, unless the target demands
+            a longer one (`Retry-After`).
     """
 
     poll: float = 0.05

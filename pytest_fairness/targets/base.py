@@ -38,14 +38,14 @@ class Target(Protocol):
         concurrency: maximum number of requests in flight that is useful for the target, or `None` for no limit.
 
     Optional attributes:
-        address: address of the server without user, password and query; only if the name does not contain the address.
+        address: address of the server without user, password and query; needed if the name does not contain it.
         likelihoods: `True` if the target can answer requests with the answer format `likelihood`; other targets get no
             such requests.
         preflight: `False` if no server can reject a key or model name; the first request of a run is then not sent
             alone.
         lasting: `True` if answers depend only on the request, as embeddings do. Recorded answers are then reused
             regardless of their age, except with `--fairness-fresh`.
-        batch_client: method without arguments that returns a `BatchClient`; only if the provider offers batches.
+        batch_client: method without arguments that returns a `BatchClient`; defined if the provider offers batches.
 
     Examples:
         >>> class Shop:

@@ -16,7 +16,7 @@ RUN_KEPT = 7 * 86_400.0
 
 
 class RunId(NamedTuple):
-    """Identifier of a run, which is the same in all processes of the run.
+    """Identifier of a run, which is the same in all processes of the run on one machine.
 
     Attributes:
         name: unique name, or the name that the user gave to the runs of several machines.

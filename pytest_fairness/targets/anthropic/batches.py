@@ -27,8 +27,8 @@ REASONS = {
 class MessageBatches(Messages, ApiBatches):
     """Client of the Message Batches API.
 
-    The documented limits of a batch are 100,000 requests and 256 MB. If `temperature` and `top_p` have the default
-    value 1, both are left out, because some models accept neither.
+    The documented limits of a batch are 100,000 requests and 256 MB. `temperature` and `top_p` are left out if no set
+    value differs from the default value 1, because some models accept neither parameter.
 
     Batches have no metadata. A batch that a killed run may have created is found by its date, its number of requests
     and, after it has ended, by the keys in its results.

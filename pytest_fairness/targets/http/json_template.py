@@ -15,9 +15,9 @@ _ABSENT = object()
 class JsonTemplate:
     """JSON document whose strings may contain placeholders `{name}`; `{{` and `}}` stand for literal braces.
 
-    A string that consists of one placeholder is replaced by the value itself, such as a number. If the value is `None`,
-    the string is left out. An object then loses the member with this string. A list loses the whole element in which
-    the string occurs.
+    A string that consists of one placeholder is replaced by the placeholder's value, such as a number. If this value is
+    `None`, the string is left out. An object then loses the member with this string. A list loses the whole element in
+    which the string occurs.
 
     Args:
         text: the document.

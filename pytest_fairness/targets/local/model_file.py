@@ -45,8 +45,8 @@ def embedded_model(console: TextIO | None = None) -> Path:
         console: terminal for a progress bar; `None` for standard error.
 
     Raises:
-        TargetError: the download failed, or the file cannot be written; the message says how to install the model by
-            hand.
+        TargetError: the file cannot be written; or the download failed, and the message says how to install the model
+            by hand.
     """
     path = model_path()
     try:
