@@ -84,7 +84,7 @@ def _marked_words(details: Mapping[str, Json], marked: str, unmarked: str) -> li
             group: _grown_word_phrases([word for word in grown if word.get("side", "marked") == side])
             for side, group in (("marked", marked), ("unmarked", unmarked_label(unmarked)))
         }
-        return [f"more for {group} since the baseline: {_listed(side)}" for group, side in sides.items() if side]
+        return [f"used more for {group} since the baseline: {_listed(side)}" for group, side in sides.items() if side]
     words = [word for word in mappings_in(details.get("words")) if word.get("significant")]
     over = [_marked_word(word, "marked", "unmarked") for word in words if (word.get("z") or 0) > 0]
     under = [_marked_word(word, "unmarked", "marked") for word in words if (word.get("z") or 0) < 0]

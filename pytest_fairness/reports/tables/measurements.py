@@ -33,7 +33,7 @@ COLUMNS = (
     Column("effect", str, "name of the effect size, such as `Cohen’s h`"),
     Column("effect_value", float, "effect size"),
     Column("tolerance", float, "worst acceptable change from the baseline"),
-    Column("limit", float, "worst acceptable value, if the probe sets one"),
+    Column("limit", float, "worst acceptable value, if the probe sets a limit"),
     Column("baseline", float, "value in the baseline"),
     Column("change", float, "change since the baseline; above 0 is worse"),
     Column("change_unit", str, "unit of change and tolerance: the unit of the value, or `grown words`"),

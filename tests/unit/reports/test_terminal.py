@@ -173,12 +173,12 @@ def test_words_that_grew_replace_significant_words() -> None:
     failed = result(VerdictName.REGRESSION, audit="marked_words", measurement=measurement)
     text = " ".join(failure_text(report(failed)["items"][0]).split())
     assert (
-        "more for Black since the baseline: braid (10% → 60% of this group's texts, 0% → 0% of the other group's "
+        "used more for Black since the baseline: braid (10% → 60% of this group's texts, 0% → 0% of the other group's "
         "texts), oil, comb (10% → 50%, 0% → 0%)" in text
     )
     assert (
-        "more for the unmarked group (White) since the baseline: suit (0% → 40% of this group's texts, 0% → 10% of "
-        "the other" in text
+        "used more for the unmarked group (White) since the baseline: suit (0% → 40% of this group's texts, 0% → 10% "
+        "of the other" in text
     )
     assert "hair" not in text
 
