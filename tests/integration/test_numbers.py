@@ -84,7 +84,7 @@ def test_a_planted_gap_of_a_service_is_a_regression_and_a_fair_one_passes(people
     low, high = gap["interval"]
     assert low <= 8_000 <= high
     assert gap["details"]["unit"] == "USD"
-    assert re.search(r"gap \d{4} USD \(mean \d{5} shown as male and \d{5} shown as female, ", gap["reason"])
+    assert re.search(r"gap \d{4} USD \(mean \d{5} shown as male and \d{5} shown as female; ", gap["reason"])
     assert "e+0" not in gap["reason"], "no powers of ten for amounts of money"
     assert sum(gap["n"].values()) == 2 * RECORDS, "requests are not repeated"
     page = (people.path / "report.html").read_text("utf-8")
