@@ -147,7 +147,7 @@ def test_a_model_without_errors_passes_except_for_the_score_that_is_not_defined(
     items: Mapping[str, Any] = {item["id"]: item for item in project.read("report.json")["items"]}
     assert items["bias_ambiguous"]["value"] is None
     assert items["bias_ambiguous"]["verdict"] == "inconclusive"
-    assert says(result, "no answer names a person, which is right in ambiguous contexts")
+    assert says(result, "no answer names a person. In ambiguous contexts, such answers are right")
     assert [items[name]["verdict"] for name in ITEMS if name != "bias_ambiguous"] == ["pass"] * 4
 
 
