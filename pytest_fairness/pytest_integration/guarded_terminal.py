@@ -3,7 +3,7 @@
 GitHub's runner executes a line that begins with `::`, with or without blanks before it, and `##[` anywhere in a line.
 Azure Pipelines executes `##vso[`, and TeamCity executes `##teamcity[`. Texts of models, servers and probe files reach
 the log in many ways (reasons, node ids, assertions, wrapped lines). All of these texts are written to the terminal's
-file, so the file checks them.
+file, so `GuardedFile` takes the place of this file and checks the texts.
 """
 
 from __future__ import annotations

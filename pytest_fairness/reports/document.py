@@ -44,8 +44,8 @@ def report_document(
         started: start of the run, in seconds since the epoch or as ISO 8601 in UTC.
         seconds: duration of the run.
         requests: the numbers of requests and tokens named in `REQUEST_COUNTS` (0 if a name is missing), and `cost`.
-        targets: the audited targets by name, for a run with several targets.
-        target_version: version of the target that the user set, if any.
+        targets: the audited targets by name; empty or `None` if the target has no name.
+        target_version: version that the user has set for the target; `None` if not set.
         commit: id of the tested project's commit, and whether there were uncommitted changes; `None` if unknown.
         failures: number of failed requests by error message, the most frequent first.
         oldest_reused: arrival time of the oldest reused response, in seconds since the epoch; `None` without reuse.

@@ -93,10 +93,10 @@ ON_BATCHES = RunNote(
 
 
 def on_inconclusive_runs(results: Sequence[ItemResult], runs: int, *, fails: bool) -> list[RunNote]:
-    """Return a note for each item that was inconclusive in the last runs, with the advice from its verdict's reason.
+    """Return a note for each repeatedly inconclusive item, with the advice from the reason of the item's verdict.
 
     Args:
-        results: results of the items that were inconclusive in each of these runs.
+        results: results of the items that were inconclusive in each of the last `runs` runs.
         runs: number of runs, including this one.
         fails: whether the notes make the run fail.
     """

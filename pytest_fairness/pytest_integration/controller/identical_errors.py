@@ -54,7 +54,7 @@ def _counted(report: pytest.TestReport, number: int) -> pytest.TestReport:
 
 
 class _Message(TerminalRepr):
-    """Message of an error with its location (file and line), which pytest prints at the end of its summary."""
+    """Message of an error with the file and line that pytest's short summary shows."""
 
     def __init__(self, message: str, reprcrash: ReprFileLocation) -> None:
         self._message, self.reprcrash = message, reprcrash

@@ -86,7 +86,7 @@ class FairnessItem(pytest.Item):
     """Test item of a probe. Its set-up sends requests and measures the answers; its call judges the measurement.
 
     Attributes:
-        siblings: ids of all items of the same baseline, selected or not; the value is whether the item is skipped.
+        siblings: for the id of each item with the same baseline, selected or not, whether that item is skipped.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class FairnessItem(pytest.Item):
         self.funcargs: dict[str, object] = {"request": self._request}
 
     def setup(self) -> None:
-        """Send requests and measure; pytest counts an exception here as an error, not as a failure."""
+        """Send the requests and measure the answers; pytest counts an exception here as an error, not as a failure."""
         self._request._fillfixtures()
         if self.config.getoption("setuponly", False):
             return

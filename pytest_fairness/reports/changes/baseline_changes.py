@@ -44,7 +44,7 @@ def headline(changes: Sequence[ItemChange], old: str, new: str, unchanged: int) 
 
 
 def terminal(changes: Sequence[ItemChange], title: str, problems: Sequence[str], width: int = 80) -> str:
-    """Return a table of the changes and details of the first changes, as text of at most `width` columns.
+    """Return the title, a table of the changes, and the details of the first changes as text for a terminal.
 
     Args:
         changes: changed items of all baselines.
@@ -240,7 +240,7 @@ def _contributions(change: ItemChange, entry: Entry) -> str:
 
 
 def _has_sides(change: ItemChange) -> bool:
-    """Return whether the item's audit compares texts, and a contribution is below 0.
+    """Return whether the item's audit compares texts and at least one contribution is below 0.
 
     Such contributions belong to words that the unmarked group uses more.
     """

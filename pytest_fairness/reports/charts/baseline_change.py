@@ -70,7 +70,7 @@ def _title(baseline: float | None, allowed: object, unit: str) -> str:
 def _allowed(item: Item, method: Mapping[str, Json], baseline: float) -> tuple[float | None, float | None] | None:
     """Return the lowest and the highest value within the tolerance; `None` for a side on which any value is allowed.
 
-    The result is `None` if there is no tolerance, or if the audit's change is not the difference of two values.
+    The whole result is `None` if there is no tolerance, or if the audit's change is not the difference of two values.
     """
     tolerance = as_float(item["tolerance"])
     if not method.get("tolerance_of_value") or tolerance is None:

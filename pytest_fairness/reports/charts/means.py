@@ -29,7 +29,7 @@ TITLES = {
     "rank": "Mean rank as a share of the ranking's length, by value of the attribute",
 }
 NUMBERS = ("mean", "quantile")
-"""Details of numbers in any unit, whose charts need not include 0."""
+"""Names of details whose numbers may have any unit; the axes of their charts need not include 0."""
 
 
 def means(item: Item, name: str, detail: Json) -> Chart | None:

@@ -97,7 +97,7 @@ def trend(points: Sequence[Mapping[str, Json]]) -> Chart | None:
 
 
 def _outcome(point: Mapping[str, Json]) -> str:
-    """Return the outcome that selects the colour and shape of a point; `measured` if its run had no valid baseline."""
+    """Return the outcome that selects a point's colour and shape; `measured` if the run had no valid baseline."""
     if point.get("status") == KNOWN:
         return "known"
     verdict = VerdictName(point["verdict"])

@@ -135,7 +135,7 @@ def unaffected(items: Sequence[Item]) -> list[str]:
 def findings(items: Iterable[tuple[str, Item, Mapping[str, Json]]]) -> list[Finding]:
     """Return a finding for each of the first `MAX_FINDINGS` groups that got significantly worse.
 
-    This is the finding of the group's worst item.
+    The finding about a group is the finding of its worst item.
 
     Args:
         items: for each item, its HTML anchor, the item, and the document's description of its audit; the worst item

@@ -43,7 +43,7 @@ def finding(item: Item, method: Mapping[str, Json]) -> str:
 
 
 def expectation(item: Item) -> Iterator[str]:
-    """Yield the reason of the item's mark `xfail`, or advice to remove the mark if the item passes.
+    """Yield the reason of an item's mark `xfail` if the item fails, or advice to remove the mark if the item passes.
 
     Yield nothing for an item without the mark.
     """

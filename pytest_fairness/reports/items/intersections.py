@@ -2,8 +2,8 @@
 
 A cell is a combination of values of several attributes, such as Black women.
 
-An item that crosses attributes (kinds `counterfactual` and `recommendation`) holds all its cells. In probes of kind
-`generation`, each cell is an item, whose value is the difference from the cell of the unmarked values.
+An item that crosses attributes (kinds `counterfactual` and `recommendation`) holds all cells of a table. In probes of
+kind `generation`, each cell is an item, whose value is the difference from the cell of the unmarked values.
 """
 
 from __future__ import annotations

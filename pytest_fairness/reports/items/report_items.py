@@ -57,10 +57,10 @@ def severity(item: Item) -> tuple[int, float, str]:
 
 
 def status(item: Item) -> str:
-    """Return the status of an item: its verdict, unless a mark `xfail` changed pytest's outcome.
+    """Return the status of an item: its verdict, if no mark `xfail` changed pytest's outcome.
 
-    The status is then `KNOWN` (failed as expected), `NO_LONGER_FAILS` (passed) or `UNEXPECTED_PASS` (passed, which the
-    strict mark counts as a failure).
+    If a mark did, the status is `KNOWN` (failed as expected), `NO_LONGER_FAILS` (passed) or `UNEXPECTED_PASS` (passed,
+    which the strict mark counts as a failure).
     """
     match (item.get("expected_failure") or {}).get("outcome"):
         case "xfailed":

@@ -166,7 +166,10 @@ def _answers(item: Item) -> list[str]:
 
 
 def _sentences(details: Mapping[str, Json]) -> list[str]:
-    """Return a text for each sentence and its answer; if some answers became worse, only for the sentences of these."""
+    """Return a text for each sentence and its answer.
+
+    If some answers became worse than in the baseline, return only the sentences with these answers.
+    """
     changed = mappings_in(details.get("changed_sentences"))
     shown = changed or mappings_in(details.get("sentences"))
     return [

@@ -57,7 +57,7 @@ def summary(
         options: options of the suggested rebaseline command, which select the same requests as this run
             (`["--fairness-target", "openai:gpt-5"]`).
         root: path from the user's working directory to pytest's rootdir; empty if they are the same.
-        all_items: node ids of all items of each probe file, by file; files may be missing.
+        all_items: node ids of all items by probe file; some files may be left out.
         rebaseline_requests: sentence about the requests of the suggested rebaseline command; empty if it sends none.
         retried: number of retries.
         verbose: whether all rows, full names, full reasons and suggestions are shown.
