@@ -13,6 +13,7 @@ import pytest
 from _pytest.pytester import SysModulesSnapshot
 from hypothesis import settings
 
+from tests.support import quick_runs
 from tests.support.processes import GARBAGE_THRESHOLDS
 from tests.support.projects import Project
 
@@ -36,6 +37,8 @@ def _snapshot(pytester: pytest.Pytester) -> SysModulesSnapshot:
 
 
 setattr(pytest.Pytester, "_Pytester__take_sys_modules_snapshot", _snapshot)  # noqa: B010 - a private method
+
+quick_runs.prepare()
 
 pytest_plugins = ["pytester", "tests.support.postgres"]
 
@@ -108,6 +111,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import WorkStealingScheduling  # type: ignore[import-untyped] # xdist has no types
 
     return WorkStealingScheduling(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_unconfigure() -> None:
+    """Search the garbage for errors once; pytest does so ten times, each time in all modules and collected tests."""
+    gc.collect()
+    gc.freeze()
 
 
 # How long an example takes says something of the machine, which may have other things to do, and nothing of the code.

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 from pytest_fairness.extensions import installed
 from pytest_fairness.kinds import KINDS
 from pytest_fairness.languages.detection import other_language
 from pytest_fairness.languages.language import ENGLISH
 from pytest_fairness.targets.web.http_client import BoundedClient
+
+sys.path.append(str(Path(__file__).parents[2]))
+from tests.support import quick_runs
 
 REFUSALS = ENGLISH.refusals
 """The patterns of refusals: compiling them takes a tenth of a short run."""
@@ -17,3 +23,4 @@ for kind in KINDS.values():
     kind.model.model_rebuild()  # pydantic otherwise builds the validator of a model at the first probe
 installed()
 BoundedClient(max_bytes=1)  # reads the accepted certificates
+quick_runs.prepare_forks()

@@ -22,6 +22,8 @@ PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 """Permissions of the folder and the files of a store: only the owner may read prompts and answers."""
 BUSY_TIMEOUT = 60.0
 """Maximum seconds to wait while another process writes."""
+SYNCHRONOUS = "NORMAL"
+"""SQLite's setting of when to wait for the disk: before and after changes move from the log to the file."""
 
 
 class SqliteDatabase(Database):
@@ -100,7 +102,7 @@ class SqliteDatabase(Database):
             )
             with self._lock:
                 self._connections.append(connection)
-            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
             self._thread.connection = connection
         return connection
 
