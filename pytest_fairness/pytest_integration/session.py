@@ -240,7 +240,7 @@ class FairnessSession:
         )
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Repeat Python tests that send requests for each named target, unless a conftest provides the target."""
+        """Repeat each Python test that sends requests, once per named target; not if a conftest provides the target."""
         names = self._run.settings.targets
         if names and not REQUEST_FIXTURES.isdisjoint(metafunc.fixturenames) and not is_overridden(metafunc.definition):
             if TARGET_FIXTURE not in metafunc.fixturenames:
