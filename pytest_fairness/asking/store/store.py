@@ -23,7 +23,7 @@ from pytest_fairness.asking.store.sqlite import SqliteDatabase
 from pytest_fairness.closing import Closing
 from pytest_fairness.errors import StoreError
 from pytest_fairness.option_types import DatabaseUrl
-from pytest_fairness.records import Json, Message, Request, Response, Sampling, calls_in
+from pytest_fairness.records import Json, Message, Request, Response, Sampling, calls_in, json_text
 
 FAILURE_KEPT = 86_400.0
 """Seconds after which a failed request is forgotten."""
@@ -127,7 +127,7 @@ class Store(Closing):
         found = {key: response for key, response, _ in self._answers(keys, fresh)}
         if len(found) < len(set(keys)):
             return None
-        return hashlib.sha256(_encode([[key, found[key]] for key in keys]).encode()).hexdigest()
+        return hashlib.sha256(json_text([[key, found[key]] for key in keys]).encode()).hexdigest()
 
     def _answers(self, keys: Iterable[str], fresh: Freshness) -> list[Any]:
         """Return the key, the JSON and the date of each answer that the run may reuse; the last one of a key counts."""

@@ -42,7 +42,7 @@ def test_files_have_the_values_that_ruamel_reads(path: Path) -> None:
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=4), st.booleans())
 def test_values_are_read_as_they_were_written(content: dict[str, Any], flow: bool) -> None:
     out = StringIO()
-    yaml = YAML(typ="safe", pure=True)
+    yaml = YAML(typ="safe")  # the writer in C; the one in Python writes `{k: : -}`, which no parser reads
     yaml.default_flow_style = flow
     yaml.dump(content, out)
     assert plain(parse(out.getvalue()).root) == content
