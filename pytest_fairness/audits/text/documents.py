@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.audits.anonymizer import Anonymizer
 from pytest_fairness.audits.text.groups import Groups, comparable, sides_and_strata
@@ -19,20 +18,40 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.generation import first_names
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Answers
-from pytest_fairness.stats.arrays import numbered
+from pytest_fairness.stats.arrays import Bools, Ints, numbered
 from pytest_fairness.stats.resampling import randomness
 from pytest_fairness.stats.resampling.bundles import LARGEST_UNBUNDLED, Bundles
+from pytest_fairness.stats.resampling.relabelling import RunCells
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-LARGEST_COMPARED = 200_000
-"""Largest number of documents of two runs together that are compared; the comparison holds labels of all documents for
-hundreds of permutations in memory."""
+LARGEST_UNBUNDLED_RUNS = 200_000
+"""Largest number of documents of two runs together whose run labels are permuted one by one."""
 AT_ONCE = 2**14
 """Number of texts that are split into words at a time."""
 MINIMUM_DOCUMENTS_OF_A_WORD = 3
 """Number of documents in which a word must occur to be tested."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """The units whose labels are permuted: documents or, if there are many documents, bundles.
+
+    Attributes:
+        marked: (units,) whether the unit belongs to the marked group.
+        strata: (units,) stratum number of each unit.
+        current: (units,) whether the unit belongs to the current run; all `True` for a single run.
+    """
+
+    marked: Bools
+    strata: Ints
+    current: Bools
+
+    @property
+    def cells(self) -> Ints:
+        """Return, for each unit, the number of its cell (group within stratum); shape (units,)."""
+        return self.strata * 2 + self.marked
 
 
 @dataclass(frozen=True)
@@ -49,11 +68,11 @@ class Documents:
     """
 
     words: Tokens
-    marked: NDArray[np.bool_]
-    strata: NDArray[np.int64]
+    marked: Bools
+    strata: Ints
     stratum_names: tuple[str, ...]
     embeddings: tuple[bytes | None, ...]
-    current: NDArray[np.bool_]
+    current: Bools
 
     @classmethod
     def of(cls, groups: Groups) -> Documents:
@@ -86,22 +105,35 @@ class Documents:
         )
 
     @property
-    def cells(self) -> NDArray[np.int64]:
-        """Return, for each document, the index of its cell (group within stratum); shape (documents,)."""
+    def cells(self) -> Ints:
+        """Return, for each document, the number of its cell (group within stratum); shape (documents,)."""
         return self.strata * 2 + self.marked
 
     @cached_property
     def bundles(self) -> Bundles | None:
-        """Return the bundles: sets of documents whose labels are permuted together, to save time.
+        """Return the bundles: sets of documents whose labels are permuted together, to save time and memory.
 
-        Return `None` for at most `LARGEST_UNBUNDLED` documents, and for the joined documents of two runs.
+        The labels of a single run's documents are groups. The labels of the joined documents of two runs are runs,
+        which are permuted within cells. Return `None` for at most `LARGEST_UNBUNDLED` documents of a single run, and
+        for at most `LARGEST_UNBUNDLED_RUNS` documents of two runs.
         """
-        if len(self.marked) <= LARGEST_UNBUNDLED or not self.current.all():
-            return None
-        return Bundles.of(self.marked, self.strata, randomness.generator("bundles"))
+        random = randomness.generator("bundles")
+        if self.current.all():
+            return Bundles.of(self.marked, self.strata, random) if len(self.marked) > LARGEST_UNBUNDLED else None
+        return Bundles.of(self.current, self.cells, random) if len(self.marked) > LARGEST_UNBUNDLED_RUNS else None
 
-    def only(self, indices: NDArray[np.int64]) -> Documents:
-        """Return the documents with these indices."""
+    @cached_property
+    def units(self) -> Units:
+        """Return the units whose labels are permuted: the bundles or, without bundles, the documents."""
+        if self.bundles is None:
+            return Units(self.marked, self.strata, self.current)
+        first = self.bundles.first
+        return Units(self.marked[first], self.strata[first], self.current[first])
+
+    def only(self, indices: Ints) -> Documents:
+        """Return the documents with these indices, in ascending order."""
+        if len(indices) == len(self.marked):
+            return self
         return replace(
             self,
             words=self.words.only(indices),
@@ -118,25 +150,43 @@ def _tokens(texts: Sequence[str], anonymize: Anonymizer) -> Tokens:
 
 def join_runs(current: Documents, baseline: Documents) -> Documents:
     """Return the documents of both runs together; strata of the two runs that have the same name become one stratum."""
-    names, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
+    names, units = _joined_units(current, baseline)
     return Documents(
         words=Tokens.joined([current.words, baseline.words]),
-        marked=np.concatenate([current.marked, baseline.marked]),
-        strata=strata,
+        marked=units.marked,
+        strata=units.strata,
         stratum_names=names,
         embeddings=(*current.embeddings, *baseline.embeddings),
-        current=np.repeat([True, False], [len(current.words), len(baseline.words)]),
+        current=units.current,
     )
 
 
-def require_comparable(current: Documents, baseline: Documents) -> None:
-    """Raise `NotMeasurable` if two runs have more than `LARGEST_COMPARED` documents together."""
-    number = len(current.marked) + len(baseline.marked)
-    if number > LARGEST_COMPARED:
-        raise NotMeasurable(
-            f"the run and its baseline have {number:,} texts together; at most {LARGEST_COMPARED:,} can be compared. "
-            "Lower `trials`, then rebaseline"
-        )
+def _joined_units(current: Documents, baseline: Documents) -> tuple[tuple[str, ...], Units]:
+    """Return the names of all strata of two runs, and the groups, strata and runs of the documents of both runs."""
+    names, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
+    marked = np.concatenate([current.marked, baseline.marked])
+    return names, Units(marked, strata, np.repeat([True, False], [len(current.marked), len(baseline.marked)]))
+
+
+def cut_many(current: Documents, baseline: Documents) -> tuple[Documents, Documents]:
+    """Return the documents of two runs; if there are many, both runs are cut to equal size; see `kept_of_many`."""
+    kept = kept_of_many(_joined_units(current, baseline)[1])
+    number = len(current.marked)
+    return current.only(kept[kept < number]), baseline.only(kept[kept >= number] - number)
+
+
+def kept_of_many(both: Units) -> Ints:
+    """Return the indices of the documents that are compared, in ascending order.
+
+    Of more than `LARGEST_UNBUNDLED_RUNS` documents, both runs are cut at random to equal size in each cell.
+
+    Args:
+        both: documents of both runs.
+    """
+    if len(both.marked) <= LARGEST_UNBUNDLED_RUNS:
+        return np.arange(len(both.marked))
+    cuts = RunCells.of(both.current, both.cells).cuts(1, randomness.generator("equal size"))
+    return np.flatnonzero(cuts[0][0] | cuts[1][0])
 
 
 def text_of(answer: Answer) -> str:
@@ -173,7 +223,7 @@ def anonymizer(probe: GenerationProbe) -> Anonymizer:
     )
 
 
-def documents_by_word(counts: csr_array) -> NDArray[np.int64]:
+def documents_by_word(counts: csr_array) -> Ints:
     """Return the number of documents that contain each word; shape (words,)."""
     return np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.int64)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.stats.arrays import Ints
+from pytest_fairness.stats.resampling.bundles import Bundles
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -72,31 +74,72 @@ class Tokens(Sequence[tuple[str, ...]]):
         """Return the number of different texts."""
         return len({hash(text.tobytes()) for text in self._texts()})
 
-    def counts(self, minimum_texts: int = 1) -> tuple[list[str], csr_array]:
+    def counts(self, minimum_texts: int = 1, most: int | None = None) -> tuple[list[str], csr_array]:
         """Return the sorted vocabulary, and the sparse (texts, words) counts.
 
         Args:
             minimum_texts: smallest number of texts that must contain a word; all other words are left out.
+            most: largest number of words; if there are more, the words in the largest numbers of texts are returned.
         """
-        # Deferred, as scipy is not needed to load a probe.
-        from scipy.sparse import csr_array
+        columns = self.columns(minimum_texts, most)
+        counted = [self.counts_of(start, start + AT_ONCE, columns) for start in self._starts]
+        return [self.vocabulary[number] for number in columns], _stacked(counted, len(columns))
 
-        counted = [self._counts_from(start) for start in range(0, len(self), AT_ONCE)]
-        holding = sum(
-            (np.bincount(part.indices, minlength=len(self.vocabulary)) for part in counted),
-            start=np.zeros(len(self.vocabulary), dtype=np.int64),
-        )
+    def columns(self, minimum_texts: int = 1, most: int | None = None) -> WordIds:
+        """Return the ids of the words that texts contain, sorted by word; for the arguments, see `counts`."""
+        # A word occurs in at least one text if it occurs at all, which is counted faster.
+        at_all = minimum_texts <= 1 and most is None
+        holding = np.bincount(self._ids, minlength=len(self.vocabulary)) if at_all else self._texts_by_word
         order = [
             number
             for number in sorted(range(len(self.vocabulary)), key=self.vocabulary.__getitem__)
             if holding[number] >= max(1, minimum_texts)
         ]
-        words = [self.vocabulary[number] for number in order]
         # scikit-learn takes 32-bit indices only.
         columns = np.array(order, dtype=np.int32)
-        for place, part in enumerate(counted):
-            counted[place] = csr_array(part[:, columns])
-        return words, _stacked(counted, len(words))
+        if most is None or len(columns) <= most:
+            return columns
+        return columns[np.sort(np.argsort(-holding[columns], kind="stable")[:most])]
+
+    def counts_of(self, start: int, end: int, columns: WordIds) -> csr_array:
+        """Return the sparse (texts, columns) counts of the texts from `start` to `end`.
+
+        Args:
+            start, end: indices of the first text, and of the text after the last one.
+            columns: word id of each column, each at most once.
+        """
+        # Deferred, as scipy is not needed to load a probe.
+        from scipy.sparse import csr_array
+
+        return csr_array(self._counts_from(start, end)[:, columns])
+
+    def sums(self, bundles: Bundles, columns: WordIds, power: int = 1) -> csr_array:
+        """Return the sums of powers of the texts' counts by bundle; shape (bundles, columns).
+
+        The counts of all texts are never in memory together.
+
+        Args:
+            bundles: bundles of the texts.
+            columns: word id of each column, each at most once.
+            power: exponent of the counts; 0 for the number of texts that contain the word.
+        """
+        from scipy.sparse import csr_array
+
+        total = csr_array((len(bundles.sizes), len(columns)))
+        for start in self._starts:
+            part = self.counts_of(start, start + AT_ONCE, columns)
+            part.data **= power
+            total = total + bundles.indicator(start, start + AT_ONCE) @ part
+        total.sort_indices()
+        return total
+
+    @cached_property
+    def _texts_by_word(self) -> Ints:
+        """Return the number of texts that contain each word; shape (words,)."""
+        holding = np.zeros(len(self.vocabulary), dtype=np.int64)
+        for start in self._starts:
+            holding += np.bincount(self._counts_from(start, start + AT_ONCE).indices, minlength=len(holding))
+        return holding
 
     def __len__(self) -> int:
         """Return the number of texts."""
@@ -124,11 +167,16 @@ class Tokens(Sequence[tuple[str, ...]]):
             for end, length in zip(self._ends.tolist(), self.lengths.tolist(), strict=True)
         )
 
-    def _counts_from(self, start: int) -> csr_array:
-        """Return the (texts, words) counts of `AT_ONCE` texts from `start` on; a column's index is the word's id."""
+    @property
+    def _starts(self) -> range:
+        """Return the index of the first text of each slice whose words are counted at a time."""
+        return range(0, len(self), AT_ONCE)
+
+    def _counts_from(self, start: int, end: int) -> csr_array:
+        """Return the (texts, words) counts of the texts from `start` to `end`; a column's index is the word's id."""
         from scipy.sparse import csr_array
 
-        ends = np.concatenate([self._ends[start - 1 : start] if start else [0], self._ends[start : start + AT_ONCE]])
+        ends = np.concatenate([self._ends[start - 1 : start] if start else [0], self._ends[start:end]])
         ids = self._ids[ends[0] : ends[-1]]
         counts = csr_array(
             (np.ones(len(ids)), ids.copy(), (ends - ends[0]).astype(np.int32)),

@@ -8,14 +8,14 @@ change.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic
 
 import numpy as np
 
 from pytest_fairness.audits.base import SettingsT, WordRows
-from pytest_fairness.audits.text.documents import Documents, require_comparable
+from pytest_fairness.audits.text.documents import Documents, cut_many
 from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.samples.sample import Relabelled, SampleT
 from pytest_fairness.audits.text.text_audit import TwoGroupAudit
@@ -41,7 +41,7 @@ class RunChange(Generic[SampleT]):
     Attributes:
         estimate: estimated change.
         both: documents of both runs together.
-        cuts: two (cuts, documents) masks: the current run's documents and the baseline's documents, cut to equal size.
+        cuts: two (cuts, units) masks: the current run's units and the baseline's units, cut to equal size.
     """
 
     estimate: Estimate
@@ -55,7 +55,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
     Class attributes:
         permutations: number of relabellings in the test of one run.
         swap_batches: number of permutations in each batch of the test of a change; the batches are computed one after
-            the other, and smaller batches need less memory.
+            the other, and smaller batches need less memory. Their draws depend on the numbers.
         word_statistic: name of the words' weights in the exported table of words; see `Sample.word_weights`.
     """
 
@@ -106,8 +106,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         random: np.random.Generator,
     ) -> Comparison:
         """Return the change with its standard error, tested by permutation of run labels; see `Audit.compare`."""
-        runs = Documents.of(current), Documents.of(baseline)
-        require_comparable(*runs)
+        runs = cut_many(Documents.of(current), Documents.of(baseline))
         change = self.run_change(item, runs, random)
         both = change.both
 
@@ -115,8 +114,8 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
             differences: Floats = both.distance(selected[0]) - both.distance(selected[1])
             return differences
 
-        units = RunCells.of(both.documents.current, both.documents.cells)
-        null = np.concatenate([difference(units.swaps(count, random)) for count in self.swap_batches])
+        swaps = run_swaps(both.documents, self.swap_batches, random)
+        null = np.concatenate([difference(swap) for swap in swaps])
         return Comparison(
             value=change.estimate.value,
             interval=change.estimate.interval,
@@ -136,6 +135,28 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
 def equal_size(both: Documents, random: np.random.Generator) -> tuple[Bools, Bools]:
     """Return random cuts of both runs to equal size in each cell; see `RunCells.cuts`.
 
-    The two results are (cuts, documents) masks: of the current run's documents, and of the baseline's documents.
+    The two results are (cuts, units) masks: of the current run's units, and of the baseline's units. Runs with bundles
+    already have equal size; see `cut_many`.
     """
+    if both.bundles is not None:
+        return both.units.current[None], ~both.units.current[None]
     return RunCells.of(both.current, both.cells).cuts(SUBSAMPLES, random)
+
+
+def run_swaps(both: Documents, counts: Sequence[int], random: np.random.Generator) -> Iterator[tuple[Bools, Bools]]:
+    """Yield batches of random exchanges of documents between the runs; see `RunCells.swaps`.
+
+    Args:
+        both: documents of both runs; if they have bundles, whole bundles are exchanged.
+        counts: number of exchanges in each batch.
+        random: random generator.
+
+    Yields:
+        two (exchanges, units) masks: the units of the current run, and the units of the baseline.
+    """
+    if both.bundles is None:
+        cells = RunCells.of(both.current, both.cells)
+        yield from (cells.swaps(count, random) for count in counts)
+    else:
+        labels = (both.bundles.relabellings(count, random) for count in counts)
+        yield from ((current, ~current) for current in labels)

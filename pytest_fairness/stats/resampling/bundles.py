@@ -1,8 +1,9 @@
 """Bundles of units, which get their labels together, so that the permutation of many units takes little memory.
 
-The units of each stratum are dealt at random, without regard to their labels, to packs of equal size; units that are
-left over form smaller packs. A relabelling assigns whole packs to the two groups. A bundle holds the units of a pack
-that have the same observed label.
+A label is a unit's group or, if two runs are compared, a unit's run. The units of each stratum (each cell, for runs)
+are dealt at random, without regard to their labels, to packs of equal size; units that are left over form smaller
+packs. A relabelling assigns whole packs to the two groups. A bundle holds the units of a pack that have the same
+observed label.
 
 Each relabelling is as random as a relabelling of single units, because the packs are random. But the relabellings of
 one test share the packs: the standard deviation of a null distribution from P packs has a relative error of about
@@ -37,8 +38,7 @@ class Bundles:
 
     Attributes:
         numbers: (units,) bundle number of each unit.
-        marked: (bundles,) observed label.
-        strata: (bundles,) stratum number.
+        first: (bundles,) index of the bundle's first unit.
         sizes: (bundles,) number of units.
         packs: (bundles,) pack number.
         pack_labels: (packs,) labels that relabellings permute; they mark as many units of each stratum as the observed
@@ -47,30 +47,29 @@ class Bundles:
     """
 
     numbers: Ints
-    marked: Bools
-    strata: Ints
+    first: Ints
     sizes: Floats
     packs: Ints
     pack_labels: Bools
     pack_sets: Ints
 
     @classmethod
-    def of(cls, marked: Bools, strata: Ints, random: np.random.Generator) -> Bundles:
+    def of(cls, observed: Bools, strata: Ints, random: np.random.Generator) -> Bundles:
         """Deal the units of each stratum at random to packs, and return their bundles.
 
         Args:
-            marked: (units,) observed label of each unit.
-            strata: (units,) stratum number of each unit.
+            observed: (units,) observed label of each unit.
+            strata: (units,) stratum number of each unit; relabellings keep the number of each label in each stratum.
             random: random generator.
         """
-        size = max(1, len(marked) // PACKS)
-        pack_of = np.empty(len(marked), dtype=np.int64)
+        size = max(1, len(observed) // PACKS)
+        pack_of = np.empty(len(observed), dtype=np.int64)
         labels: list[Bools] = []
         sets: list[Ints] = []
         packs = 0
         for stratum in np.unique(strata):
             units = random.permutation(np.flatnonzero(strata == stratum))
-            rest = np.array([np.count_nonzero(marked[units]), np.count_nonzero(~marked[units])])
+            rest = np.array([np.count_nonzero(observed[units]), np.count_nonzero(~observed[units])])
             # Units that are left over form smaller packs, so that each group keeps its number of units.
             for pack_size in sorted({size, max(1, math.isqrt(size)), 1}, reverse=True):
                 packs_by_group = rest // pack_size
@@ -81,22 +80,15 @@ class Bundles:
                 labels.append(np.arange(count) < packs_by_group[0])
                 sets.append(np.full(count, len(sets)))
                 packs += count
-        keys, numbers = np.unique(2 * pack_of + marked, return_inverse=True)
-        first = np.unique(numbers, return_index=True)[1]
+        keys, numbers = np.unique(2 * pack_of + observed, return_inverse=True)
         return cls(
             numbers=numbers,
-            marked=marked[first],
-            strata=strata[first],
+            first=np.unique(numbers, return_index=True)[1],
             sizes=np.bincount(numbers).astype(np.float64),
             packs=keys // 2,
             pack_labels=np.concatenate(labels),
             pack_sets=np.concatenate(sets),
         )
-
-    @property
-    def cells(self) -> Ints:
-        """Return the cell number (group within stratum) of each bundle; shape (bundles,)."""
-        return self.strata * 2 + self.marked
 
     def relabellings(self, count: int, random: np.random.Generator) -> Bools:
         """Return the labels of the bundles for random relabellings; shape (count, bundles)."""

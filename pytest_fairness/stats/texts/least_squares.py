@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,9 +50,9 @@ class Classifier:
             (dimensions × dimensions).
         dual: whether `inverse` belongs to the kernel, which is the smaller matrix if there are no more units than
             dimensions.
-        leverage: (units,) weight of a unit's own label in its prediction, 0..1.
-        repeats: for each set of equal units: their indices, and the pseudo-inverse of their block of (I − hat matrix),
-            from which their predictions without the whole set are computed.
+        kinds: (units,) a number for each unit; units with equal features have the same number.
+        sizes: (strata,) number of units of each stratum.
+        means: (strata, dimensions) mean feature vector of each stratum.
     """
 
     features: csr_array
@@ -59,8 +60,9 @@ class Classifier:
     penalty: float
     inverse: Floats
     dual: bool
-    leverage: Floats
-    repeats: list[tuple[Ints, Floats]]
+    kinds: Ints
+    sizes: Ints
+    means: Floats
 
     @classmethod
     def of(cls, features: csr_array, strata: Ints, kinds: Ints) -> Classifier:
@@ -83,10 +85,17 @@ class Classifier:
         else:
             matrix = (features.T @ features).toarray() - (means.T * sizes) @ means
         inverse = np.linalg.inv(matrix + penalty * np.eye(len(matrix))).astype(np.float64, copy=False)
-        bare = cls(features, numbers, penalty, inverse, dual, np.zeros(0), [])
-        leverage = 1 / sizes[numbers] + bare._leverage(means)
-        repeats = [(units, bare._leave_out_matrix(units, means, sizes)) for units in _sets_of_equal_units(kinds)]
-        return cls(features, numbers, penalty, inverse, dual, leverage, repeats)
+        return cls(features, numbers, penalty, inverse, dual, kinds, sizes, means)
+
+    @cached_property
+    def leverage(self) -> Floats:
+        """Return the weight of each unit's own label in its prediction, 0..1; shape (units,)."""
+        return 1 / self.sizes[self.strata] + self._leverage_within_strata()
+
+    @cached_property
+    def repeats(self) -> list[tuple[Ints, Floats]]:
+        """Return, for each set of equal units, their indices and the matrix of `_leave_out_matrix`."""
+        return [(units, self._leave_out_matrix(units)) for units in _sets_of_equal_units(self.kinds)]
 
     def scores(self, labels: Floats) -> Floats:
         """Return the predicted label of each unit, with the unit itself (and units that equal it) left out of training.
@@ -100,7 +109,7 @@ class Classifier:
             positive labels. The score is 0 if the unit's stratum holds no other unit to compare with.
         """
         residuals = self._residuals(labels)
-        sizes = np.bincount(self.strata)[self.strata][:, None]
+        sizes = self.sizes[self.strata][:, None]
         # Leave-one-out prediction (label − residual / (1 − leverage)) minus the mean label of the stratum's other
         # units.
         scores: Floats = labels * (sizes / (sizes - 1)) - residuals / (1 - self.leverage[:, None])
@@ -128,18 +137,14 @@ class Classifier:
         predicted = self.features @ (self.inverse @ (self.features.T @ labels))
         return labels - _centred(predicted, self.strata)
 
-    def _leverage(self, means: Floats) -> Floats:
-        """Return the diagonal of the matrix that maps centred labels to their predictions; shape (units,).
-
-        Args:
-            means: (strata, dimensions) mean feature vector of each stratum.
-        """
+    def _leverage_within_strata(self) -> Floats:
+        """Return the diagonal of the matrix that maps centred labels to their predictions; shape (units,)."""
         if self.dual:
             return np.asarray(1 - self.penalty * np.diag(self.inverse))
         # Rows are sparse but means are not: the product (row − mean)ᵀ inverse (row − mean) is therefore expanded into
         # terms.
-        weighted = self.inverse @ means.T
-        squared_means = np.einsum("sd,ds->s", means, weighted)
+        weighted = self.inverse @ self.means.T
+        squared_means = np.einsum("sd,ds->s", self.means, weighted)
         diagonal = np.empty(len(self.strata))
         for start in range(0, len(diagonal), ROWS):
             rows, own = self.features[start : start + ROWS], self.strata[start : start + ROWS]
@@ -148,23 +153,22 @@ class Classifier:
             diagonal[start : start + ROWS] = squared - 2 * crossed + squared_means[own]
         return diagonal
 
-    def _leave_out_matrix(self, units: Ints, means: Floats, sizes: Ints) -> Floats:
-        """Return the matrix that converts the residuals of these units into their leave-out residuals.
+    def _leave_out_matrix(self, units: Ints) -> Floats:
+        """Return the matrix that converts the residuals of these equal units into their leave-out residuals.
 
-        A leave-out residual is the residual of a unit if all units in `units` are left out of training.
+        A leave-out residual is the residual of a unit if all units in `units` are left out of training. The matrix is
+        the pseudo-inverse of the units' block of (I − hat matrix).
 
         Args:
             units: indices of equal units.
-            means: (strata, dimensions) mean feature vector of each stratum.
-            sizes: (strata,) number of units of each stratum.
         """
         own = self.strata[units]
         if self.dual:
             left = self.penalty * self.inverse[np.ix_(units, units)]
         else:
-            centred = self.features[units].toarray() - means[own]
+            centred = self.features[units].toarray() - self.means[own]
             left = np.eye(len(units)) - centred @ self.inverse @ centred.T
-        left = left - (own[:, None] == own) / sizes[own]
+        left = left - (own[:, None] == own) / self.sizes[own]
         return np.linalg.pinv(left, rcond=SINGULAR, hermitian=True)
 
 

@@ -51,6 +51,8 @@ class NeededDocuments(NamedTuple):
 class ShareGrowth:
     """Documents of two groups in two runs, prepared for the test of all words.
 
+    If there are many documents, bundles of documents take their place: sets of documents of one stratum, group and run.
+
     Attributes:
         sizes: (strata, 2, 2) number of documents by stratum, group (marked, unmarked) and run (current, baseline). Only
             strata in which both runs have both groups are included.
@@ -73,21 +75,24 @@ class ShareGrowth:
     shares: Floats
 
     @classmethod
-    def of(cls, present: csr_array, marked: Bools, strata: Ints, current: Bools) -> ShareGrowth:
+    def of(
+        cls, present: csr_array, marked: Bools, strata: Ints, current: Bools, counts: Floats | None = None
+    ) -> ShareGrowth:
         """Count the documents with each word by group and run; leave out strata in which a run lacks a group.
 
         Args:
-            present: (documents, words) 1 if the document contains the word.
+            present: (documents, words) 1 if the document contains the word; for bundles, the number of such documents.
             marked: (documents,) whether the document belongs to the marked group.
             strata: (documents,) stratum number of each document.
             current: (documents,) whether the document belongs to the current run.
+            counts: (bundles,) number of documents of each bundle, if there are bundles.
 
         Raises:
             ValueError: no stratum holds both groups in both runs.
         """
         number = int(strata.max()) + 1
         cells = strata * 4 + 2 * ~marked + ~current
-        sizes = np.bincount(cells, minlength=4 * number).reshape(number, 2, 2).astype(np.float64)
+        sizes = np.bincount(cells, counts, minlength=4 * number).reshape(number, 2, 2).astype(np.float64)
         weights = precision(*sizes.reshape(number, 4).T)
         if not weights.any():
             raise ValueError("no stratum holds both groups in both runs")
@@ -194,19 +199,19 @@ def _counts_by_cell(present: csr_array, cells: Ints, number: int) -> Floats:
     """Return the number of documents that contain the word, for each cell and word; shape (cells, words).
 
     Args:
-        present: (documents, words) 1 if the document contains the word.
+        present: (documents, words) 1 if the document contains the word; for bundles, the number of such documents.
         cells: (documents,) cell number of each document.
         number: number of cells.
     """
     words = present.shape[1]
     places = np.repeat(cells, np.diff(present.indptr)) * words + present.indices
-    return np.bincount(places, minlength=number * words).reshape(number, words).astype(np.float64)
+    return np.bincount(places, present.data, minlength=number * words).reshape(number, words).astype(np.float64)
 
 
 def _scaled_rows(present: csr_array, factors: Floats) -> csr_array:
     """Return `present` with each document's row multiplied by the document's factor; `factors` is (documents,)."""
     scaled = present.copy()
-    scaled.data = np.repeat(factors, np.diff(present.indptr))
+    scaled.data *= np.repeat(factors, np.diff(present.indptr))
     return scaled
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pytest_fairness.audits.text.tokens import Tokens
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.resampling.bundles import Bundles
@@ -75,34 +76,35 @@ def text_features(documents: Documents) -> mmd.Features:
     return features
 
 
-def text_sums(terms: Sequence[str], counts: csr_array, bundles: Bundles) -> mmd.Sums:
+def text_sums(documents: Tokens, bundles: Bundles) -> mmd.Sums:
     """Return the vectors of `text_features`, summed by bundle; only some vectors are in memory at the same time.
 
     Args:
-        terms: the vocabulary.
-        counts: (documents, words) counts.
+        documents: words of the documents.
         bundles: bundles of the documents.
     """
     from scipy.sparse import csr_array, dia_array
     from sklearn.feature_extraction.text import CountVectorizer
 
     # A document has the n-grams of its words, which are therefore found once for each word.
+    columns = documents.columns()
+    terms = [documents.vocabulary[number] for number in columns]
     vectorizer = CountVectorizer(dtype=np.float32, **NGRAMS)
     ngrams = csr_array(vectorizer.fit_transform(terms))
     unit = csr_array(dia_array((np.ones((1, len(terms)), np.float32), 0), shape=(len(terms), len(terms))))
     parts = [unit, ngrams]
-    names = [list(terms), list(vectorizer.get_feature_names_out())]
-    starts = range(0, counts.shape[0], DOCUMENTS)
+    names = [terms, list(vectorizer.get_feature_names_out())]
+    starts = range(0, len(documents), DOCUMENTS)
     holding = [np.zeros(part.shape[1]) for part in parts]
     for start in starts:
-        rows = counts[start : start + DOCUMENTS].astype(np.float32)
+        rows = documents.counts_of(start, start + DOCUMENTS, columns).astype(np.float32)
         for part, number in zip(parts, holding, strict=True):
             number += np.bincount((rows @ part).indices, minlength=len(number))
-    rarity = [inverse_frequencies(number, counts.shape[0]) for number in holding]
+    rarity = [inverse_frequencies(number, len(documents)) for number in holding]
     hashings = [_projection_matrix(each, salt) for salt, each in enumerate(names)]
     vectors, squares = np.zeros((len(bundles.sizes), SKETCHED)), np.zeros(len(bundles.sizes))
     for start in starts:
-        rows = counts[start : start + DOCUMENTS].astype(np.float32)
+        rows = documents.counts_of(start, start + DOCUMENTS, columns).astype(np.float32)
         features = np.zeros((rows.shape[0], SKETCHED), dtype=np.float32)
         for part, weights, hashing in zip(parts, rarity, hashings, strict=True):
             features += (weighted(rows @ part, weights) @ hashing).toarray()

@@ -7,15 +7,14 @@ text and without all equal texts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from pytest_fairness.audits.text.documents import Documents
+from pytest_fairness.audits.text.documents import Documents, Units, kept_of_many
 from pytest_fairness.audits.text.samples.sample import ERROR_PERMUTATIONS, Relabelled, Sample
-from pytest_fairness.audits.text.tokens import Tokens
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, effective_size
 from pytest_fairness.stats.intervals.estimate import Estimate
@@ -60,13 +59,18 @@ class Corpus(Sample):
 
     @classmethod
     def of(cls, documents: Documents, features: FeatureName) -> Corpus:
-        """Return the corpus of these documents of one run, or of two runs."""
-        vocabulary, counts = _frequent_words(documents.words)
+        """Return the corpus of these documents of one run, or of two runs; two large runs are cut to equal size."""
+        most = None if len(documents.words) <= MOST_WORDS else MOST_WORDS
+        vocabulary, counts = documents.words.counts(FEWEST_DOCUMENTS_OF_A_WORD, most)
         kinds = _kinds(counts)
         of_run = np.column_stack([kinds, documents.cells, documents.current])
         kept = np.sort(np.unique(of_run, axis=0, return_index=True)[1])
+        if not documents.current.all():
+            kept = kept[kept_of_many(Units(documents.marked[kept], documents.strata[kept], documents.current[kept]))]
         share = documents.words.different() / len(documents.words)
-        return cls(documents.only(kept), vocabulary, counts[kept], kinds[kept], features, share)
+        if len(kept) < len(kinds):
+            documents, counts, kinds = documents.only(kept), counts[kept], kinds[kept]
+        return cls(documents, vocabulary, counts, kinds, features, share)
 
     def statistic(self, marked: Bools) -> Floats:
         """Return the accuracy and the standardised difference of the groups' mean scores; shape (labellings, 2).
@@ -79,23 +83,28 @@ class Corpus(Sample):
         if bundles is not None:
             accuracies = np.full(len(marked), np.nan)
             accuracies[:ACCURACIES] = self.separation(marked[:ACCURACIES, bundles.numbers]).accuracies
-            return np.column_stack([accuracies, self._effects(bundles, marked)])
+            return np.column_stack([accuracies, self._effects(marked, np.ones_like(marked[:1]), bundles)])
         separation = self.separation(marked)
         return np.column_stack([separation.accuracies, separation.effects])
 
-    def _effects(self, bundles: Bundles, marked: Bools) -> Floats:
+    def _effects(self, marked: Bools, used: Bools, bundles: Bundles) -> Floats:
         """Return the standardised difference of the groups' mean scores; shape (labellings,).
 
         Args:
-            bundles: bundles of the documents.
             marked: (labellings, bundles) whether the bundle belongs to the marked group.
+            used: (labellings, bundles) whether the labelling includes the bundle.
+            bundles: bundles of the documents.
         """
         if self.fewest_different < FEWEST_DIFFERENT:
-            return np.zeros(len(marked))
-        labels = least_squares.centred_labels(marked, bundles.strata, np.ones_like(marked[:1]), bundles.sizes)
-        return least_squares.effects_of_sums(
-            self.classifier, bundles.sums(self._feature_matrix).toarray(), bundles.sizes, labels
-        )
+            return np.zeros(max(len(marked), len(used)))
+        labels = least_squares.centred_labels(marked, self.documents.units.strata, used, bundles.sizes)
+        return least_squares.effects_of_sums(self.classifier, self._feature_sums, bundles.sizes, labels)
+
+    @cached_property
+    def _feature_sums(self) -> Floats:
+        """Return the features, summed by bundle; shape (bundles, words)."""
+        bundles = self.documents.bundles
+        return np.asarray((self._feature_matrix if bundles is None else bundles.sums(self._feature_matrix)).toarray())
 
     def test_statistic(self, statistic: Floats) -> Floats:
         """Return the standardised difference of the groups' mean scores.
@@ -115,9 +124,13 @@ class Corpus(Sample):
         return Estimate(accuracy.value, accuracy.standard_error, accuracy.interval)
 
     def distance(self, selected: Bools) -> Floats:
-        """Return the standardised difference of the groups' mean scores for each selection of documents; at least 0."""
-        distance: Floats = np.maximum(self.separation(used=selected).effects, 0)
-        return distance
+        """Return the standardised difference of the groups' mean scores for each selection of units; at least 0."""
+        bundles, marked = self.documents.bundles, self.documents.units.marked[None]
+        if bundles is None:
+            effects = self.separation(used=selected).effects
+        else:
+            effects = self._effects(marked, selected, bundles)
+        return np.asarray(np.maximum(effects, 0))
 
     @cached_property
     def fewest_different(self) -> int:
@@ -176,10 +189,16 @@ class Corpus(Sample):
 
         Args:
             run: the documents of one run.
-            cuts: (cuts, documents) masks over the documents of this corpus. Each mask selects documents of the run, as
-                many as the other run has.
+            cuts: (cuts, units) masks over the units of this corpus. Each mask selects units of the run, as many as the
+                other run has.
             random: random generator.
         """
+        if (bundles := self.documents.bundles) is not None:
+            own = np.flatnonzero(cuts[0][bundles.numbers])
+            documents = replace(self.documents.only(own), current=np.ones(len(own), dtype=np.bool_))
+            corpus = Corpus.of(documents, self.features)
+            null = corpus._permuted_accuracies(np.ones(len(corpus.kinds), dtype=np.bool_), ACCURACIES, random)
+            return corpus.accuracy(float(corpus.separation().accuracies[0]), null)
         # More documents make a better classifier, so that runs of different sizes are compared at equal size. To
         # factorise the classifier's matrix only once, documents outside of a cut stay in it, with the label 0.
         corpus = Corpus.of(run, self.features)
@@ -206,19 +225,6 @@ def null_accuracies(run: Relabelled[Corpus]) -> Floats:
     """Return the accuracies of the relabellings; for bundles, only of the first `ACCURACIES` relabellings."""
     accuracies = run.null[:, 0]
     return accuracies[~np.isnan(accuracies)]
-
-
-def _frequent_words(documents: Tokens) -> tuple[list[str], csr_array]:
-    """Return the frequent words and their (documents, words) counts; see `MOST_WORDS`.
-
-    Words that occur in fewer than `FEWEST_DOCUMENTS_OF_A_WORD` documents are left out.
-    """
-    words, counts = documents.counts(FEWEST_DOCUMENTS_OF_A_WORD)
-    if len(documents) <= MOST_WORDS or len(words) <= MOST_WORDS:
-        return words, counts
-    holding = np.bincount(counts.indices, minlength=counts.shape[1])
-    frequent = np.sort(np.argsort(-holding, kind="stable")[:MOST_WORDS])
-    return [words[index] for index in frequent], counts[:, frequent]
 
 
 def _kinds(counts: csr_array) -> Ints:

@@ -31,7 +31,7 @@ class Sample(ABC):
 
     @abstractmethod
     def statistic(self, marked: Bools) -> Floats:
-        """Return the statistic for each labelling of the documents (or of their `bundles`), shape (labellings, parts).
+        """Return the statistic for each labelling of the documents' `units`; shape (labellings, parts).
 
         The statistic may have several parts, such as one for each stratum.
         """
@@ -53,7 +53,7 @@ class Sample(ABC):
 
     @abstractmethod
     def distance(self, selected: Bools) -> Floats:
-        """Return the distance between the groups for each row of `selected`, a (selections, documents) mask."""
+        """Return the distance between the groups for each row of `selected`, a (selections, units) mask."""
 
     @abstractmethod
     def word_weights(self) -> tuple[Sequence[str], Floats]:
@@ -82,8 +82,7 @@ class Relabelled(Generic[SampleT]):
     @cached_property
     def observed(self) -> Floats:
         """Return the statistic with the observed labels; shape (parts,), see `Sample.statistic`."""
-        units = self.sample.documents.bundles or self.sample.documents
-        parts: Floats = self.sample.statistic(units.marked[None])[0]
+        parts: Floats = self.sample.statistic(self.sample.documents.units.marked[None])[0]
         return parts
 
     @property

@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_fairness.audits.text.documents import Documents
 from pytest_fairness.audits.text.samples import kernels
 from pytest_fairness.audits.text.samples.sample import Relabelled, Sample
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.intervals.estimate import Estimate
-from pytest_fairness.stats.resampling.bundles import Bundles
 from pytest_fairness.stats.texts import mmd
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True)
@@ -33,11 +27,6 @@ class Vectors(Sample):
     embedded: bool
 
     @cached_property
-    def counted(self) -> tuple[list[str], csr_array]:
-        """Return the vocabulary and the (documents, words) counts."""
-        return self.documents.words.counts()
-
-    @cached_property
     def vectors(self) -> mmd.Features | mmd.Sums:
         """Return the feature vectors, shape (documents, dimensions), or their sums by bundle.
 
@@ -46,7 +35,7 @@ class Vectors(Sample):
         """
         bundles = self.documents.bundles
         if not self.embedded and bundles is not None:
-            return kernels.text_sums(*self.counted, bundles)
+            return kernels.text_sums(self.documents.words, bundles)
         if not self.embedded:
             return kernels.text_features(self.documents.words)
         pairs = zip(self.documents.embeddings, self.documents.words, strict=True)
@@ -61,7 +50,7 @@ class Vectors(Sample):
 
     def statistic(self, marked: Bools) -> Floats:
         """Return the squared discrepancy for each labelling; shape (labellings, 1)."""
-        return mmd.estimates(self.vectors, self._units.strata, marked, ~marked)[:, None]
+        return mmd.estimates(self.vectors, self.documents.units.strata, marked, ~marked)[:, None]
 
     def test_statistic(self, statistic: Floats) -> Floats:
         """Return the squared discrepancy, rounded so that equal texts give exactly 0."""
@@ -77,15 +66,15 @@ class Vectors(Sample):
         return Estimate.normal(run.value, self.standard_error(run.null))
 
     def distance(self, selected: Bools) -> Floats:
-        """Return the squared discrepancy for each selection of documents."""
-        marked = self.documents.marked
-        return mmd.estimates(self.vectors, self.documents.strata, selected & marked, selected & ~marked)
+        """Return the squared discrepancy for each selection of units."""
+        units = self.documents.units
+        return mmd.estimates(self.vectors, units.strata, selected & units.marked, selected & ~units.marked)
 
     def word_weights(self) -> tuple[Sequence[str], Floats]:
         """Return the difference between the groups' mean TF-IDF weights of each word; see `Sample.word_weights`."""
         marked, strata = self.documents.marked, self.documents.strata
         if self.documents.bundles is not None:
-            terms, counts = self.counted
+            terms, counts = self.documents.words.counts()
             holding = np.bincount(counts.indices, minlength=len(terms)).astype(np.float64)
             weights = kernels.weighted(counts, kernels.inverse_frequencies(holding, counts.shape[0]))
             return terms, mmd.contributions(weights, strata, marked, ~marked)
@@ -94,20 +83,15 @@ class Vectors(Sample):
 
     def standard_error(self, null: Floats) -> float:
         """Return the standard error of one run's discrepancy; `null` holds the statistic with permuted labels."""
-        marked = self._units.marked
-        return mmd.standard_error(self.vectors, self._units.strata, marked, ~marked, float(null.std()))
+        units = self.documents.units
+        return mmd.standard_error(self.vectors, units.strata, units.marked, ~units.marked, float(null.std()))
 
     def within_strata(self) -> dict[str, float]:
         """Return the squared discrepancy of each stratum that holds enough documents, by the stratum's name."""
-        marked = self._units.marked
-        discrepancies = mmd.within_strata(self.vectors, self._units.strata, marked, ~marked)
+        units = self.documents.units
+        discrepancies = mmd.within_strata(self.vectors, units.strata, units.marked, ~units.marked)
         return {self.documents.stratum_names[stratum]: value for stratum, value in discrepancies.items()}
 
     def variance(self) -> float:
         """Return the variance of the vectors around the mean vector of their cell (group within stratum)."""
-        return mmd.variance(self.vectors, self._units.cells)
-
-    @property
-    def _units(self) -> Documents | Bundles:
-        """Return the bundles if there are many documents, else the documents: the rows of `vectors`."""
-        return self.documents.bundles or self.documents
+        return mmd.variance(self.vectors, self.documents.units.cells)

@@ -14,7 +14,7 @@ from pytest_fairness.audits.text.words.strongest import order_by_strength
 from pytest_fairness.records import Json
 from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.intervals.estimate import Estimate
-from pytest_fairness.stats.resampling.bundles import LARGEST_UNBUNDLED, Bundles
+from pytest_fairness.stats.resampling.bundles import LARGEST_UNBUNDLED
 from pytest_fairness.stats.texts import divergence, excess_estimates
 from pytest_fairness.stats.texts.excess_divergence import Bundled, Words
 
@@ -35,7 +35,7 @@ class WordCounts(Sample):
 
     Attributes:
         vocabulary: word of each column.
-        counts: (documents, words) sparse counts.
+        counts: (units, words) sparse counts; see `Documents.units`.
         words: the same counts, arranged to compute divergences of all documents and of each large stratum (with at
             least `DOCUMENTS_OF_A_STRATUM` documents of each group).
     """
@@ -50,15 +50,23 @@ class WordCounts(Sample):
 
         Args:
             documents: documents of one or of two runs.
-            measured: (documents,) mask of the documents that are counted to decide whether a stratum is large; `None`
-                for all documents.
+            measured: (units,) mask of the units that are counted to decide whether a stratum is large; `None` for all
+                units.
         """
-        vocabulary, counts = documents.words.counts()
-        if documents.bundles is not None:
-            return cls(documents, vocabulary, counts, _bundled(counts, documents.bundles))
-        measured = np.ones(len(documents.words), dtype=np.bool_) if measured is None else measured
-        sides = measured & documents.marked, measured & ~documents.marked
-        return cls(documents, vocabulary, counts, Words.of(counts, documents.strata, *sides, DOCUMENTS_OF_A_STRATUM))
+        words, bundles, units = documents.words, documents.bundles, documents.units
+        if bundles is None:
+            vocabulary, counts = words.counts()
+            bundled = None
+        else:
+            columns = words.columns()
+            vocabulary = [words.vocabulary[number] for number in columns]
+            counts = words.sums(bundles, columns)
+            bundled = Bundled(bundles.sizes, words.sums(bundles, columns, power=2))
+        measured = np.ones(len(units.marked), dtype=np.bool_) if measured is None else measured
+        sides = measured & units.marked, measured & ~units.marked
+        return cls(
+            documents, vocabulary, counts, Words.of(counts, units.strata, *sides, DOCUMENTS_OF_A_STRATUM, bundled)
+        )
 
     def statistic(self, marked: Bools) -> Floats:
         """Return the divergence between the groups, over all documents and within each large stratum."""
@@ -75,22 +83,22 @@ class WordCounts(Sample):
 
     def estimate(self, run: Relabelled[WordCounts], random: np.random.Generator) -> Estimate:
         """Return the excess (divergence minus its mean with permuted labels), with its jackknife standard error."""
-        return Estimate.normal(run.value, self.standard_error(self.documents.current, run.null_sd, random))
+        return Estimate.normal(run.value, self.standard_error(self.documents.units.current, run.null_sd, random))
 
     def distance(self, selected: Bools) -> Floats:
         """Return the excess divergence for each selection; the divergence expected by chance is approximated."""
         return self.words.excesses(*self._sides(selected))
 
     def standard_error(self, used: Bools, null_sd: float, random: np.random.Generator) -> float:
-        """Return the standard error of the excess of the used documents; see `excess_estimates.standard_error`."""
-        if (bundles := self.documents.bundles) is not None:
-            sides = bundles.marked, ~bundles.marked
-            return excess_estimates.standard_error(self.words, *sides, bundles.cells, null_sd, random, bundles.sizes)
-        return excess_estimates.standard_error(self.words, *self._sides(used), self.documents.cells, null_sd, random)
+        """Return the standard error of the excess of the used units; see `excess_estimates.standard_error`."""
+        sizes = None if self.documents.bundles is None else self.documents.bundles.sizes
+        cells = self.documents.units.cells
+        return excess_estimates.standard_error(self.words, *self._sides(used), cells, null_sd, random, sizes)
 
     def word_weights(self) -> tuple[Sequence[str], Floats]:
         """Return each word's contribution to the divergence in bits; see `Sample.word_weights`."""
-        sides = (self.documents.marked, ~self.documents.marked)
+        marked = self.documents.units.marked
+        sides = (marked, ~marked)
         return self.vocabulary, divergence.signed_contributions(
             *(np.asarray(self.counts[side].sum(axis=0), dtype=np.float64) for side in sides)
         )
@@ -119,7 +127,7 @@ class WordCounts(Sample):
         marked, strata, counts = self.documents.marked, self.documents.strata, self.counts
         if self.documents.bundles is not None:
             chosen = random.choice(len(marked), LARGEST_UNBUNDLED, replace=False)
-            marked, strata, counts = marked[chosen], strata[chosen], counts[chosen]
+            marked, strata, counts = marked[chosen], strata[chosen], self.documents.words.only(chosen).counts()[1]
         words = Words.together(counts, marked, ~marked)
         return excess_estimates.excess_at_size(words, strata, marked, size, DRAWS, random)
 
@@ -131,15 +139,8 @@ class WordCounts(Sample):
     @property
     def tokens(self) -> tuple[int, int]:
         """Return the number of words of the marked and of the unmarked group's documents."""
-        tokens, marked = self.counts.sum(axis=1), self.documents.marked
+        tokens, marked = self.counts.sum(axis=1), self.documents.units.marked
         return int(tokens[marked].sum()), int(tokens[~marked].sum())
 
     def _sides(self, used: Bools) -> tuple[Bools, Bools]:
-        return used & self.documents.marked, used & ~self.documents.marked
-
-
-def _bundled(counts: csr_array, bundles: Bundles) -> Words:
-    """Return the word counts of bundles of documents, from the (documents, words) counts."""
-    squared = Bundled(bundles.sizes, bundles.sums(counts.power(2)))
-    sides = bundles.marked, ~bundles.marked
-    return Words.of(bundles.sums(counts), bundles.strata, *sides, DOCUMENTS_OF_A_STRATUM, squared)
+        return used & self.documents.units.marked, used & ~self.documents.units.marked

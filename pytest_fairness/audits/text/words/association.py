@@ -140,7 +140,7 @@ class Association:
         documents, contrast = corpus.documents[number], Contrast.of(corpus, number, settings)
         marked = documents.marked
         if documents.bundles is not None:
-            contrast, marked = contrast.bundled(documents.bundles), documents.bundles.marked
+            contrast, marked = contrast.bundled(documents.bundles), documents.units.marked
             labels, exact = documents.bundles.relabellings(PERMUTATIONS, random), False
         else:
             labels, exact = relabelling.relabellings(marked, documents.strata, PERMUTATIONS, random)

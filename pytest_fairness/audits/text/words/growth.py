@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pytest_fairness.audits.text.documents import (
     MINIMUM_DOCUMENTS_OF_A_WORD,
     Documents,
-    documents_by_word,
     join_runs,
-    require_comparable,
     require_words,
 )
 from pytest_fairness.audits.text.groups import Groups, require_common_strata
@@ -26,6 +24,9 @@ from pytest_fairness.records import Json
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.resampling import randomness, relabelling, significance
 from pytest_fairness.stats.texts.share_growth import NeededDocuments, ShareGrowth, largest_needed, smallest_share
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 PERMUTATIONS = 1999
 LISTED_WORDS = 20
@@ -63,27 +64,27 @@ class Growth:
 
         Raises:
             BaselineStale: the runs have too few strata in common; see `require_common_strata`.
-            NotMeasurable: a group has too few usable answers, the runs have too many answers, fewer than two words can
-                be tested, or no stratum holds both groups in both runs.
+            NotMeasurable: a group has too few usable answers, fewer than two words can be tested, or no stratum holds
+                both groups in both runs.
         """
         require_common_strata(current, baseline)
         runs = Documents.of(current), Documents.of(baseline)
-        require_comparable(*runs)
         both = join_runs(*runs)
-        words, counts = both.words.counts()
-        columns = np.flatnonzero(documents_by_word(counts) >= MINIMUM_DOCUMENTS_OF_A_WORD)
-        require_words(len(columns))
-        present = counts[:, columns]
-        present.data[:] = 1
+        vocabulary, present = _documents_with_words(both)
+        require_words(len(vocabulary))
+        units, sizes = both.units, None if both.bundles is None else both.bundles.sizes
         try:
-            shares = ShareGrowth.of(present, both.marked, both.strata, both.current)
+            shares = ShareGrowth.of(present, units.marked, units.strata, units.current, sizes)
         except ValueError as error:
             raise NotMeasurable(f"the baseline cannot be compared: {error}. Rebaseline") from error
-        labels, exact = relabelling.relabellings(both.current, both.cells, PERMUTATIONS, random)
+        if both.bundles is None:
+            labels, exact = relabelling.relabellings(both.current, both.cells, PERMUTATIONS, random)
+        else:
+            labels, exact = both.bundles.relabellings(PERMUTATIONS, random), False
         largest = shares.largest_statistics(labels)
-        statistics = shares.statistics(both.current[None])[:, 0]
+        statistics = shares.statistics(units.current[None])[:, 0]
         return cls(
-            vocabulary=[words[index] for index in columns],
+            vocabulary=vocabulary,
             shares=shares,
             statistics=statistics,
             threshold=significance.threshold(largest, alpha),
@@ -103,6 +104,20 @@ class Growth:
             }
             for side, index in np.argwhere(beyond)
         }
+
+
+def _documents_with_words(both: Documents) -> tuple[list[str], csr_array]:
+    """Return the words in enough documents, and the (units, words) number of documents of the unit with the word.
+
+    A unit is a document, which counts as 1, or a bundle; see `Documents.units`.
+    """
+    columns = both.words.columns(MINIMUM_DOCUMENTS_OF_A_WORD)
+    vocabulary = [both.words.vocabulary[number] for number in columns]
+    if both.bundles is not None:
+        return vocabulary, both.words.sums(both.bundles, columns, power=0)
+    _, present = both.words.counts(MINIMUM_DOCUMENTS_OF_A_WORD)
+    present.data[:] = 1
+    return vocabulary, present
 
 
 def growth_tests(

@@ -11,8 +11,9 @@ import pytest
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.text import documents
+from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.samples import kernels, published_accuracy, word_counts
-from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.audits.text.two_sample import run_swaps
 from pytest_fairness.records import Answer
 from pytest_fairness.stats.groups import stratified_difference
 from pytest_fairness.stats.resampling import bundles
@@ -26,6 +27,7 @@ def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a few hundred texts count as many, and let slices be small."""
     for module in (documents, published_accuracy, word_counts, stratified_difference):
         monkeypatch.setattr(module, "LARGEST_UNBUNDLED", 200)
+    monkeypatch.setattr(documents, "LARGEST_UNBUNDLED_RUNS", 400)
     monkeypatch.setattr(bundles, "PACKS", 150)
     monkeypatch.setattr(kernels, "DOCUMENTS", 100)
 
@@ -68,9 +70,76 @@ def test_bundles_change_numbers_by_little(
     assert all(math.isfinite(number) for number in together.details.values() if isinstance(number, float))
 
 
-def test_runs_that_are_too_large_to_compare_are_compared_by_their_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "LARGEST_COMPARED", 100)
-    for name in ("jsd", "marked_words"):
-        audit = registry.get("generation", name)
-        with pytest.raises(NotMeasurable, match=r"have 160 texts together; at most 100 can be compared"):
-            audit.compare(item(name), answers(1, 20), answers(2, 20))
+@pytest.mark.parametrize("name", ["jsd", "mmd", "mmd of embeddings", "svm", "marked_words"])
+@pytest.mark.parametrize("bias", [0.0, 0.15])
+def test_bundles_of_two_runs_change_comparisons_by_little(
+    name: str, bias: float, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernels, "EXACT", 10)
+    current, baseline = answers(1, 150, bias=bias), answers(2, 150)
+    audit_name, _, embedded = name.partition(" of ")
+    audit = registry.get("generation", audit_name)
+    settings: dict[str, Any] = {}
+    if embedded:
+        current, baseline, settings = (
+            with_embeddings(current),
+            with_embeddings(baseline),
+            {"embeddings": "openai:small"},
+        )
+    part = item(audit_name, **settings)
+    alone = audit.compare(part, current, baseline)
+    request.getfixturevalue("many")
+    together = audit.compare(part, current, baseline)
+    error = alone.standard_error or 0.0
+    assert together.value == pytest.approx(alone.value, abs=0.4 * error + (1 if audit_name == "marked_words" else 1e-9))
+    assert (together.standard_error or 0.0) == pytest.approx(error, rel=0.35)
+    assert alone.p_value is not None
+    assert together.p_value is not None
+    if alone.p_value < 0.001:
+        assert together.p_value < 0.002
+    else:
+        assert together.p_value == pytest.approx(alone.p_value, abs=0.2)
+    assert together.p_value != alone.p_value or alone.p_value < 0.001
+
+
+@pytest.mark.parametrize("name", ["jsd", "mmd", "svm", "marked_words"])
+def test_many_texts_of_runs_of_different_size_are_compared(name: str, many: None) -> None:
+    same = registry.get("generation", name).compare(item(name), answers(1, 150), answers(2, 110))
+    changed = registry.get("generation", name).compare(item(name), answers(1, 150, bias=0.3), answers(2, 110))
+    assert same.p_value is not None
+    assert changed.p_value is not None
+    assert same.p_value > 0.01
+    assert changed.p_value < 0.001
+    assert changed.value > same.value
+
+
+def test_many_texts_are_cut_to_equal_size_in_every_cell(many: None) -> None:
+    runs = [
+        documents.Documents.of(Groups.of(item("jsd"), answers(seed, number))) for seed, number in ((1, 90), (2, 60))
+    ]
+    cut = documents.cut_many(*runs)
+    assert [len(run.words) for run in cut] == [240, 240]
+    assert [np.bincount(run.cells).tolist() for run in cut] == [[60] * 4] * 2
+    assert [*cut[1].words] == [*runs[1].words]
+    assert {*cut[0].words} < {*runs[0].words}
+
+
+def test_few_texts_are_not_cut(many: None) -> None:
+    runs = [
+        documents.Documents.of(Groups.of(item("jsd"), answers(seed, number))) for seed, number in ((1, 30), (2, 10))
+    ]
+    assert documents.cut_many(*runs) == (runs[0], runs[1])
+    assert documents.join_runs(*runs).bundles is None
+
+
+def test_bundles_of_two_runs_hold_texts_of_one_cell_and_run(many: None) -> None:
+    runs = [documents.Documents.of(Groups.of(item("jsd"), answers(seed, 90))) for seed in (1, 2)]
+    both = documents.join_runs(*runs)
+    assert both.bundles is not None
+    assert (both.units.cells[both.bundles.numbers] == both.cells).all()
+    assert (both.units.current[both.bundles.numbers] == both.current).all()
+    first, second = next(run_swaps(both, (40,), np.random.default_rng(1)))
+    assert (first != second).all()
+    for cell in np.unique(both.cells):
+        own = both.units.cells == cell
+        assert {*(first[:, own] @ both.bundles.sizes[own]).tolist()} == {90.0}

@@ -24,14 +24,14 @@ def test_relabellings_keep_the_size_of_each_group_in_each_stratum(number: int, m
     monkeypatch.setattr(bundles, "PACKS", 100)
     _, marked, strata = units(1, number)
     found = Bundles.of(marked, strata, np.random.default_rng(0))
-    assert (found.marked[found.numbers] == marked).all()
-    assert (found.strata[found.numbers] == strata).all()
+    assert (marked[found.first][found.numbers] == marked).all()
+    assert (strata[found.first][found.numbers] == strata).all()
     assert found.sizes.tolist() == np.bincount(found.numbers).tolist()
     labels = found.relabellings(50, np.random.default_rng(2))
     assert len(found.sizes) < 600
     assert len({row.tobytes() for row in labels}) == 50
     for stratum in range(5):
-        own = found.strata == stratum
+        own = strata[found.first] == stratum
         assert {*(labels[:, own] @ found.sizes[own]).tolist()} == {float(np.count_nonzero(marked[strata == stratum]))}
     columns = csr_array(np.stack([marked, strata], axis=1).astype(np.float64))
     assert found.sums(columns).sum(axis=0).tolist() == columns.sum(axis=0).tolist()
