@@ -22,7 +22,7 @@ from pytest_fairness.audits.text.text_audit import TwoGroupAudit
 from pytest_fairness.audits.text.words.languages import language_details
 from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.records import Answers, Comparison, Json, Measurement
-from pytest_fairness.stats.arrays import Bools, Floats
+from pytest_fairness.stats.arrays import Bools
 from pytest_fairness.stats.intervals.estimate import Estimate
 from pytest_fairness.stats.resampling import randomness, significance
 from pytest_fairness.stats.resampling.relabelling import RunCells
@@ -109,18 +109,13 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         runs = cut_many(Documents.of(current), Documents.of(baseline))
         change = self.run_change(item, runs, random)
         both = change.both
-
-        def difference(selected: tuple[Bools, Bools]) -> Floats:
-            differences: Floats = both.distance(selected[0]) - both.distance(selected[1])
-            return differences
-
         swaps = run_swaps(both.documents, self.swap_batches, random)
-        null = np.concatenate([difference(swap) for swap in swaps])
+        null = np.concatenate([both.distance_change(*swap) for swap in swaps])
         return Comparison(
             value=change.estimate.value,
             interval=change.estimate.interval,
             standard_error=change.estimate.standard_error,
-            p_value=significance.p_value(null, float(difference(change.cuts).mean()), exact=False),
+            p_value=significance.p_value(null, float(both.distance_change(*change.cuts).mean()), exact=False),
         )
 
     def word_rows(self, item: TextItem[SettingsT], answers: Answers, details: Mapping[str, Json]) -> WordRows:

@@ -194,22 +194,37 @@ class Words:
         """
         return self._mapped(_excesses, first, second)
 
-    def _mapped(self, function: Callable[[tuple[Bools, Bools], Words], Floats], first: Bools, second: Bools) -> Floats:
-        """Call the function for each batch of labellings, and return the joined results."""
+    def excess_changes(self, marked: Bools, current: Bools, baseline: Bools) -> Floats:
+        """Return the excess of the current run's documents minus that of the baseline's; shape (labellings,).
+
+        Args:
+            marked: (documents,) whether the document is in the first group.
+            current, baseline: (labellings, documents) whether the document belongs to the run.
+        """
+        if (current != baseline).all():
+            # Each document belongs to one of the runs: the baseline's counts are all counts minus the current run's.
+            return self._mapped(_excess_changes, current & marked, current & ~marked, marked)
+        runs = (self.excesses(run & marked, run & ~marked) for run in (current, baseline))
+        change: Floats = next(runs) - next(runs)
+        return change
+
+    def _mapped(self, function: Callable[..., Floats], first: Bools, second: Bools, *shared: Bools) -> Floats:
+        """Call `function((first, second), words, *shared)` for batches of labellings, and return the joined results."""
         batches = max(1, OPERATIONS // (self._batch_size * max(1, self.counts.nnz)))
         starts = range(0, len(first), batches * self._batch_size)
         sides = ((first[start : start + starts.step], second[start : start + starts.step]) for start in starts)
-        return np.concatenate([part for _, part in map_chunks(function, sides, self)])
+        return np.concatenate([part for _, part in map_chunks(function, sides, self, *shared)])
 
     @property
     def _batch_size(self) -> int:
         return max(LEAST_ROWS, CHUNK // max(1, len(self.blocks)))
 
-    def batches(self, first: Bools, second: Bools) -> Iterator[_Batch]:
-        """Yield the labellings in batches.
+    def batches(self, first: Bools, second: Bools, *, squared: bool) -> Iterator[tuple[_Sums, Floats]]:
+        """Yield the sums over the documents of each group, in batches of labellings, and space for `_Batch`.
 
         Args:
             first, second: (labellings, documents) whether the document is in the first, and in the second group.
+            squared: whether the sums of squared counts are needed.
         """
         rows = self._batch_size
         space = np.empty((2, len(self.blocks) * min(rows, len(first))))
@@ -224,7 +239,7 @@ class Words:
             totals = [
                 (table @ side[own]).astype(np.float64) for table, side, own in zip(counts, sides, used, strict=True)
             ]
-            yield _Batch(self, sides, totals, space)
+            yield _Sums.of(self, sides, totals, squared=squared), space
 
     @cached_property
     def sum_by_block(self) -> csr_array:
@@ -244,36 +259,84 @@ class Words:
         return shared
 
 
+@dataclass(frozen=True)
+class _Sums:
+    """Sums over the documents of the two groups, for a batch of labellings. All sums are exact integers.
+
+    Attributes:
+        totals: for each group, the (columns, labellings) sums of counts.
+        squares: (columns, labellings) sums of squared counts, over both groups; empty if they are not needed.
+        lengths: for each group, the (blocks, labellings) number of words.
+        shared: for each group, the (blocks, labellings) number of words that also occur in another document.
+        documents: (blocks, labellings) number of documents of both groups.
+    """
+
+    totals: tuple[Floats, Floats]
+    squares: Floats
+    lengths: tuple[Floats, Floats]
+    shared: tuple[Floats, Floats]
+    documents: Floats
+
+    @classmethod
+    def of(cls, words: Words, sides: Sequence[Floats], totals: Sequence[Floats], *, squared: bool) -> _Sums:
+        """Return the sums over the documents of each group.
+
+        Args:
+            words: word counts.
+            sides: for each group, a (documents, labellings) matrix: 1 for documents of the group, else 0.
+            totals: for each group, the (columns, labellings) counts summed over the group's documents.
+            squared: whether the sums of squared counts are needed.
+        """
+        first, second = sides
+        selected = first + second
+        return cls(
+            (totals[0], totals[1]),
+            (words.squares @ selected).astype(np.float64) if squared else np.empty(0),
+            (words.lengths @ first, words.lengths @ second),
+            (words.shared @ first, words.shared @ second),
+            words.members @ selected,
+        )
+
+    def without(self, part: _Sums) -> _Sums:
+        """Return the sums over all documents but those of `part`; this object has a single labelling."""
+        return _Sums(
+            (self.totals[0] - part.totals[0], self.totals[1] - part.totals[1]),
+            self.squares - part.squares,
+            (self.lengths[0] - part.lengths[0], self.lengths[1] - part.lengths[1]),
+            (self.shared[0] - part.shared[0], self.shared[1] - part.shared[1]),
+            self.documents - part.documents,
+        )
+
+
 class _Batch:
     """A batch of labellings, computed in preallocated arrays for speed.
 
     Args:
         words: word counts.
-        sides: for each group, a (documents, labellings) matrix: 1 for documents of the group, else 0.
-        totals: for each group, the (columns, labellings) counts summed over the group's documents; `chance_divergences`
-            overwrites them.
+        sums: sums over the documents of each group; `chance_divergences` overwrites them.
         space: two work arrays with room for columns × labellings numbers; their contents are overwritten.
     """
 
-    def __init__(self, words: Words, sides: Sequence[Floats], totals: Sequence[Floats], space: Floats) -> None:
-        first, second = sides
-        self.words, self.totals = words, totals
-        self.selected = first + second
-        self.lengths = words.lengths @ first, words.lengths @ second
-        self.shared = words.shared @ first, words.shared @ second
-        shape = self.totals[0].shape
+    def __init__(self, words: Words, sums: _Sums, space: Floats) -> None:
+        self.words, self.sums = words, sums
+        shape = sums.totals[0].shape
         self.space, self.more = (array[: math.prod(shape)].reshape(shape) for array in space)
+
+    def excesses(self) -> Floats:
+        """Return the weighted sum of all blocks' divergences minus their approximate means; shape (labellings,)."""
+        excesses: Floats = self.words.weights @ (self.divergences() - self.chance_divergences())
+        return excesses
 
     def divergences(self) -> Floats:
         """Return the divergence of each block and labelling, in bits; shape (blocks, labellings)."""
-        (first, second), (one, other) = self.totals, self.lengths
+        (first, second), (one, other) = self.sums.totals, self.sums.lengths
         measured = (one > 0) & (other > 0)
         # A word occurs a times among the m words of one group, and b times among the n words of the other. Then m (p +
         # q) with p = a / m and q = b / n is a + b m / n.
         ratio = np.divide(one, other, out=np.zeros_like(one), where=measured)
         np.multiply(second, self._of_columns(ratio), out=self.space)
         self.space += first
-        shared_one, shared_other = self.shared
+        shared_one, shared_other = self.sums.shared
         mixed = shared_one + ratio * shared_other, self._sum_of_xlogx(self.space)
         sides = (shared_one, self._sum_of_xlogx(first)), (shared_other, self._sum_of_xlogx(second))
         bits = measured.astype(np.float64)
@@ -286,12 +349,11 @@ class _Batch:
     def chance_divergences(self) -> Floats:
         """Return the approximate mean divergence over permuted labels, in bits; shape (blocks, labellings).
 
-        This method overwrites the totals: call `divergences` first.
+        This method overwrites the sums: call `divergences` first.
         """
-        words, (totals, scratch) = self.words, self.totals
+        words, (totals, scratch), squares = self.words, self.sums.totals, self.sums.squares
         totals += scratch
-        lengths, documents = self.lengths[0] + self.lengths[1], words.members @ self.selected
-        squares = (words.squares @ self.selected).astype(np.float64)
+        lengths, documents = self.sums.lengths[0] + self.sums.lengths[1], self.sums.documents
         np.multiply(totals, totals, out=scratch)
         np.maximum(squares, 1.0, out=self.space)
         np.divide(scratch, self.space, out=self.space)
@@ -303,7 +365,7 @@ class _Batch:
         words.chance_bits.take(known, out=self.space, mode="clip")
         # Documents are assigned to groups without replacement: the count of a word that is equally frequent in all
         # documents varies little.
-        alone = lengths - self.shared[0] - self.shared[1]
+        alone = lengths - self.sums.shared[0] - self.sums.shared[1]
         scratch *= self._of_columns(1 / np.maximum(documents, 1))
         squares -= scratch
         squares *= self.space
@@ -327,14 +389,28 @@ class _Batch:
 
 def _divergences(sides: tuple[Bools, Bools], words: Words) -> Floats:
     """Return the (labellings, blocks) divergences for `Words.divergences`; other processes can import this function."""
-    return np.concatenate([batch.divergences().T for batch in words.batches(*sides)])
+    return np.concatenate([_Batch(words, *batch).divergences().T for batch in words.batches(*sides, squared=False)])
 
 
 def _excesses(sides: tuple[Bools, Bools], words: Words) -> Floats:
     """Return the (labellings,) excesses for `Words.excesses`; other processes can import this function."""
-    return np.concatenate(
-        [words.weights @ (batch.divergences() - batch.chance_divergences()) for batch in words.batches(*sides)]
-    )
+    return np.concatenate([_Batch(words, *batch).excesses() for batch in words.batches(*sides, squared=True)])
+
+
+def _excess_changes(sides: tuple[Bools, Bools], words: Words, first: Bools) -> Floats:
+    """Return the (labellings,) changes for `Words.excess_changes`; other processes can import this function.
+
+    Args:
+        sides: documents of the current run in the first, and in the second group; all others belong to the baseline.
+        words: word counts.
+        first: (documents,) whether the document is in the first group.
+    """
+    everything, _ = next(words.batches(first[None], ~first[None], squared=True))
+    changes = []
+    for current, space in words.batches(*sides, squared=True):
+        baseline = everything.without(current)
+        changes.append(_Batch(words, current, space).excesses() - _Batch(words, baseline, space).excesses())
+    return np.concatenate(changes)
 
 
 @cache

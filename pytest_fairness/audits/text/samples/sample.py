@@ -55,6 +55,15 @@ class Sample(ABC):
     def distance(self, selected: Bools) -> Floats:
         """Return the distance between the groups for each row of `selected`, a (selections, units) mask."""
 
+    def distance_change(self, current: Bools, baseline: Bools) -> Floats:
+        """Return the distance in the current run minus the distance in the baseline; shape (selections,).
+
+        Args:
+            current, baseline: (selections, units) whether the unit belongs to the run.
+        """
+        change: Floats = self.distance(current) - self.distance(baseline)
+        return change
+
     @abstractmethod
     def word_weights(self) -> tuple[Sequence[str], Floats]:
         """Return the words, and the weight of each word: above 0 if it is typical of the marked group, else below 0."""

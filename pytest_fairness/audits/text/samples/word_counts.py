@@ -89,6 +89,10 @@ class WordCounts(Sample):
         """Return the excess divergence for each selection; the divergence expected by chance is approximated."""
         return self.words.excesses(*self._sides(selected))
 
+    def distance_change(self, current: Bools, baseline: Bools) -> Floats:
+        """Return the excess divergence in the current run minus that in the baseline; see `Words.excess_changes`."""
+        return self.words.excess_changes(self.documents.units.marked, current, baseline)
+
     def standard_error(self, used: Bools, null_sd: float, random: np.random.Generator) -> float:
         """Return the standard error of the excess of the used units; see `excess_estimates.standard_error`."""
         sizes = None if self.documents.bundles is None else self.documents.bundles.sizes

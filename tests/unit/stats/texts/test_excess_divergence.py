@@ -149,3 +149,16 @@ def test_the_excess_at_a_size_takes_documents_that_can_be_paired_within_strata()
     words = Words.together(texts(random, 20), marked, ~marked)
     assert excess_estimates.excess_at_size(words, strata, marked, 8, 9, random) is None
     assert excess_estimates.excess_at_size(words, np.zeros(20, dtype=np.int64), marked, 8, 9, random) is not None
+
+
+@pytest.mark.parametrize("left_out", [0, 3])
+def test_the_change_of_the_excess_is_the_difference_of_both_runs(left_out: int) -> None:
+    random = np.random.default_rng(5)
+    counts, marked = texts(random, 48), halves(48)
+    strata = np.repeat([0, 1], 24)
+    current = np.stack([random.permutation(halves(48)) for _ in range(40)])
+    baseline = ~current
+    baseline[:, :left_out] = False
+    words = Words.of(counts, strata, current[0] & marked, current[0] & ~marked, least=4)
+    excesses = [words.excesses(run & marked, run & ~marked) for run in (current, baseline)]
+    assert words.excess_changes(marked, current, baseline).tolist() == (excesses[0] - excesses[1]).tolist()
