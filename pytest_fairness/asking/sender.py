@@ -190,7 +190,8 @@ class Sender:
             give_up_at = self._timer.deadline([request.sent_at for request in self._in_flight.values()], resume_at)
             look_at = now + (self._timing.poll if self._tracker.next_unsent(1) else self._timing.claim_renewal)
             until = min(until, give_up_at, look_at)
-            # A retry must wait for the target's rate limit, and for a pause, because other processes may use all slots.
+            # A retry waits for the target's rate limit. It also waits at least `poll`, because other processes may use
+            # all slots, and this loop would then run without a pause.
             until = min(until, max(self._sync.next_retry, resume_at, now + self._timing.poll))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(None if until == math.inf else until - now):

@@ -147,7 +147,10 @@ def decide(
         growth = max(decision.times_more_units for decision in undecided)
         more = _advice(audit, measurement, trials, growth, baseline if change in undecided else None)
         if math.isinf(growth) and change in undecided and comparison is not None and not comparison.from_answers:
-            more = _Text("Make a new baseline, with answers that can be compared.", "needs a new baseline")
+            more = _Text(
+                "The run cannot be compared with the baseline's answers, so more trials do not help. Make a new one.",
+                "needs a new baseline",
+            )
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {why.long}. {more.long}", f"{why.short}; {more.short}")
     if concern is not None and concern.withholds != "test":
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {concern.message}.", concern.message)

@@ -87,6 +87,8 @@ def _document(arguments: argparse.Namespace) -> Mapping[str, Json]:
             f"{path}: this store holds no run. Run `pytest --fairness` first, name another store with --store, "
             "or name a JSON report. To get tables of a file of answers, use `measure` with --measurements FILE."
         )
+    if arguments.target is not None:
+        document["items"] = [{**item, "target": arguments.target} for item in document["items"]]
     if source is None:
         return document
     with replay_run(arguments) as run:

@@ -69,14 +69,13 @@ class AnswerFile:
         """Return the probe made from the file of answers.
 
         Args:
-            written: path at which the probe's text will be saved; default: the path of the answers with the suffix
-                `.yaml`.
+            written: path at which the probe's text will be saved; `None` if it will not be saved.
 
         Raises:
             FairnessError: the file cannot be read, lacks one of the columns or groups, or is outside of the folder in
                 which the probe's text will be saved.
         """
-        path = (written or self.path.with_suffix(".yaml")).absolute()
+        path = (written or self.path.resolve().with_suffix(".yaml")).absolute()
         try:
             file = self.path.resolve().relative_to(path.parent.resolve()).as_posix()
         except ValueError:

@@ -1,7 +1,8 @@
 """Store of recorded responses, through which the processes of a run share all state.
 
-`sqlite.py` and `postgres.py` hold the connections and `schema.py` the tables; `claims.py`, `runs.py`,
-`rate_limit_table.py`, `result_cache.py` and `batch_table.py` hold the statements of the other tables.
+This module holds the SQL statements for the tables of responses and failures; `claims.py`, `runs.py`,
+`rate_limit_table.py`, `result_cache.py` and `batch_table.py` hold the statements for the other tables. `schema.py`
+defines all tables, and `sqlite.py` and `postgres.py` hold the connections.
 """
 
 from __future__ import annotations

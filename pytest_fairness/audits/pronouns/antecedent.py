@@ -155,7 +155,9 @@ def _choice_of_undecided(plain: str, mentions: Sequence[Mention], open_at: re.Ma
 def _choice_of_lone_name(
     plain: str, mentions: Sequence[Mention], question: str, ends: re.Pattern[str]
 ) -> Choice | None:
-    """Return the person if a part of the answer (such as a sentence) has no words but the name and `FILLERS`.
+    """Return the person whose name stands alone in a part of the answer, such as a sentence.
+
+    Such a part has no words other than the name, `FILLERS` and words of the question.
 
     Return `None` if there is no such part, or if two such parts name different people. Return `None` also if an earlier
     part has a name among other words, or says that the question cannot be decided.

@@ -123,7 +123,7 @@ def _check_next_word(text: str, start: int, end: int, content: Mapping[str, Any]
     word = _NEXT_WORD.match(text, end)
     allowed = content["after"].split()
     if word and not {word[1].lower().rstrip("."), word[1].lower().partition("'")[0] + "'"}.intersection(allowed):
-        raise CannotSwapError(f"'{word[1]}' after '{phrase}' may agree with this phrase")
+        raise CannotSwapError(f"the form of '{word[1]}' after '{phrase}' may depend on this phrase")
 
 
 def _check_other_words(

@@ -37,7 +37,8 @@ LARGEST_EXACT = 2**24
 """Integers up to this number are exact in 32 bits."""
 TINY = float(np.finfo(np.float64).tiny)
 LARGEST_SHARE = 0.5
-"""Largest total weight of the blocks for single strata; the first block has the remaining weight."""
+"""Largest total weight of the blocks of single strata; the block of all documents has the remaining weight. See
+`Words`."""
 KNOWN_OCCURRENCES = 64
 """Largest number of occurrences for which `_mean_bits` returns a number; a word with more occurrences gets the number
 for this many."""

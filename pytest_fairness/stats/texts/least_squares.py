@@ -2,7 +2,7 @@
 
 A labelling assigns units to two groups. Least squares on the labels replaces the loss of a support vector machine
 (Suykens and Vandewalle 1999, "Least Squares Support Vector Machine Classifiers"). The solution is linear in the labels,
-so that one matrix factorisation serves all labellings. The prediction of a unit that is left out of training has a
+so that one inverse matrix serves all labellings. The prediction of a unit that is left out of training has a
 closed form (Cawley and Talbot 2004, "Fast exact leave-one-out cross-validation of sparse least-squares support vector
 machines").
 """
@@ -66,7 +66,7 @@ class Classifier:
 
     @classmethod
     def of(cls, features: csr_array, strata: Ints, kinds: Ints) -> Classifier:
-        """Return the classifier of these features; its matrix factorisation is used for all labellings.
+        """Return the classifier of these features; the inverse of its matrix is computed once for all labellings.
 
         Args:
             features: (units, dimensions) sparse feature matrix.

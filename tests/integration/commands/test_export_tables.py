@@ -112,6 +112,21 @@ def test_a_run_with_named_targets_has_the_words_of_each(project: Project, monkey
     assert {row["item"] for row in found} == {"jsd[name=Kim]@one", "jsd[name=Kim]@two"}
 
 
+def test_the_words_of_a_run_can_be_those_of_one_version_of_the_target(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.probe("probes/gifts.yaml", TEXTS.replace(", =Lou", ""))
+    for version in ("1", "2"):
+        project.run("--fairness", "-o", f"fairness_target_version={version}", target="python:app:polite")
+    monkeypatch.chdir(project.path)
+    assert main(["export", "--words", "words.csv"]) == 2
+    error = capsys.readouterr().err
+    assert "answers of several targets are recorded. Choose one with --target:" in error
+    identity = error.rpartition("--target: ")[2].split("; ")[0].strip()
+    assert main(["export", "--words", "words.csv", "--target", identity]) == 0
+    assert rows(project.path / "words.csv")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

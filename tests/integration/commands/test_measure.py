@@ -350,3 +350,10 @@ def test_a_small_group_can_be_left_out(capsys: pytest.CaptureFixture[str]) -> No
     # The rows without a group are counted once, and not with each error.
     assert found.out.count("1 of 120 rows") == 1
     assert measure("--marked", "woman") == 0
+
+
+def test_the_file_may_be_a_link_to_another_folder() -> None:
+    Path("elsewhere").mkdir()
+    written("elsewhere/december.csv")
+    Path("answers.csv").symlink_to("elsewhere/december.csv")
+    assert report(*FIVE_AUDITS).keys() == report(*FIVE_AUDITS, file="elsewhere/december.csv").keys()
