@@ -145,16 +145,6 @@ class ProbeItem(AuditItem[Probe, Any]):
             for prompt in self.prompts():
                 yield prompt.request
 
-    def request_selection(self) -> tuple[int, ...] | None:
-        """Return a value that is equal only for items with the same requests; it is valid as long as the items exist.
-
-        The value is `None` if the item has too many prompts to keep them, or if the prompts cannot be made.
-        """
-        with suppress(FairnessError):
-            labels = RECENT.labels_of(self.probe, self.trial_count)
-            return None if labels is None else (id(self.probe), self.trial_count, *map(self.uses, labels))
-        return None
-
     @cached_property
     def analyses(self) -> list[ProbeItem]:
         """Return one item for each interim analysis and, last, an item for the final analysis of all answers.

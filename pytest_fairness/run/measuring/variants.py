@@ -8,6 +8,7 @@ baseline.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby, zip_longest
 from typing import Literal
@@ -18,7 +19,7 @@ from pytest_fairness import kinds
 from pytest_fairness.baselines.verdicts import missing_reason
 from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Json, Request
-from pytest_fairness.run.items.probe_items import ProbeItem
+from pytest_fairness.run.items.probe_items import RECENT, ProbeItem
 from pytest_fairness.run.measuring import placebos
 from pytest_fairness.run.measuring.measurements import ItemMeasurement
 from pytest_fairness.run.measuring.measurer import Measurer
@@ -86,10 +87,21 @@ def _requests_of(items: Sequence[ProbeItem]) -> Iterator[Request]:
     """Yield the requests of the items; an item that has the same requests as an earlier item is left out."""
     seen: set[object] = set()
     for item in items:
-        selection = item.request_selection()
+        selection = _selection(item)
         if selection is None or selection not in seen:
             seen.add(selection)
             yield from item.requests()
+
+
+def _selection(item: ProbeItem) -> tuple[int, ...] | None:
+    """Return a value that is equal only for items with the same requests; it is valid as long as the items exist.
+
+    The value is `None` if the item has too many prompts to keep them, or if the prompts cannot be made.
+    """
+    with suppress(FairnessError):
+        labels = RECENT.labels_of(item.probe, item.trial_count)
+        return None if labels is None else (id(item.probe), item.trial_count, *map(item.uses, labels))
+    return None
 
 
 def with_variants(measurer: Measurer, measured: ItemMeasurement, target: Target | None) -> ItemMeasurement:
