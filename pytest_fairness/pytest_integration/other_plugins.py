@@ -18,7 +18,7 @@ def picks(config: pytest.Config) -> bool:
 
 
 class OtherPlugins:
-    """Hooks for allure-pytest, pytest-picked and pytest-testmon.
+    """Hooks for allure-pytest, pytest-picked, pytest-randomly and pytest-testmon.
 
     Args:
         config: pytest's configuration.
@@ -47,6 +47,20 @@ class OtherPlugins:
             mode = Branch if config.getoption("picked_mode") == "branch" else Unstaged
             changed, _ = mode([f"*{suffix}" for suffix in PROBE_SUFFIXES], **vars(config.option)).affected_tests()
             config.args += [file for file in changed if any(map(Path(file).resolve().is_relative_to, self._folders))]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Put the items of a probe file together again, after pytest-randomly has shuffled all items.
+
+        Consecutive items of a probe share the answers that are read from the store. pytest-randomly keeps the tests of
+        a module together, but items of probes belong to no module.
+        """
+        if not self._config.getoption("randomly_reorganize", False):
+            return
+        own = [item for item in items if isinstance(item, FairnessItem)]
+        first = {path: place for place, path in enumerate(dict.fromkeys(item.path for item in own))}
+        ordered = iter(sorted(own, key=lambda item: first[item.path]))
+        items[:] = [next(ordered) if isinstance(item, FairnessItem) else item for item in items]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None]:

@@ -6,6 +6,7 @@ import html
 import json
 import re
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,21 @@ def test_pytest_picked_picks_changed_probes(project: Project) -> None:
     result = project.run_apart(*picked)
     assert shows(result, "probes/other.yaml ..")
     result.assert_outcomes(passed=2)
+
+
+def test_pytest_randomly_keeps_the_items_of_a_probe_together(project: Project) -> None:
+    for number in range(4):
+        project.probe(f"probes/gifts-{number}.yaml")
+    project.write("test_own.py", "def test_one(): pass\ndef test_two(): pass\n")
+    orders = set()
+    for seed in ("1", "2", "3"):
+        shuffled = ("-p", "pytest_randomly", f"--randomly-seed={seed}")
+        result = project.run_apart(*shuffled, "--fairness", "--co", "-q", "probes", "test_own.py")
+        files = [line.partition("::")[0] for line in result.outlines if "::" in line]
+        assert len(files) == 10
+        assert len(list(groupby(files))) == 5
+        orders.add(tuple(result.outlines))
+    assert len(orders) == 3
 
 
 def test_pytest_testmon_cannot_select_audits(project: Project) -> None:
