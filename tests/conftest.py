@@ -6,6 +6,8 @@ import gc
 import os
 import signal
 import sys
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +103,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: (not files[item.path].startswith(TORCH), item.get_closest_marker("slow") is None))
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Import the test modules of a complete run; each worker begins at another one.
+
+    What one worker has compiled, the others need not compile. They would otherwise compile the same modules at the same
+    time, for four seconds each.
+    """
+    tests = Path(__file__).parent
+    worker: dict[str, Any] = getattr(session.config, "workerinput", {})
+    if not worker or [session.config.rootpath / path for path in session.config.args] != [tests]:
+        return
+    modules = sorted(path.relative_to(tests.parent) for path in tests.rglob("test_*.py"))
+    start = len(modules) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+    for path in modules[start:] + modules[:start]:
+        with suppress(Exception, pytest.skip.Exception):  # an error is raised again when the module is collected
+            import_module(".".join(path.with_suffix("").parts))
 
 
 @pytest.hookimpl(optionalhook=True)
