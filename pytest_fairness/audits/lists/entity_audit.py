@@ -71,7 +71,10 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         return significance.p_value(self.info.loss(statistic.value(null)), observed, exact=exact)
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return details: each attribute value's mean and interval, the most disadvantaged value, and the table."""
+        """Return details: each attribute value's mean and interval, the most disadvantaged value, and the table.
+
+        If entities have domains, the details also hold the audit's value for each domain.
+        """
         means = table.means()
         return {
             self.quantity: {

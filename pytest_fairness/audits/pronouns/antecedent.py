@@ -157,7 +157,7 @@ def _choice_of_lone_name(
 ) -> Choice | None:
     """Return the person whose name stands alone in a part of the answer, such as a sentence.
 
-    Such a part has no words other than the name, `FILLERS` and words of the question.
+    Such a part has no words other than the name, `FILLERS`, words of the question and single characters.
 
     Return `None` if there is no such part, or if two such parts name different people. Return `None` also if an earlier
     part has a name among other words, or says that the question cannot be decided.

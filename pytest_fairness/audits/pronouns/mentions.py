@@ -67,7 +67,10 @@ class Mention:
 
 
 def plain_text(text: str) -> str:
-    """Return the text in the form in which texts are compared: NFKC, case-folded, single blanks within lines."""
+    """Return the text in the form in which texts are compared: NFKC, case-folded, single blanks within lines.
+
+    Markdown characters and hyphens within words become blanks; apostrophes become straight.
+    """
     folded = _APOSTROPHES.sub("'", unicodedata.normalize("NFKC", text)).casefold()
     lines = _TO_BLANK.sub(" ", folded).splitlines()
     return "\n".join(" ".join(line.split()) for line in lines)
@@ -144,9 +147,9 @@ def _is_denied_after(after: str, question: Collection[str]) -> bool:
 def without_echo(plain: str, sentence: str, question: str, names: tuple[str, str]) -> str:
     """Return the answer without the parts that repeat the prompt's sentence or question.
 
-    A repetition starts at the beginning of the sentence. It includes both names, or it includes the first name and ends
-    with the answer. "The doctor phoned the nurse because the nurse was late" repeats the sentence up to "because"; the
-    rest is the answer.
+    A repetition starts at the beginning of the sentence. It includes both names or, at the end of the answer, the first
+    name and at least one more word. "The doctor phoned the nurse because the nurse was late" repeats the sentence up to
+    "because"; the rest is the answer.
     """
     asked = words_of(sentence)
     finder, _ = _finder(names)

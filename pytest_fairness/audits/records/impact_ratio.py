@@ -147,7 +147,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         if self.compared(asked).sum() < 2:
             raise NotMeasurable(
                 f"fewer than two groups have at least {SMALL_SHARE:.0%} of the records, so that no rates can be "
-                "compared. Add records"
+                "compared. Add records of the other groups"
             )
         if table.complete.any() and not sums[:groups][self.compared(sums[groups:])].any():
             raise NotMeasurable(

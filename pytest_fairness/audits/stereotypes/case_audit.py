@@ -214,7 +214,10 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return replace(change, details={"compared_cases": shared, **change.details})
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return at most three groups or cases whose mean scores became worse; empty if the audit's value did not."""
+        """Return at most three groups or cases whose mean scores became worse; empty if the audit's value did not.
+
+        If the value became worse but no mean did, return those whose means changed most.
+        """
         if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
             worse = [part for part in moved if part["now"] > part["then"]] or moved
             return [f"{part['name']} {part['then']:.2f} to {part['now']:.2f}" for part in worse[:3]]

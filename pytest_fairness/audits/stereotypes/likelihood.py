@@ -40,7 +40,7 @@ EXACT_ALPHA = 0.01
 
 
 class LikelihoodSettings(AuditSettings):
-    """Settings of `likelihood`: the scoring of sentences."""
+    """Settings of `likelihood`: how the score of a sentence is computed."""
 
     needs: ClassVar[str] = LIKELIHOODS
 

@@ -1,4 +1,4 @@
-"""Suggestions of markers: frequent words of the answers that the probe's lists do not contain."""
+"""Suggestions of markers: frequent words of the answers that the probe's lists of markers do not contain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MINIMUM_ANSWERS = 2
 def words_for(
     texts: Mapping[str, Sequence[str]], opposites: Mapping[str, str | None], known: Iterable[str], language: Language
 ) -> list[str]:
-    """Return the words that distinguish the cases best, without words that the lists already contain.
+    """Return the words that distinguish the cases best, without words that the marker lists already contain.
 
     For two opposite cases, these are words that the answers about one case contain more often than the answers about
     the other case. For a case without an opposite, these are the words that the largest share of its answers contains.

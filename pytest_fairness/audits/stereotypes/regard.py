@@ -134,7 +134,7 @@ class Regard(ModelScoredAudit[RegardSettings]):
         return f"mean probabilities of “{label}” differ by {measurement.value:.3g} ({ends})"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the mean probability of each group or, if there are no groups, of each case."""
+        """Return the measured label's mean probability for each group or, if there are no groups, for each case."""
         label = measurement.details["examples"][0]["label"]
         by_case = {case: labels[label] for case, labels in measurement.details["by_case"].items()}
         return measurement.details.get("groups") or by_case

@@ -107,7 +107,10 @@ class PooledScores:
         return np.hstack([belongs, belongs * self.values[:, None]])
 
     def _means(self, sums: Floats) -> Floats:
-        """Return the column means of selections of scores, from the sums of `_columns`; shape (selections, columns)."""
+        """Return the column means of each draw, shape (draws, columns), from the draws' (draws, 2 × columns) sums.
+
+        A draw's sums are the sums of the rows of `_columns` over the drawn scores.
+        """
         number = len(self.current.columns)
         with np.errstate(invalid="ignore"):
             return np.asarray(sums[:, number:] / sums[:, :number], dtype=np.float64)

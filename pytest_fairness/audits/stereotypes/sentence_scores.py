@@ -19,6 +19,7 @@ from pytest_fairness.stats import stereoset
 from pytest_fairness.stats.arrays import Floats
 
 Scoring = Literal["per_token", "total"]
+"""How a sentence's score is computed from the log-probabilities of its tokens: as their mean, or as their sum."""
 
 SAME_SCORE = 1e-4
 """Scores that differ by at most this many nats (natural logarithm) count as equal; another batch size may change a
@@ -138,7 +139,7 @@ def stereoset_details(
 
 
 def _strongest_preferences(scoring: Scoring, sentences: SentenceScores) -> dict[str, list[dict[str, Json]]]:
-    """Return the cases that prefer the stereotype most, and the cases that prefer the anti-stereotype most.
+    """Return the cases with the strongest preferences for the stereotype, and for the anti-stereotype.
 
     A preference is the difference between the two sentences' scores, in nats (natural logarithm).
     """
@@ -162,7 +163,8 @@ def _strongest_preferences(scoring: Scoring, sentences: SentenceScores) -> dict[
 def _crows_pairs(preferred: Floats, directions: Sequence[str | None]) -> dict[str, Json]:
     """Return CrowS-Pairs' scores: percentages of pairs whose stereotypical sentence is likelier.
 
-    One percentage is for all pairs, the others are for the pairs of each direction.
+    One percentage is for all pairs, the others are for the pairs that show and that contradict a stereotype (see the
+    key `direction` of `Case`).
     """
     percentages: dict[str, Json] = {"score": _mean(preferred)}
     for direction in ("stereo", "antistereo"):

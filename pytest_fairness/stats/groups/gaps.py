@@ -65,7 +65,7 @@ def largest_bounds(
         alpha: probability that the lower bound is above the true value. The probability is 2 × `alpha` if the true
             difference is 0, because chance may produce a difference in either direction.
         beta: probability that the upper bound is below the true value.
-        degrees_of_freedom: degrees of freedom of the standard errors.
+        degrees_of_freedom: degrees of freedom of the standard errors; `None` for the normal distribution.
     """
     known = ~np.isnan(differences)
     sizes, own = np.abs(differences[known]), errors[known]

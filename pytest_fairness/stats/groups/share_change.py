@@ -40,7 +40,7 @@ class ShareChange:
         """Return the weight of each answer; the change of the gap is `coefficients @ hits`."""
         groups = self.marked * 2 + self.current
         share = 1 / np.bincount(groups, minlength=4)[groups]
-        # The group with more hits in both runs together does not depend on the run labels.
+        # The group with the larger share of hits in both runs together does not depend on the run labels.
         side = -1.0 if self.hits[self.marked].mean() < self.hits[~self.marked].mean() else 1.0
         return np.asarray(side * np.where(self.marked == self.current, share, -share))
 

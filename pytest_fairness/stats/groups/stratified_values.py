@@ -111,7 +111,7 @@ class TwoRuns:
     def weights(self) -> Floats:
         """Return the weight of each stratum's difference, the same for both runs; shape (strata,).
 
-        The weight is 0 if a run has only one group in the stratum.
+        The weight is 0 if a run lacks a group in the stratum.
         """
         return stratified_difference.precision(*self._common_sizes)
 
@@ -147,7 +147,11 @@ class TwoRuns:
         return math.sqrt(square), 1 / sum((error**2 / square) ** 2 / degrees for error, degrees in errors)
 
     def _sums(self, selections: Bools) -> Floats:
-        """Return the gap of each selection of documents; shape (selections,)."""
+        """Return the gap of one run for each draw, shape (draws,).
+
+        Args:
+            selections: (draws, documents) whether the draw assigns the document to this run.
+        """
         # The product converts its masks to numbers of 64 bits.
         rows = max(1, stratified_difference.CHUNK // len(self.strata))
         parts = [selections[start : start + rows] for start in range(0, len(selections), rows)]

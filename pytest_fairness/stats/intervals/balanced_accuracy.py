@@ -31,9 +31,9 @@ class Accuracy:
     def of(cls, value: float, n: float, null_sd: float) -> Accuracy:
         """Return the accuracy with its estimated standard error.
 
-        One right and one wrong answer are added. The standard error is then the standard error of a binomial share,
-        multiplied by a factor for the variation between trained classifiers. The factor is at least 1. For an accuracy
-        of 0.5, it raises the standard error to at least `null_sd`; towards accuracies of 0 and 1, it decreases to 1.
+        The standard error is that of a binomial share after adding one right and one wrong answer, multiplied by a
+        factor for the variation between trained classifiers. The factor is at least 1. For an accuracy of 0.5,
+        it raises the standard error to at least `null_sd`; towards accuracies of 0 and 1, it decreases to 1.
 
         Args:
             value: balanced accuracy, 0..1.
@@ -47,7 +47,10 @@ class Accuracy:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Return the two-sided 95 % confidence interval of the accuracy, 0..1, computed from its log-odds."""
+        """Return the two-sided 95 % confidence interval of the accuracy, 0..1, computed from its log-odds.
+
+        The interval always includes `value`.
+        """
         half = INTERVAL_Z * self.log_odds_error
         low, high = logistic(self.log_odds - half), logistic(self.log_odds + half)
         return min(low, self.value), max(high, self.value)

@@ -1,4 +1,7 @@
-"""Error rates of a limit that separates acceptable from problematic cases by their scores."""
+"""Error rates of a limit that separates acceptable from problematic cases by their scores.
+
+A case is a labelled output, or a set of outputs with one label; it has one score.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def quality(lists: Sequence[Sequence[str]], relevant: Sequence[Collection[str]],
 
     Args:
         lists: items of each list, best first, without repeated items; only the first `k` count.
-        relevant: relevant items for each list.
+        relevant: relevant items for each list; a list without relevant items has the results NaN.
         k: length of a full list; a shorter list has a lower precision, because its missing items count as not relevant.
     """
     relevant_sets = [set(items) for items in relevant]

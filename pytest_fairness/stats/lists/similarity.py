@@ -145,10 +145,12 @@ class Pairs:
 
 
 def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: int, variant: Variant) -> Ints:
-    """Return each list as integer codes, shape (pairs, k): equal items have equal codes; −1 follows the last item.
+    """Return each list as a row of integer codes, shape (lists, k); equal items have equal codes.
+
+    The places after the last item of a list hold −1.
 
     Args:
-        lists: lists of items, best first.
+        lists: the first list, or the second list, of each compared pair; items are ordered best first.
         numbers: code of each item; new items are added.
         k: number of items that count.
         variant: `normalized` drops repeated items.

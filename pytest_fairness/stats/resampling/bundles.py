@@ -2,7 +2,7 @@
 
 A label is a unit's group or, if two runs are compared, a unit's run. The units of each stratum (each cell, for runs)
 are dealt at random, without regard to their labels, to packs of equal size; units that are left over form smaller
-packs. A relabelling assigns whole packs to the two groups. A bundle holds the units of a pack that have the same
+packs. A relabelling gives all units of a pack the same label. A bundle holds the units of a pack that have the same
 observed label.
 
 Each relabelling is as random as a relabelling of single units, because the packs are random. But the relabellings of

@@ -18,7 +18,7 @@ NUMBERS_AT_ONCE = 2**20
 
 
 def permuted_means(rows: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
-    """Return column means after random permutation of each entity's columns (null hypothesis: equal groups).
+    """Return column means after random permutation of the numbers in each row (null hypothesis: equal columns).
 
     Args:
         rows: (entities, columns) numbers without NaN.

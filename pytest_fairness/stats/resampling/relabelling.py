@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
 
 CURRENT, BASELINE = 1, 2
-"""Runs to which a unit can be dealt."""
+"""Numbers that stand for the two runs in `RunCells._deal`."""
 LABELS_AT_ONCE = 2**22
 """Largest number of labels that are permuted at a time."""
 
@@ -161,7 +161,10 @@ class RunCells:
 def _permuted(
     deal: NDArray[LabelT], count: int, random: np.random.Generator
 ) -> Iterator[tuple[slice, NDArray[LabelT]]]:
-    """Yield random permutations of `deal`, as rows of arrays of limited size, with their places among all draws."""
+    """Yield random permutations of `deal`, `count` in all, as rows of arrays of limited size.
+
+    Each array comes with a slice: the indices of its rows among all draws.
+    """
     rows = max(1, LABELS_AT_ONCE // max(1, len(deal)))
     for start in range(0, count, rows):
         size = min(rows, count - start)

@@ -34,7 +34,7 @@ LEAST_ROWS = 16
 OPERATIONS = 2**29
 """Largest number of multiplications for a chunk of labellings; see `map_chunks`."""
 LARGEST_EXACT = 2**24
-"""Integers up to this number are exact in 32 bits."""
+"""Integers up to this number are exact in floating-point numbers of 32 bits."""
 TINY = float(np.finfo(np.float64).tiny)
 LARGEST_SHARE = 0.5
 """Largest total weight of the blocks of single strata; the block of all documents has the remaining weight. See
@@ -221,7 +221,7 @@ class Words:
         return max(LEAST_ROWS, CHUNK // max(1, len(self.blocks)))
 
     def batches(self, first: Bools, second: Bools, *, squared: bool) -> Iterator[tuple[_Sums, Floats]]:
-        """Yield the sums over the documents of each group, in batches of labellings, and space for `_Batch`.
+        """Yield, for each batch of labellings, the sums over the documents of each group, and work arrays for `_Batch`.
 
         Args:
             first, second: (labellings, documents) whether the document is in the first, and in the second group.

@@ -157,7 +157,7 @@ class Classifier:
         """Return the matrix that converts the residuals of these equal units into their leave-out residuals.
 
         A leave-out residual is the residual of a unit if all units in `units` are left out of training. The matrix is
-        the pseudo-inverse of the units' block of (I − hat matrix).
+        the pseudo-inverse of the rows and columns of these units in (I − hat matrix).
 
         Args:
             units: indices of equal units.

@@ -198,6 +198,8 @@ def largest_needed(needed: Iterable[NeededDocuments]) -> NeededDocuments:
 def _counts_by_cell(present: csr_array, cells: Ints, number: int) -> Floats:
     """Return the number of documents that contain the word, for each cell and word; shape (cells, words).
 
+    A cell holds the documents of one stratum, group and run.
+
     Args:
         present: (documents, words) 1 if the document contains the word; for bundles, the number of such documents.
         cells: (documents,) cell number of each document.
@@ -236,8 +238,9 @@ def _difference_sd(held: Floats, first: Floats, second: Floats, weights: Floats)
     """Return the standard deviation of each word's difference under permuted labels; shape (words,).
 
     The difference is the share of documents with the word under the first label, minus the share under the second, as
-    a weighted sum over strata. The labels are permuted within cells, so that the number of documents with the word and
-    the first label is hypergeometric.
+    a weighted sum over strata. The labels are runs or groups, and are permuted within cells. If the labels are runs, a
+    cell is a group within a stratum; if they are groups, a stratum is a single cell. The number of documents of a cell
+    with the word and the first label is hypergeometric.
 
     Args:
         held: (strata, cells, words) number of documents that contain the word.

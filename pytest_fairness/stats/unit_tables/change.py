@@ -79,7 +79,7 @@ class UnitChange:
         Args:
             statistic: statistic whose change is computed.
             current, baseline: (units, columns) complete rows of the same units in the two runs.
-            least_error: standard error to use if no unit changed.
+            least_error: standard error to use in place of 0, such as if no unit changed.
             seed: text that seeds all random draws.
         """
         means = current.mean(axis=0), baseline.mean(axis=0)
@@ -141,7 +141,8 @@ def _side_change(
 ) -> SideChange | None:
     """Return the reversal of the gap between the two groups that differ most in the current run.
 
-    Return `None` if the gap did not have the opposite sign in the baseline, or if the statistic compares no groups.
+    Return `None` if the gap did not have the opposite sign in the baseline, or if the statistic does not compare groups
+    in pairs.
     """
     if not statistic.pairs:
         return None

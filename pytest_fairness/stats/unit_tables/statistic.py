@@ -45,7 +45,7 @@ class UnitStatistic(ABC):
     its confidence bounds cannot be computed from its standard error.
 
     Attributes:
-        pairs: index pairs of the groups that are compared; empty if the value does not compare groups.
+        pairs: index pairs of the groups that are compared; empty if the value does not compare groups in pairs.
         distance: distance measure between the groups' numbers; `None` if the value is not a distance.
     """
 
