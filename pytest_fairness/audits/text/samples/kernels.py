@@ -5,11 +5,12 @@ The audit `mmd` uses these vectors. To add another similarity, add a function th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pytest_fairness.audits.text.tokens import Tokens
 from pytest_fairness.errors import FairnessError
@@ -66,13 +67,25 @@ def text_features(documents: Documents) -> mmd.Features:
     A text with words has the similarity 1 to itself; texts that share neither words nor n-grams have the similarity 0.
     Only inner products of the vectors have a meaning; single dimensions have none.
     """
-    parts = [words(documents), ngrams(documents)]
     if len(documents) <= EXACT:
+        parts = [words(documents), ngrams(documents)]
         return mmd.features_of(np.mean([_inner_products(part.weights) for part in parts], axis=0))
+    # Deferred, as scikit-learn takes a second to import and only measuring needs it.
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    counted = _Counted.of(Tokens.of(documents)).by_occurrence()
+    weightings = []
+    for terms in counted.terms:
+        weighting = TfidfTransformer()
+        weighting.idf_ = inverse_frequencies(terms.holding.astype(np.float32), len(documents))
+        weightings.append(weighting)
     features = np.zeros((len(documents), SKETCHED), dtype=np.float32)
-    for salt, part in enumerate(parts):
-        _add_sketch(features, part, salt)
-    features /= np.float32(np.sqrt(len(parts)))
+    for start, rows in counted.slices():
+        for terms, weighting in zip(counted.terms, weightings, strict=True):
+            counts = rows @ terms.by_word
+            counts.sort_indices()  # the order in which a document's terms are added
+            features[start : start + rows.shape[0]] += (weighting.transform(counts) @ terms.projection).toarray()
+    features /= np.float32(np.sqrt(len(counted.terms)))
     return features
 
 
@@ -83,36 +96,99 @@ def text_sums(documents: Tokens, bundles: Bundles) -> mmd.Sums:
         documents: words of the documents.
         bundles: bundles of the documents.
     """
-    from scipy.sparse import csr_array, dia_array
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    # A document has the n-grams of its words, which are therefore found once for each word.
-    columns = documents.columns()
-    terms = [documents.vocabulary[number] for number in columns]
-    vectorizer = CountVectorizer(dtype=np.float32, **NGRAMS)
-    ngrams = csr_array(vectorizer.fit_transform(terms))
-    unit = csr_array(dia_array((np.ones((1, len(terms)), np.float32), 0), shape=(len(terms), len(terms))))
-    parts = [unit, ngrams]
-    names = [terms, list(vectorizer.get_feature_names_out())]
-    starts = range(0, len(documents), DOCUMENTS)
-    holding = [np.zeros(part.shape[1]) for part in parts]
-    for start in starts:
-        rows = documents.counts_of(start, start + DOCUMENTS, columns).astype(np.float32)
-        for part, number in zip(parts, holding, strict=True):
-            number += np.bincount((rows @ part).indices, minlength=len(number))
-    rarity = [inverse_frequencies(number, len(documents)) for number in holding]
-    hashings = [_projection_matrix(each, salt) for salt, each in enumerate(names)]
+    counted = _Counted.of(documents)
+    rarity = [inverse_frequencies(terms.holding, len(documents)) for terms in counted.terms]
     vectors, squares = np.zeros((len(bundles.sizes), SKETCHED)), np.zeros(len(bundles.sizes))
-    for start in starts:
-        rows = documents.counts_of(start, start + DOCUMENTS, columns).astype(np.float32)
+    for start, rows in counted.slices():
         features = np.zeros((rows.shape[0], SKETCHED), dtype=np.float32)
-        for part, weights, hashing in zip(parts, rarity, hashings, strict=True):
-            features += (weighted(rows @ part, weights) @ hashing).toarray()
-        features /= np.float32(np.sqrt(len(parts)))
+        for terms, weights in zip(counted.terms, rarity, strict=True):
+            features += (weighted(rows @ terms.by_word, weights) @ terms.projection).toarray()
+        features /= np.float32(np.sqrt(len(counted.terms)))
         own = bundles.indicator(start, start + DOCUMENTS)
         vectors += own @ features
         squares += own @ np.einsum("ij,ij->i", features, features).astype(np.float64)
     return mmd.Sums(vectors, squares, bundles.sizes)
+
+
+class _Terms(NamedTuple):
+    """Words, or character n-grams of words, in many documents.
+
+    Attributes:
+        by_word: (words, terms) number of occurrences of the term in the word.
+        holding: (terms,) number of documents that contain the term.
+        projection: matrix of the random projection; see `_projection_matrix`.
+    """
+
+    by_word: csr_array
+    holding: Floats
+    projection: csr_array
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """Terms of many documents, which are counted slice by slice to save memory.
+
+    Attributes:
+        documents: words of the documents.
+        columns: word id of each word that occurs, sorted by word.
+        terms: words, and n-grams.
+    """
+
+    documents: Tokens
+    columns: NDArray[np.int32]
+    terms: tuple[_Terms, ...]
+
+    @classmethod
+    def of(cls, documents: Tokens) -> _Counted:
+        """Return the words and the n-grams of the documents."""
+        from scipy.sparse import csr_array, dia_array
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        # A document has the n-grams of its words, which are therefore found once for each word.
+        columns = documents.columns()
+        words = [documents.vocabulary[number] for number in columns]
+        vectorizer = CountVectorizer(dtype=np.float32, **NGRAMS)
+        ngrams = csr_array(vectorizer.fit_transform(words))
+        unit = csr_array(dia_array((np.ones((1, len(words)), np.float32), 0), shape=(len(words), len(words))))
+        parts = [(unit, words), (ngrams, list(vectorizer.get_feature_names_out()))]
+        bare = cls(documents, columns, ())
+        holding = [np.zeros(part.shape[1]) for part, _ in parts]
+        for _, rows in bare.slices():
+            for (part, _), number in zip(parts, holding, strict=True):
+                number += np.bincount((rows @ part).indices, minlength=len(number))
+        return replace(
+            bare,
+            terms=tuple(
+                _Terms(part, number, _projection_matrix(names, salt))
+                for salt, ((part, names), number) in enumerate(zip(parts, holding, strict=True))
+            ),
+        )
+
+    def by_occurrence(self) -> _Counted:
+        """Return the same terms, each set in the order in which the terms occur first, which is that of `_tfidf`."""
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        words = np.argsort(self.columns)
+        split = CountVectorizer(**NGRAMS).build_analyzer()
+        places: dict[str, int] = {}
+        for number in self.columns[words]:
+            for ngram in split(self.documents.vocabulary[number]):
+                places.setdefault(ngram, len(places))
+        # The n-grams of `of` are sorted.
+        ngrams = np.argsort([places[ngram] for ngram in sorted(places)])
+        return replace(
+            self,
+            terms=tuple(
+                _Terms(terms.by_word[:, order], terms.holding[order], terms.projection[order])
+                for terms, order in zip(self.terms, (words, ngrams), strict=True)
+            ),
+        )
+
+    def slices(self) -> Iterator[tuple[int, csr_array]]:
+        """Yield slices of `DOCUMENTS` documents: the index of the first document, and the (documents, words) counts."""
+        for start in range(0, len(self.documents), DOCUMENTS):
+            counts = self.documents.counts_of(start, start + DOCUMENTS, self.columns)
+            yield start, counts.astype(np.float32)
 
 
 def inverse_frequencies(holding: Floats, documents: int) -> Floats:
@@ -202,24 +278,16 @@ def _inner_products(weights: csr_array) -> Floats:
     return products
 
 
-def _add_sketch(features: mmd.Features, part: Tfidf, salt: int) -> None:
-    """Add a random projection of the TF-IDF weights to `features` (Charikar, Chen and Farach-Colton 2004).
+def _projection_matrix(terms: Sequence[str], salt: int) -> csr_array:
+    """Return the (terms, columns) matrix of a random projection (Charikar, Chen and Farach-Colton 2004).
 
     Each term is hashed to a column and a sign. Because of the random signs, the expected inner products of documents
     stay the same. A term gets the same column and sign in every run, so that vectors of different runs are comparable.
 
     Args:
-        features: (documents, dimensions) vectors, which are changed in place.
-        part: TF-IDF weights of the documents.
+        terms: the terms.
         salt: seed of the hash.
     """
-    hashing = _projection_matrix(part.terms, salt)
-    for start in range(0, len(features), ROWS):
-        features[start : start + ROWS] += (part.weights[start : start + ROWS] @ hashing).toarray()
-
-
-def _projection_matrix(terms: Sequence[str], salt: int) -> csr_array:
-    """Return the (terms, columns) matrix of the random projection, with one sign for each term; see `_add_sketch`."""
     from scipy.sparse import csr_array
     from sklearn.utils import murmurhash3_32
 

@@ -137,3 +137,14 @@ def test_a_system_that_repeats_itself_does_not_pass(project: Project) -> None:
     (found,) = project.report(target="python:app:cold")["items"]
     assert found["verdict"] == "inconclusive"
     assert "every trial repeats the same answer" in found["reason"]
+
+
+def test_vectors_of_many_texts_are_those_of_all_their_weights_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "EXACT", 10)
+    monkeypatch.setattr(kernels, "DOCUMENTS", 7)
+    words = [str(answer.content).lower().split() for answer in answers(3, 12, bias=0.3)]
+    documents = [*words, [], ["zebra", "a", "zebra"]]
+    expected = np.zeros((len(documents), kernels.SKETCHED), dtype=np.float32)
+    for salt, part in enumerate((kernels.words(documents), kernels.ngrams(documents))):
+        expected += (part.weights @ kernels._projection_matrix(part.terms, salt)).toarray()
+    assert (kernels.text_features(documents) == expected / np.float32(np.sqrt(2))).all()
