@@ -36,9 +36,9 @@ class Processes(ABC):
     count: int
 
     def share(self, value: Any) -> Any:
-        """Return an entry for the argument `shared` of `results`, made from a value that all chunks need.
+        """Return a value that all chunks need, or a reference to it, for the argument `shared` of `results`.
 
-        The entry is the value itself, or a reference to the value if a subclass sends it to the processes here.
+        A subclass that returns a reference sends the value to the processes here.
         """
         return value
 

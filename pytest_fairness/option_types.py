@@ -62,7 +62,7 @@ class DatabaseUrl:
         return self.address
 
     def exists(self) -> bool:
-        """Return true, because the store of a database, unlike a file, can be read before a run has created it."""
+        """Return true, because a store in a database, unlike a file, can be read before a run has created it."""
         return True
 
 

@@ -284,7 +284,7 @@ class RunSettings:
     )
     judge: str | None = _setting(
         None,
-        "Judge model, such as openai:MODEL; it serves `answer: {judge: true}` and `refusals: {by: judge}`",
+        "Judge model, such as openai:MODEL; probes with `answer: {judge: true}` or `refusals: {by: judge}` use it",
         default="none",
     )
     judge_base_url: str | None = _setting(

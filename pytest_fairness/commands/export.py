@@ -64,7 +64,7 @@ def _document(arguments: argparse.Namespace) -> Mapping[str, Json]:
     """Return the report document from which the tables are made.
 
     The document is the given JSON report or, without a report, that of the last run; with a probe file, it has only the
-    items of this probe.
+    items of this probe. `--target`, if given, replaces the key `target` of each item.
 
     Raises:
         FairnessError: the report cannot be read, no run is stored, or the last run had no item of the probe.

@@ -56,9 +56,9 @@ def run(arguments: argparse.Namespace) -> None:
     if includes and GITLAB_JOB.name not in (root / GITLAB).read_text("utf-8", "replace"):
         print(f"\n{GITLAB} exists and stays unchanged. Add these lines to it:\n\n{INCLUDE.rstrip()}")
     if len(services) > 1:
-        print("\nNo file or git remote says which CI service you use: delete the workflow of the other service.")
+        print("\nThere are workflows for two CI services: delete the workflow of the service that you do not use.")
     if services and own_requirement() is None:
-        print(f"\n{NOT_INSTALLABLE}. Change the step `Install` of the workflow, which fails until then.")
+        print(f"\n{NOT_INSTALLABLE}. Replace the install command of the workflow, which fails until then.")
     _print_next_steps(root, [*written, *([GITLAB] if includes else [])])
 
 

@@ -145,7 +145,7 @@ def _remedy(arguments: argparse.Namespace, results: Sequence[ItemResult], column
     used = {arguments.group, arguments.text, *arguments.strata}
     others = ", ".join(repr(column) for column in columns if column not in used)
     more = f"; the other columns are {others}" if others else ""
-    return f"The answers are read from the column {arguments.text!r} (--text){more}."
+    return f"Check that --text names the column of the answers: it names {arguments.text!r}{more}."
 
 
 def _results(probe: Probe, file: str) -> Iterator[ItemResult]:

@@ -39,7 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--copy-to",
         type=store_argument,
         metavar="STORE",
-        help="copy the responses and the history of runs to another store: a file, or the address of a database",
+        help="copy the responses to another store, a file or the address of a database; copy the history of runs, too, "
+        "if that store has none",
     )
     parser.add_argument(
         "--target",

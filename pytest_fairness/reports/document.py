@@ -44,7 +44,7 @@ def report_document(
         started: start of the run, in seconds since the epoch or as ISO 8601 in UTC.
         seconds: duration of the run.
         requests: the numbers of requests and tokens named in `REQUEST_COUNTS` (0 if a name is missing), and `cost`.
-        targets: the audited targets by name; empty or `None` if the target has no name.
+        targets: each audited target, by the name that the user gave it (`NAME=TARGET`); empty or `None` without names.
         target_version: version that the user has set for the target; `None` if not set.
         commit: id of the tested project's commit, and whether there were uncommitted changes; `None` if unknown.
         failures: number of failed requests by error message, the most frequent first.

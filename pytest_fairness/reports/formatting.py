@@ -14,7 +14,7 @@ _LOG_COMMAND = re.compile(r"##\w*(?=\[)")
 """Pattern of the start of a log command: `##[` (GitHub, Azure Pipelines), `##vso[` or `##teamcity[`."""
 JOINERS = "\u200c\u200d"  # Persian and Indic words and emoji need these harmless characters.
 LARGE = 1e9
-"""Smallest absolute value that is written with an exponent."""
+"""Absolute value from which large numbers are written with an exponent."""
 ROUNDING = 1e-12
 """Maximum absolute value that counts as a rounding error of 0."""
 

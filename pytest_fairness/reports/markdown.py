@@ -255,7 +255,7 @@ def _headline(document: Mapping[str, Json]) -> list[str]:
     )
     bad = counts["failed"] + counts["errors"]
     if counts.get("measured"):
-        errors = f", {counts['errors']} could not be measured" if counts["errors"] else ""
+        errors = f"; {counts['errors']} could not be measured" if counts["errors"] else ""
         title = f"{counts['measured']} of {total} checks measured, without verdicts{errors}"
         return [f"## Fairness: {title}", "", f"Target: {escaped(document['target'])}.", *_notes(document)]
     checks = counted(total, "check")

@@ -13,7 +13,7 @@ from pytest_fairness.reports.text_layout import width_of, wrap
 WINDOWS = os.name == "nt"
 _PLAIN_ON_WINDOWS = re.compile(r"[\w:./\\=+\[\]-]+")
 PLACEHOLDER = "..."
-"""Placeholder for the reason in a printed command; if the user does not replace it, no reason is stored."""
+"""Placeholder in a printed command for the reason of an acceptance; if a user leaves it, no reason is stored."""
 
 _TRAILING_COMMAND = re.compile(r": (?P<command>(?:pytest --fairness-rebaseline|python -m pytest_fairness) .*)$")
 

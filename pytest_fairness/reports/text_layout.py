@@ -10,7 +10,7 @@ import wcwidth
 LEAST_PROBE = 4
 """Minimum width of the probe's name in a name `probe::id` that is cut; if there is less room, the id is also cut."""
 LEAST_VALUES = 6
-"""Minimum width of the values in an id's brackets; if there is less room, the audit's name is cut too."""
+"""Minimum width of an id's values with their brackets; if there is less room, the audit's name is cut too."""
 _PROBE = re.compile(r"([^\[]*?)(::| )(.*)", re.DOTALL)
 """Probe and item's id in `probe::id` or `probe id`."""
 _AXES = re.compile(r"(?<=[\[,])[^\[\]=,]+=")

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     import torch
 
 REGARD_LABELS = ("negative", "neutral", "positive", "other")
-"""Labels, in order, of models of regard whose files do not name them; regard is how positively a group is described."""
+"""Labels, in order, of a model whose files do not name its four labels: the labels of models of regard.
+
+Regard is how positively a group is described.
+"""
 MAX_TOKENS = 512
 BATCH = 32
 DIGITS = 6
@@ -89,11 +92,15 @@ class Classifier:
         return path
 
     def _require_inside(self) -> None:
-        """Raise `ModelError` if the model is outside of the probe's folder, because probe files may be untrusted."""
+        """Raise `ModelError` if the model is outside of the probe's folder, because probe files may be untrusted.
+
+        For a model in the ini file, the folder is pytest's rootdir.
+        """
         root = self._folder.resolve()
         if Path(self.name).is_absolute() or ".." in Path(self.name).parts:
             raise ModelError(
-                f"{self.name}: the model must be inside of {self._place}; write its path relative to this folder"
+                f"{self.name}: the model must be inside of {self._place}; move it there, and set "
+                f"{self._setting} to its path in this folder"
             )
         for path in (self._given, *self._given.iterdir()):
             if not path.resolve().is_relative_to(root):

@@ -161,6 +161,8 @@ def _details(change: ItemChange) -> Iterator[str]:
 def _words(change: ItemChange) -> Iterator[str]:
     """Yield the comparison's description and the words that became, or are no longer, significant.
 
+    If the answers of the two baselines were not compared, also yield a note that says how the change was computed.
+
     Yield nothing for an item that is new, removed or unchanged in value, or whose audit does not count words.
     """
     old, new = change.old, change.new

@@ -19,7 +19,8 @@ SMALL = {"width": 360}
 """Size of a chart that is shown beside another chart."""
 
 SHOWN = 15
-"""Maximum number of rows of a chart, or of bars on each side of 0; the chart's table has all rows."""
+"""Maximum number of variants in a chart, and of bars on each side of 0; charts of means and rates have up to twice as
+many rows. The table of a chart has all rows."""
 
 
 CROSS = "M-1 -.6 -.6 -1 0 -.4 .6 -1 1 -.6 .4 0 1 .6 .6 1 0 .4 -.6 1 -1 .6 -.4 0Z"

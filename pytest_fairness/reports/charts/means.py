@@ -33,7 +33,15 @@ NUMBERS = ("mean", "quantile")
 
 
 def means(item: Item, name: str, detail: Json) -> Chart | None:
-    """Return a chart of each name's mean and 95 % confidence interval, the lowest mean first; `None` without means."""
+    """Return a chart of the means in a detail, with 95 % confidence intervals; `None` if the detail has other content.
+
+    The lowest mean comes first.
+
+    Args:
+        item: item of the report document.
+        name: name of the detail, such as `similarity`.
+        detail: by name, such as the name of a group, a mapping with the mean and its interval.
+    """
     if not isinstance(detail, Mapping) or not detail:
         return None
     parts = {str(key): part for key, part in detail.items() if isinstance(part, Mapping)}

@@ -24,7 +24,7 @@ class Side:
         group: name of the group.
         question: text of the prompt; empty if the prompt is unknown.
         answer: the answer in pieces; empty if there is no response.
-        status: status of the answer.
+        status: status of the answer: `ok`, `refused`, `unreadable` or `failed`.
         before: the baseline's answer in pieces; `None` if the baseline has no answer to the prompt.
     """
 
@@ -44,7 +44,9 @@ class Example:
 
 
 def examples_of(item: Item, words: Words | None) -> list[Example]:
-    """Return the examples of an item; each example has the answers with the same `set`, to be shown side by side.
+    """Return the examples of an item.
+
+    The item's details list answers. Those with the same value of `set` are one example, and are shown side by side.
 
     Args:
         item: item of the report document.

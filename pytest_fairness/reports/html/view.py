@@ -102,7 +102,7 @@ class View:
 
     @property
     def opened(self) -> Sequence[ReportItem]:
-        """Return the items whose details are unfolded: the first `MAX_OPEN` failed items."""
+        """Return the items whose details are unfolded: the first `MAX_OPEN` items with the display outcome `failed`."""
         return [item for item in self.items if item.display_outcome == "failed"][:MAX_OPEN]
 
     @property

@@ -24,7 +24,7 @@ def size_of(item: Item) -> str:
 
 
 def largest_first(items: Sequence[Item]) -> list[Item]:
-    """Return the items sorted by effect, the largest effect first."""
+    """Return the items sorted by the size of the effect in words: large to small, unknown, none, no effect size."""
     return sorted(items, key=lambda item: (_ORDER.index(size_of(item)), item["nodeid"]))
 
 

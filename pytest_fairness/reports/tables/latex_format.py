@@ -13,7 +13,7 @@ LONG = 40
 WIDTH = 345
 """Width of an article's text in points."""
 SIZES = {"footnotesize": 82, "scriptsize": 93}
-"""Font sizes, the larger first, with the number of characters on a line of this width."""
+"""Font sizes, the larger first, with the number of characters on a line of the width `WIDTH`."""
 LAYOUTS = (("footnotesize", 3, True), ("scriptsize", 3, True), ("scriptsize", 2, False))
 """Layouts in the order in which they are tried: font size, half the space between two columns in points (`tabcolsep`),
 and whether lines are never broken inside intervals."""

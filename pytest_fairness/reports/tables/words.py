@@ -12,10 +12,18 @@ COLUMNS = (
     Column("probe", str, "name of the probe"),
     Column("item", str, "id of the item, such as `jsd[race=Black]`"),
     Column("word", str, "word, or term of a lexicon"),
-    Column("side", str, "group for which the word is more typical; for a marker, the list that contains it"),
+    Column(
+        "side",
+        str,
+        "group for which the word is more typical; for a marker, the list that contains it: `stereotype` or "
+        "`anti_stereotype`",
+    ),
     Column("statistic", str, "name of the statistic that the audit computes for each word"),
     Column(
-        "value", float, "value of the statistic: above 0 for the marked group's words, below 0 for the unmarked group's"
+        "value",
+        float,
+        "value of the statistic: above 0 for the marked group's words, below 0 for the unmarked group's; for a marker, "
+        "the number of answers with it",
     ),
     Column("significant", bool, "whether the word is significant in a test of all words together; empty if not tested"),
     Column("marked", str, "marked group; in rows of markers, the stereotype case"),

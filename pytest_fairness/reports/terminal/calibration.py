@@ -31,7 +31,7 @@ def _section(calibration: CalibrationJson) -> list[str]:
     counts = f"{cases['acceptable']} acceptable and {cases['problematic']} problematic outputs"
     lines = [f"{printable(calibration['audit'])}: {counts}{unmeasured}"]
     if not calibration["curve"]:
-        advice = "Add outputs until acceptable and problematic outputs with at least two different values are measured."
+        advice = "Add outputs until outputs of both labels are measured, and not all values are equal."
         return [*lines, f"  No limit can be chosen. {advice}"]
     current, best = calibration["present"], calibration["best"]
     points = {

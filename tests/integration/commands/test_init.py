@@ -65,7 +65,7 @@ def test_an_empty_folder_gets_all_files(folder: Path, capsys: pytest.CaptureFixt
         GITLAB,
     ]
     assert f"\npytest --fairness {PROBE}\n" in out
-    assert "\nNo file or git remote says which CI service you use: delete the workflow of the other service.\n" in out
+    assert "\nThere are workflows for two CI services: delete the workflow of the service that you do not use.\n" in out
     assert out.endswith("\ngit add .github .gitlab .gitlab-ci.yml baselines probes pyproject.toml\n")
 
 

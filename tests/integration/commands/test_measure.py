@@ -323,7 +323,7 @@ def test_answers_that_cannot_be_measured_are_an_error(
     assert message in found.out
     assert "none" not in found.out.split()
     assert f"{len(TEXT_AUDITS)} of {len(TEXT_AUDITS)} items could not be measured" in found.err
-    assert "The answers are read from the column 'answer' (--text); the other columns are 'topic'." in found.err
+    assert "names the column of the answers: it names 'answer'; the other columns are 'topic'." in found.err
 
 
 def test_the_text_of_an_outage_does_not_show_that_groups_are_alike(capsys: pytest.CaptureFixture[str]) -> None:

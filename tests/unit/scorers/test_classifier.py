@@ -129,7 +129,7 @@ def test_a_model_outside_of_the_probes_folder_is_rejected(regard_model: Path, tm
     copytree(regard_model, tmp_path / "outside")
     require(Classifier("models/regard", probes), "negative")
     for name in (str(tmp_path / "outside"), str(inside), "../outside", "models/../../outside"):
-        with pytest.raises(ModelError, match="inside of the probe's folder; write its path relative to this folder"):
+        with pytest.raises(ModelError, match="probe's folder; move it there, and set `model:` to its path"):
             require(Classifier(name, probes), "negative")
     (probes / "linked").symlink_to(tmp_path / "outside", target_is_directory=True)
     with pytest.raises(ModelError, match="linked is a link that leads out of the probe's folder"):
