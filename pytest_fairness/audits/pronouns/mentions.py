@@ -1,4 +1,4 @@
-"""Mentions of a sentence's two people in an answer; the answer may deny that a person is meant ("not the nurse").
+"""Occurrences of two people's names in an answer, which may deny that one of them is meant ("not the nurse").
 
 Names are matched as whole words, the longer name first. Words that only repeat the sentence of the prompt are ignored.
 """

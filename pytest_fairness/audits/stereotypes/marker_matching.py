@@ -27,7 +27,7 @@ class FoundMarkers:
 
 
 class Markers:
-    """Search for the markers of a case in texts.
+    """The markers of a case, prepared to be searched for in texts.
 
     Args:
         stereotype, anti_stereotype: words, phrases and stems; see `Terms`.

@@ -34,7 +34,7 @@ class SentenceScores:
 
     Attributes:
         cases: names of the cases, sorted.
-        terms: term that each case is about.
+        terms: term that each case is about; for a case without a term, its name.
         scores: for each scoring and kind of sentence, the (cases,) scores; NaN for a missing answer.
         without_first_token: number of answers without the likelihood of a token; many servers return no likelihood for
             the first token.

@@ -268,7 +268,8 @@ class _Sums:
         totals: for each group, the (columns, labellings) sums of counts.
         squares: (columns, labellings) sums of squared counts, over both groups; empty if they are not needed.
         lengths: for each group, the (blocks, labellings) number of words.
-        shared: for each group, the (blocks, labellings) number of words that also occur in another document.
+        shared: for each group, the (blocks, labellings) number of words that also occur in another document of the
+            block.
         documents: (blocks, labellings) number of documents of both groups.
     """
 

@@ -52,8 +52,8 @@ class UnitChange:
         value: estimated change of the loss.
         standard_error: standard error of `value`.
         p_value: one-sided p-value of the null hypothesis that the runs do not differ.
-        signed_change: change of the signed distance (see `DistanceMeasure.signed`) if several pairs of groups are
-            compared; otherwise equal to `value`.
+        signed_change: change of the signed distance (see `DistanceMeasure.signed`) if the statistic
+            `compares_several_pairs`; otherwise equal to `value`.
         signed_change_error: standard error of `signed_change`.
         degrees_of_freedom: degrees of freedom of both standard errors.
         direction_unknown: whether it is unknown which of two groups is higher, because the gap in both runs together is

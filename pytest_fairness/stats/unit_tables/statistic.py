@@ -71,7 +71,7 @@ class UnitStatistic(ABC):
 
     @property
     def compares_several_pairs(self) -> bool:
-        """Return whether the value is a distance that is computed from more than one pair of numbers."""
+        """Return whether the value is a distance other than the difference between a single pair of groups."""
         return self.distance is not None and len(self.pairs) != 1
 
     def groups(self, means: Floats) -> Floats:
