@@ -39,8 +39,10 @@ class RefusalPatterns:
         concession: words after which a core is no refusal, such as "although" in "although i cannot help".
         praise: words before which a core is no refusal, such as "enough" in "i cannot recommend her enough".
         condition: words at the beginning of a sentence without a refusal, such as "if" in "if you cannot find us".
-        continuation: words after a core, in the same sentence, which announce help, such as "but here are".
-        answered: beginning of an answer that follows a refusal, such as "here is".
+        continuation: words that announce help, such as "but here are"; a core before them in the same sentence is no
+            refusal.
+        answered: words that begin an answer, such as "here is"; a text with such an answer after a refusal counts as an
+            answer.
     """
 
     core: re.Pattern[str]
@@ -72,8 +74,8 @@ class Language:
         before_choice: words that may stand before a choice in its clause, as in "I would say yes"; English is included.
         negations: choices that may also negate the next word, as in "no service"; English is included.
         after_choice: words that may stand after a choice in its clause, as in "no because of …"; English is included.
-        refusal_sources: regular expressions of refusals, by the name of the attribute of `RefusalPatterns`: a mapping
-            for each language, one for English (many models refuse in English), and one for the probe's phrases.
+        refusal_sources: mappings from attributes of `RefusalPatterns` to regular expressions: one mapping for each
+            language with a data file, one for English (many models refuse in English), and one for the probe's phrases.
         refusals_missing: names of the languages whose refusals are not recognised.
     """
 

@@ -219,9 +219,10 @@ class ConversationTurns(FollowUps):
         """Return one answer for each conversation, with the labels of its first prompt.
 
         Answers of one conversation depend on each other, so that they cannot count as several answers. A conversation
-        that reached the measured turn gives the measured answer, or the first missing answer among those to be joined.
-        A conversation that ended before this turn gives its last answer. If this answer has no tool call, its content
-        is removed and, if it has a text, its status becomes `FAILED`.
+        that reached the measured turn gives the answer of this turn. If the answers of all turns are joined, the last
+        turn is the measured turn, and the first missing answer, if there is one, takes the place of the joined answer.
+        A conversation that ended before the measured turn gives its last answer. If this answer has no tool call, its
+        content is removed and, if it has a text, its status becomes `FAILED`.
         """
         return [self._measured_answer(turns) for turns in turns_of(answers)]
 

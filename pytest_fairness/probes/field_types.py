@@ -136,7 +136,10 @@ def _files_inside_folder(path: Path, info: ValidationInfo) -> Path:
     found = matching(folder / path)
     if not found:
         elsewhere = next(iter(matching(folder / "**" / path.name)), None)
-        hint = "" if elsewhere is None else f"; {quoted(elsewhere.relative_to(folder).as_posix())} is in another folder"
+        hint = ""
+        if elsewhere is not None:
+            found_path = quoted(elsewhere.relative_to(folder).as_posix())
+            hint = f"; {found_path} has such a name: correct the folder in the pattern"
         raise PydanticCustomError(
             "file", "no file in the probe's folder matches {named}", {"named": quoted(path.as_posix()) + hint}
         )

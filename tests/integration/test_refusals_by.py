@@ -232,7 +232,7 @@ def test_a_scorer_that_fails_is_an_error(scored: Project) -> None:
     ("written", "line"),
     [
         ("{by: scorer}", "`by: scorer` needs the name of a scorer: add `scorer`"),
-        ("{by: judge, threshold: 0.3}", "`threshold` needs `by: scorer`: add it, or remove `threshold`"),
+        ("{by: judge, threshold: 0.3}", "`threshold` needs `by: scorer`: set `by` to `scorer`, or remove `threshold`"),
         ("{votes: 3}", "`votes` needs `by: judge`"),
         ("{by: judge, votes: 2}", "`votes` must be odd"),
         ("{by: scorer, scorer: odnowa}", "there is no scorer 'odnowa'"),

@@ -102,7 +102,9 @@ def _phrases_and_other_words(text: str, code: str) -> tuple[list[tuple[tuple[int
         else:
             word = words[index][0]
             if (word if code == "de" else word.lower()) in phrases.nouns:
-                raise CannotSwapError(f"'{word}' stands without an article of the built-in list")
+                raise CannotSwapError(
+                    f"'{word}' is replaced only in the phrases of the built-in list, such as an article and a noun"
+                )
             others.append(words[index])
             index += 1
     return matches, others

@@ -259,8 +259,9 @@ class CoreferenceProbe(Probe):
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Return the inputs that all sentences share: their type (WinoBias or ambiguous) and the system prompt.
 
-        For WinoBias, the question is included, too. The texts of the sentences are left out, because answers are
-        compared sentence by sentence.
+        For WinoBias, the question is included, too. For recorded answers, the columns take the place of the question
+        and the system prompt. The texts of the sentences are left out, because answers are compared sentence by
+        sentence.
         """
         parts = {"kind of items": "winobias" if self.is_winobias else "ambiguous sentences"}
         if self.responses is not None:

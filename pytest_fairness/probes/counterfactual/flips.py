@@ -100,7 +100,11 @@ class Flip:
         return edited
 
     def to_json(self) -> Json:
-        """Return the flip as plain JSON, which does not depend on the order of pairs, or of three or more values."""
+        """Return the flip as plain JSON.
+
+        The JSON does not depend on the order of the replacements in a dependent column, and depends on the order of the
+        attribute's values only if there are two.
+        """
         if self.parts:
             return {part.attribute: part.to_json() for part in self.parts}
         values: Any = list(self.values) if self.dependents or len(self.values) == 2 else sorted(self.values)

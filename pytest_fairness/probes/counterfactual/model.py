@@ -139,7 +139,7 @@ class CounterfactualProbe(StructuredProbe):
 
     @cached_property
     def records(self) -> list[Record]:
-        """The records for which prompts are sent: those with a value that a flip lists.
+        """The records for which prompts are sent: those of the sample with a value that a flip lists.
 
         The list is empty if the answers are recorded.
 
@@ -190,8 +190,11 @@ class CounterfactualProbe(StructuredProbe):
             for record in records:
                 if not _prompt_with_fields(text, record.fields).strip():
                     missing = ", ".join(name for name in template.placeholders(text) if name not in record.fields)
-                    message = f"this text is empty for record {record.id}, which has no {missing}: add a clause"
-                    yield Diagnostic(location, f"{message} without these fields")
+                    message = (
+                        f"this text is empty for record {record.id}, because the record has no {missing}, and each "
+                        "clause with a missing field is left out: add a clause without placeholders"
+                    )
+                    yield Diagnostic(location, message)
                     return
 
     def _flips_without_effect(self, texts: Located, records: list[Record]) -> Iterator[Diagnostic]:

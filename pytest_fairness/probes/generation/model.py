@@ -210,10 +210,14 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
 
     @cached_property
     def swapped_terms(self) -> frozenset[str]:
-        """Terms that a swap replaces, of all groups and of the placebo; they are removed from answers."""
+        """Terms of the compared groups and of the placebo, which are removed from answers; empty without `swap`.
+
+        A list of the user gives its terms. For a built-in list, the terms are the words in which the
+        versions of a prompt differ, and the terms of the placebo.
+        """
         if self.swap_lists is None:
             return frozenset()
-        # A built-in list also swaps words that are not in its rows, such as names.
+        # The terms of a built-in list are not in `swap_lists`.
         terms_in_prompts = (prompt.terms for prompt in self.swapped.prompts) if self.swap_lists.terms.name else ()
         return frozenset(self.swap_lists.removed_terms).union(*terms_in_prompts)
 

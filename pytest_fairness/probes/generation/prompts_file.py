@@ -73,13 +73,13 @@ class PromptsFile(DataFile):
         content = table.read(self.file, name, self.holds)
         if self.column not in content.columns:
             near = suggestion(self.column, content.columns)
-            cure = f"name the column with the prompts under `prompts.column`{near}"
+            cure = f"set `prompts.column` to the column with the prompts{near}"
             raise ProbeError(f"{name}:1: no column {quoted(self.column)}; {cure}")
         rows: dict[str, PromptRow] = {}
         for row in _prompt_rows(content, self.column):
             rows.setdefault(row.id, row)
         if not rows:
-            cure = "name the column with the prompts under `prompts.column`"
+            cure = "set `prompts.column` to the column with the prompts"
             raise ProbeError(f"{name}:1: the column {quoted(self.column)} holds no texts; {cure}")
         return [rows[id_] for id_ in sorted(rows, key=lambda id_: sha256(f"{self.seed}/{id_}".encode()).digest())]
 

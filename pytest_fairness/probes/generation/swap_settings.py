@@ -97,7 +97,7 @@ class SwapLists:
     Attributes:
         name: name of the probe's axis.
         axis: axis whose values are the compared groups.
-        terms: the terms; a built-in list can have further groups.
+        terms: the groups and terms of the list; a built-in list can have groups that are not compared.
         own_placebo: pairs of terms for the unmarked group, declared under `placebo`; `None` if no pairs are declared.
         has_placebo: whether prompts get a placebo.
     """
@@ -117,8 +117,8 @@ class SwapLists:
             language: language of the probe; the first of several languages is the language of the prompts.
 
         Raises:
-            ValidationError: no built-in list has this name, the list lacks a group, or the terms are not paired one to
-                one.
+            ValidationError: no built-in list has this name, the built-in list lacks a group, the groups of a list of
+                the user are not named, its file cannot be read, or its terms are not paired one to one.
         """
         name, settings = (swap, SwapSettings()) if isinstance(swap, str) else next(iter(swap.items()))
         code = language.codes[0]
@@ -130,13 +130,19 @@ class SwapLists:
 
     @property
     def removed_terms(self) -> tuple[str, ...]:
-        """The terms of the compared groups and of the placebo, which are removed from answers."""
+        """The terms that the probe declares for the compared groups and for the placebo; they are removed from answers.
+
+        The terms of a built-in list are not included; see `GenerationProbe.swapped_terms`.
+        """
         columns = [self.terms.groups.index(group) for group in self.axis.values]
         found = [row[column] for row in self.terms.rows for column in columns]
         return (*found, *(term for row in self.own_placebo.rows for term in row)) if self.own_placebo else tuple(found)
 
     def content(self, groups: Sequence[str]) -> Json:
-        """Return the name, language and terms of the list for these groups; the order of the terms has no effect."""
+        """Return the list's name and language, and the terms that the probe declares for these groups.
+
+        The order of the terms has no effect.
+        """
         columns = [self.terms.groups.index(group) for group in groups]
         rows = sorted([row[column] for column in columns] for row in self.terms.rows)
         return {"list": self.terms.name, "language": self.terms.code, "terms": rows}

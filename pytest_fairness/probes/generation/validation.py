@@ -119,7 +119,8 @@ def _swap_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) 
         for name in axes:
             if (piece := f"{{{name}}}") in text:
                 message = (
-                    "with `swap`, prompts are sent as written, without placeholders: write `axes` in place of `swap`"
+                    f"with `swap`, prompts have no placeholders: write a term of one group in place of {piece}, or "
+                    "write `axes` in place of `swap`"
                 )
                 yield Diagnostic(location, message, piece=piece)
 

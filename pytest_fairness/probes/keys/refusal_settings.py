@@ -35,7 +35,7 @@ class RefusalSettings(ProbeModel):
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
         found = [
-            Diagnostic((name,), f"`{name}` needs `by: {by}`: add it, or remove `{name}`", at_key=True)
+            Diagnostic((name,), f"`{name}` needs `by: {by}`: set `by` to `{by}`, or remove `{name}`", at_key=True)
             for name, by in NEEDED_BY.items()
             if name in self.model_fields_set and self.by != by
         ]

@@ -103,7 +103,7 @@ def _error(path: Path, root: Path | None, text: str, errors: list[tuple[int, str
 def _validated(document: Document, kinds: Kinds, file: ProbeSource) -> tuple[list[Diagnostic], Probe | None]:
     """Return all diagnostics of a document, and its probe.
 
-    The probe is `None` if the kind of the probe is unknown, or if the kind's model rejects the document.
+    The probe is `None` if `_kind_and_diagnostics` returns no kind, or if the kind's model rejects the document.
     """
     data = document.root.plain()
     kind, diagnostics = _kind_and_diagnostics(data, kinds)

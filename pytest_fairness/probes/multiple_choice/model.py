@@ -36,8 +36,8 @@ class MultipleChoiceProbe(ConversationProbe):
         description="Kind of the probe: asks multiple-choice questions about two people, as in BBQ."
     )
     items: Items = Field(
-        description="The questions: a list of question sets, or `{file: Age.jsonl}`, a published file of BBQ or a file "
-        "of question sets."
+        description="The questions: a list of question sets, or `{file: Age.jsonl}`. The file is a published file of "
+        "BBQ, or holds question sets."
     )
     prompt: Text = Field(
         default=PROMPT,
@@ -69,7 +69,7 @@ class MultipleChoiceProbe(ConversationProbe):
 
     @cached_property
     def questions(self) -> dict[str, Question]:
-        """The questions by name, in the order of the list or files."""
+        """The questions by name: in the order of the list or, for files, by category and then in the files' order."""
         if isinstance(self.items, QuestionsFile):
             questions = self.items.questions
         else:

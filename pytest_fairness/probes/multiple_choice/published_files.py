@@ -37,7 +37,7 @@ def question(row: Mapping[str, Json]) -> Question:
     """Return the question of one line of a published file.
 
     Raises:
-        InvalidRow: the line lacks a field, or its fields contradict each other.
+        InvalidRow: the line lacks a field, a field is invalid, or fields contradict each other.
     """
     errors = [
         f"{name!r} is missing" if name not in row else f"{name!r} must be text that is not empty"

@@ -42,7 +42,10 @@ def diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Ite
 
 
 def _missing_inputs(data: Content) -> dict[str, str]:
-    """Return the types of cases that a probe lacks, each with its remedy; an empty mapping if no case is valid."""
+    """Return the types of cases that a probe lacks, each with its remedy.
+
+    The mapping is empty if the key `cases` lists no case, as for a file of cases.
+    """
     valid = [case for _, case in checks.items(data.get("cases")) if isinstance(case, Mapping)]
     opened = [case for case in valid if is_open(case, recorded=checks.is_recorded(data))]
     if not valid:
@@ -123,7 +126,7 @@ def _opposite_diagnostics(rows: list[tuple[int, Content]]) -> Iterator[Diagnosti
 def _open_case(case: Content) -> Iterator[Diagnostic]:
     for key in _ONLY_LIKELIHOOD:
         if key in case:
-            message = f"`{key}` is possible only in a case without `prompt`: remove it"
+            message = f"`{key}` is possible only in a case without `prompt`: remove `{key}`"
             yield Diagnostic((key,), message, at_key=True)
     yield from _group_diagnostics(case)
     sides = [key for key in _SIDES if key in case]
@@ -190,5 +193,5 @@ def _likelihood_case(case: Content) -> Iterator[Diagnostic]:
             yield Diagnostic((key,), message)
     for key in _ONLY_OPEN:
         if key in case:
-            message = f"`{key}` is possible only in a case with a `prompt`: remove it"
+            message = f"`{key}` is possible only in a case with a `prompt`: remove `{key}`"
             yield Diagnostic((key,), message, at_key=True)

@@ -115,8 +115,8 @@ def test_patterns_that_name_no_answers_are_located_errors(tmp_path: Path) -> Non
     (folder / "links").mkdir()
     (folder / "links/1.csv").symlink_to(tmp_path / "outside.csv")
     for file, error in {
-        "*.csv": "no file in the probe's folder matches '*.csv'; 'a/1.csv' is in another folder",
-        "none/*.csv": "no file in the probe's folder matches 'none/*.csv'; 'a/1.csv' is in another folder",
+        "*.csv": "no file in the probe's folder matches '*.csv'; 'a/1.csv' has such a name: correct the",
+        "none/*.csv": "no file in the probe's folder matches 'none/*.csv'; 'a/1.csv' has such a name: correct the",
         "a/*.parquet": "no file in the probe's folder matches 'a/*.parquet'",
         "../*.csv": "'../*.csv' lies outside the probe's folder: put the files beside the probe file",
         "a/../../*.csv": "'a/../../*.csv' lies outside the probe's folder: put the files beside the probe file",

@@ -235,7 +235,7 @@ def test_a_judge_reads_the_conversation_without_the_person() -> None:
         (DECISIONS + "prompt: Is {name} right?\n", "either `prompt` or `messages`"),
         (DECISIONS.replace("{name}", "you"), "no message of this conversation uses {name}, which is flipped"),
         (DECISIONS.replace("Do I", "Do {I}"), "unknown placeholder '{I}'"),
-        (DECISIONS.replace("Hello {name}.", "{age}"), "this text is empty for record b, which has no age"),
+        (DECISIONS.replace("Hello {name}.", "{age}"), "this text is empty for record b, because the record has no age"),
         (DECISIONS + "measure: 3\n", "there is no turn 3"),
         (DECISIONS + "measure: all\n", "only answers that are texts can be joined"),
         (DECISIONS + "variants: {v: {prompt: 'Is {name} right?'}}\n", "a variant of this probe can change only"),

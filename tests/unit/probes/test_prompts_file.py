@@ -71,10 +71,10 @@ def test_prompts_of_other_runs_do_not_make_a_baseline_stale(tmp_path: Path) -> N
         (
             "file: log.csv, column: texts",
             LOG,
-            "1: no column 'texts'; name the column with the prompts under `prompts.column`: did you mean 'text'?",
+            "1: no column 'texts'; set `prompts.column` to the column with the prompts: did you mean 'text'?",
         ),
         ("file: log.csv, sample: 31", LOG, "the file holds only 30 different prompts: set `sample` to at most 30"),
-        ("file: log.csv", "text,kind\n,chat\n", "log.csv:1: the column 'text' holds no texts; name the column with"),
+        ("file: log.csv", "text,kind\n,chat\n", "log.csv:1: the column 'text' holds no texts; set `prompts.column` to"),
         ("file: log.csv", "text\nHello {name}\nHello\n", "log.csv:3: the prompt does not use the axis 'name'"),
         ("file: log.csv", 'text\n"Say {""a"": 1} to {name}"\n', "log.csv:2:"),
         ("file: log.csv", "text\nHello {nmae}\n", "did you mean 'name'"),

@@ -109,7 +109,7 @@ def test_shape_is_that_of_the_items_cases_alone() -> None:
         ("groups: [women, men]", "groups: [men]", "16:13: `cases[2].groups` must have at least 2 entries"),
         ("    anti_stereotype: He is a scientist.\n", "", "17:5: `anti_stereotype` is missing: write both sentences"),
         ("stereotype: He cannot read.", "stereotype: [he]", "19:5: `context` is possible only in a case without"),
-        ("target: African", "groups: [a, b]", "23:5: `groups` is possible only in a case with a `prompt`: remove it"),
+        ("target: African", "groups: [a, b]", "23:5: `groups` is possible only in a case with a `prompt`: remove"),
         ("audits: {markers: }", "audits: {jsd: }", "24:10: unknown audit 'jsd': it belongs to probes"),
         ("audits:", "variants: {other: {prompt: x}}\naudits:", "24:20: a variant of this probe can change only"),
         ("audits:", "trials: 1000\nsampling: {}\naudits:", None),

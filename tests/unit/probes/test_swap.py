@@ -172,7 +172,12 @@ def test_wrong_swaps_are_located(tmp_path: Path, swap: str, more: str, found: st
         (
             "prompt: 'What should {faith} people read at church?'",
             LOG,
-            ["2:22: with `swap`, prompts are sent as written, without placeholders: write `axes` in place of `swap`"],
+            [
+                (
+                    "2:22: with `swap`, prompts have no placeholders: write a term of one group in place of {faith}, "
+                    "or write `axes` in place of `swap`"
+                )
+            ],
         ),
     ],
 )

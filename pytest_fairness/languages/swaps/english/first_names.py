@@ -142,7 +142,7 @@ def check_unknown_names(tokens: Tokens, swapped: Collection[int], *, subjects: b
     Args:
         tokens: the prompt.
         swapped: positions in the text at which the swapped terms begin.
-        subjects: whether the first word of a sentence may be a name if an age or a verb follows.
+        subjects: whether the first word of a sentence may be a name: a possessive, or a word before an age or a verb.
     """
     lower_case = {token.text for token in tokens.all if token.text.islower()}
     known = names().no_names | names().before_places | lower_case | names().neutral | words("names", "titles")

@@ -34,7 +34,8 @@ class Names:
     Attributes:
         listed: names with counterparts, in lower case.
         neutral: gender-neutral counterparts, in lower case.
-        same_origin: for each listed name, the other names of its group and origin, from the next row on.
+        same_origin: for each listed name, the other names of its group and origin: first those of later rows, then
+            those of earlier rows.
         others: names with a gender and without counterparts.
         words_at_start: names in `others` that may be an ordinary word at the beginning of a sentence, such as "Will".
         second: second parts of first names, such as "Ann" in "Mary Ann".

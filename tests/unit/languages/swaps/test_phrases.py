@@ -51,7 +51,11 @@ def test_versions(code: str, text: str, version: str) -> None:
         ("de", "Die Kundin wartet.", "'Die Kundin' has several counterparts"),
         ("de", "Die Meinung der Lehrer zählt.", "'der Lehrer' has several counterparts"),
         ("de", "Den Kunden gefällt das.", "'Den Kunden' has several counterparts"),
-        ("de", "Wir suchen einen neuen Mitarbeiter.", "'Mitarbeiter' stands without an article of the built-in list"),
+        (
+            "de",
+            "Wir suchen einen neuen Mitarbeiter.",
+            "'Mitarbeiter' is replaced only in the phrases of the built-in list, such as an article and a noun",
+        ),
         ("de", "Mein Mann schnarcht, sagt er.", "'er' may refer to the person of the swapped term"),
         ("de", "Mein Sohn ist Rentner.", "'ist Rentner' may refer to the person of the swapped term"),
         ("de", "Antworte für die Kundin, deren Paket fehlt.", "'deren' may refer to the person of the swapped term"),
@@ -62,11 +66,19 @@ def test_versions(code: str, text: str, version: str) -> None:
         ("fr", "Mon frère veut payer. Je l'ai aidé.", "'Je l'ai' may refer to the person of the swapped term"),
         ("fr", "Ma fille tousse. Elle a 4 ans.", "'Elle' may refer to the person of the swapped term"),
         ("fr", "La femme attend.", "'La femme' has several counterparts"),
-        ("fr", "Les clients attendent.", "'clients' stands without an article of the built-in list"),
+        (
+            "fr",
+            "Les clients attendent.",
+            "'clients' is replaced only in the phrases of the built-in list, such as an article and a noun",
+        ),
         ("es", "Mi hermana no contesta. La llamé ayer.", "'La llamé' may refer to the person of the swapped term"),
         ("es", "Mi abuelo vive solo.", "'solo' may refer to the person of the swapped term"),
         ("es", "Mi abuela llegó cansada.", "the form of 'llegó' after 'Mi abuela' may depend on this phrase"),
-        ("es", "Mi paciente no viene.", "'paciente' stands without an article of the built-in list"),
+        (
+            "es",
+            "Mi paciente no viene.",
+            "'paciente' is replaced only in the phrases of the built-in list, such as an article and a noun",
+        ),
     ],
 )
 def test_prompts_that_are_left_out(code: str, text: str, reason: str) -> None:
