@@ -35,7 +35,8 @@ BATCH = 4_000
 requests are planned."""
 
 KEPT_KEYS = 20_000
-"""Maximum number of computed request keys in memory; planning and the items of a probe use the same requests."""
+"""Maximum number of request keys that are kept in memory, because they are needed again: when requests are planned, and
+by each item that uses the answers."""
 
 DESCRIPTORS = 8
 """Minimum number of free file descriptors to start a run: 3 for the event loop, 3 for a connection to the store, 2 for
@@ -51,8 +52,8 @@ class Engine:
     Args:
         store: recorded responses.
         target: the system under test; opened and closed by the engine.
-        settings: settings of the run; `concurrency`, `timeout`, `give_up`, `max_requests`, `prices` and `replay` are
-            used.
+        settings: settings of the run; `concurrency`, `timeout`, `give_up`, `max_requests`, `max_answer_bytes`,
+            `prices`, `fresh` and `replay` are used.
         oldest: date (seconds since the epoch); older answers of other runs are not reused. See `Freshness`.
         owner: name under which the store keeps the engine's claims and request counts.
         run: the run to which the requests belong; default: a new run.
@@ -97,7 +98,8 @@ class Engine:
     def plan(self, requests: Iterable[Request]) -> None:
         """Queue the requests without a recorded answer, in the given order, and return without waiting for answers.
 
-        Equal requests are sent once.
+        Equal requests are sent once. A request without a recorded answer fails with the setting `replay`, or if a batch
+        will answer it.
 
         Raises:
             StoreError: the store cannot be read.
@@ -139,7 +141,7 @@ class Engine:
 
         Returns:
             planned: all requests that were planned so far.
-            settled: requests that were answered or failed, here or in another process.
+            settled: requests that have a recorded answer or failed, here or in another process.
             reused: requests that already had a recorded answer when they were planned.
             sent: requests sent by this process.
             retried: attempts to send a request again.

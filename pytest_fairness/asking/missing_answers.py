@@ -6,8 +6,8 @@ from pytest_fairness.errors import AnswersMissing
 from pytest_fairness.plurals import counted
 
 NAMED_PAUSE = 10.0
-"""A pause of more than this number of seconds is mentioned in messages. The target has demanded it (`Retry-After`),
-because the engine's own pauses are shorter."""
+"""Messages mention a pause of more than this number of seconds. Only a target demands such a pause (`Retry-After`); the
+engine's own pauses are not longer than this."""
 
 
 def given_up(name: str, seconds: float, pause: float, last_error: str) -> str:

@@ -46,7 +46,7 @@ class RequestTracker:
             return {key: request for key, request in requests.items() if bytes.fromhex(key) not in self._planned}
 
     def add(self, requests: Mapping[str, Request], recorded: Iterable[str]) -> bool:
-        """Plan requests in order, settle requests with a recorded answer, and return whether requests must be sent."""
+        """Plan requests in order, settle those with a key in `recorded`, and return whether any request is unsent."""
         with self._changed:
             new = self.unplanned(requests)
             answered = new.keys() & set(recorded)

@@ -32,8 +32,8 @@ class Attempts:
     def pause_after(self, error: RequestFailed) -> float | None:
         """Count a failure; return the seconds until the next attempt, or `None` if there is no further attempt.
 
-        After a transient failure, only this request pauses. After other failures the result is 0; after an overload, a
-        timeout or a refused connection, all requests to the target pause instead (see `RateLimit`).
+        Only the pause after a transient failure is longer than 0 seconds. After an overload, a timeout or a refused
+        connection, all requests to the target pause instead (see `RateLimit`).
         """
         reason = error.retry
         self._failures[reason] += 1

@@ -15,7 +15,7 @@ _NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNOR
 
 
 def environment_redactor(environment: Mapping[str, str] | None = None) -> Callable[[str], str]:
-    """Return a function that replaces all secrets in environment variables by `[key]` in a text.
+    """Return a function that replaces the secret values of environment variables by `[key]` in a text.
 
     Args:
         environment: environment variables by name; default: the variables of this process.

@@ -86,7 +86,10 @@ class Sender:
         self._call_soon(self._wakeup.set)
 
     def stop(self, grace: float) -> None:
-        """Stop sending; wait up to `grace` seconds for the requests in flight."""
+        """Make the sender stop: send nothing more, and wait up to `grace` seconds for the requests in flight.
+
+        This method returns at once.
+        """
         self._stop_at = min(self._stop_at, time.monotonic() + grace)
         self._call_soon(self._notice_stop)
 
@@ -213,7 +216,7 @@ class Sender:
                 outcome = RequestFailed(message, retry=outcome.retry, retry_after=outcome.retry_after)
         if retry_at is None:
             self._attempts.pop(key, None)
-        # Removed before the task is done, so that the next exchange counts the slot as free.
+        # Removed before the task is done, so that the next synchronisation counts the slot as free.
         del self._in_flight[key]
         self._results.append(AttemptResult(key, request, outcome, sent_at, retry_at))
         if len(self._results) > len(self._in_flight) * GATHERED_SHARE:

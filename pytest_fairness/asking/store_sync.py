@@ -175,7 +175,7 @@ class StoreSync:
         tracker.settle((result.key, result.outcome) for result in results if result.retry_at is None)
         tracker.settle_elsewhere(claim.answered, {})
         if results and not tracker.has_unsettled:
-            self.put_counts()  # this may be the last exchange, and other processes show these counts
+            self.put_counts()  # perhaps for the last time, and other processes show these counts
         for key in claim.answered:
             self._backing_off.pop(key, None)
         if claim.stop_reason is StopReason.OVER_BUDGET:

@@ -76,9 +76,9 @@ class Answer:
         text: text of the response; `None` if the request failed.
         status: whether the answer can be measured.
         content: data parsed from the text; `None` unless `status` is `OK`. It is one of the prompt's choices or a
-            number (`float`), if the prompt asks for one. Otherwise it is a list of strings for the formats `list` and
-            `titles`, the known log-probabilities for `likelihood`, and a string for the other formats (for `json`, the
-            keys and values joined).
+            number (`float`), if the prompt asks for a choice or a number. Otherwise it is a list of strings for the
+            formats `list` and `titles`, the known log-probabilities for `likelihood`, and a string for the other
+            formats (for `json`, the keys and values joined).
         judged: votes of the model that classified the answer; the majority decides. The model is a judge model, or a
             scorer that recognises refusals, which has one vote. `None` if no model classified the answer.
         truncated: whether the target cut the text off at `max_tokens` (finish reason `length`).
@@ -113,7 +113,8 @@ Answers = Sequence[Answer]
 class RowsWithoutGroup:
     """Rows of an answer file that are left out because they name no group of the probe.
 
-    In such a row, a column that names the group is empty, or has a value that the probe neither compares nor ignores.
+    In such a row, a column that names the group is empty or has an unknown value, which the probe neither compares nor
+    ignores.
 
     Attributes:
         rows: number of these rows.
@@ -121,7 +122,7 @@ class RowsWithoutGroup:
         columns: columns that name the group.
         first_line: line of the first of these rows.
         first_file: name of the file that holds this line, if there are several files.
-        unknown: number of the rows with an unknown value.
+        unknown: number of these rows that have an unknown value.
         values: the most frequent unknown values, each with its number of rows.
     """
 
@@ -135,12 +136,10 @@ class RowsWithoutGroup:
 
     @property
     def remedy(self) -> str:
-        """Return advice for messages: fill in empty cells, and correct or ignore unknown values."""
-        remedies = ["Fill in the empty cells"] if self.unknown < self.rows else []
+        """Return advice for messages: fill in missing values, and correct or ignore unknown values."""
+        remedies = ["Fill in the missing values"] if self.unknown < self.rows else []
         if self.unknown:
-            remedies.append(
-                "Correct the unknown values, or name them under `responses.ignore` if they are other groups"
-            )
+            remedies.append("Correct the unknown values, or list them in `responses.ignore` if they are other groups")
         return ". ".join(remedies)
 
     def __str__(self) -> str:

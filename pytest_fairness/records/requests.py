@@ -175,7 +175,7 @@ class NumberFormat:
 
 
 CALLED, NOT_CALLED = "called", "not called"
-"""Choices of a decision that is the call of a tool."""
+"""Choices of a decision that a model makes by calling a tool, or by not calling it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ def versioned(identity: str, version: str | None) -> str:
 
 
 def refuse_tools(name: str, request: Request) -> None:
-    """Raise `TargetError` if the answer to a request must be tool calls, which the target `name` cannot give."""
+    """Raise `TargetError` if a request asks for tool calls, which the target `name` cannot make."""
     if request.answer_format == "calls":
         raise TargetError(
             f"{name}: a model that this plugin runs cannot use tools. Run a model with tools in a server such as vLLM, "

@@ -79,7 +79,10 @@ class BatchClient(Protocol):
         """Return a request as one line of JSON, with its line end."""
 
     async def upload(self, token: str, lines: Sequence[bytes]) -> str:
-        """Upload the requests, and return the provider's id of the file; empty if `create` sends the requests."""
+        """Upload the requests, and return the provider's id of the file.
+
+        If `create` sends the requests, upload nothing, and return an empty text.
+        """
 
     async def find(self, intent: BatchIntent) -> str | None:
         """Return the provider's id of a batch that may have been created earlier; `None` if it was not created.
@@ -95,7 +98,10 @@ class BatchClient(Protocol):
         """Return the status of a batch."""
 
     def results(self, remote: str, status: BatchStatus) -> AsyncIterator[BatchResult]:
-        """Yield the results of a batch that has ended, in any order; leave out lines that cannot be read."""
+        """Yield the results of a batch that has ended, in any order.
+
+        Lines of the provider's results that cannot be read are left out.
+        """
 
     async def close(self) -> None:
         """Close the connections."""

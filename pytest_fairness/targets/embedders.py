@@ -30,8 +30,8 @@ def open_embedder(spec: str, settings: RunSettings, folder: Path) -> Target:
 
     Args:
         spec: `openai:MODEL` or `transformers:ID_OR_PATH`.
-        settings: settings of the run; `embeddings_base_url`, `base_url`, `timeout`, `max_answer_bytes` and `device` are
-            used.
+        settings: settings of the run; `embeddings_base_url`, `base_url`, `api_headers`, `timeout`, `max_answer_bytes`
+            and `device` are used.
         folder: folder of the probe, to which the paths of models are relative.
 
     Raises:
@@ -92,7 +92,7 @@ class OpenAIEmbedder(OpenAITarget):
         return outcome
 
     async def close(self) -> None:
-        """Close the connections and processes of the target; see `Target.close`."""
+        """Cancel the requests in progress, and close the connections; see `Target.close`."""
         for task in self._running:
             task.cancel()
         if self._running:
@@ -128,7 +128,8 @@ class TransformersEmbedder(TransformersTarget):
         """Check the configuration without sending anything; see `Target.check`."""
         if self._weights.gguf:
             raise TargetError(
-                f"{self.name}: embeddings cannot be computed with a GGUF file. Name a Hugging Face model."
+                f"{self.name}: embeddings cannot be computed with a GGUF file. Set `embeddings` in the probe file to "
+                "transformers:FOLDER, with the folder of a Hugging Face model."
             )
         super().check()
 

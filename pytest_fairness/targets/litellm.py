@@ -92,7 +92,7 @@ class LiteLLMTarget:
         return self._read(completion)
 
     async def close(self) -> None:
-        """Close the connections and processes of the target; see `Target.close`."""
+        """Close LiteLLM's connections; see `Target.close`."""
         if self._litellm is not None:
             await self._litellm.close_litellm_async_clients()
 

@@ -39,7 +39,7 @@ class ApplicationTarget(ABC):
 
     Args:
         name: name in reports and baselines.
-        version: version of the callable's code; without a version, recorded answers are not reused.
+        version: version of the callable's code; without a version, other runs do not reuse the recorded answers.
     """
 
     concurrency: int | None = None
@@ -164,7 +164,7 @@ class ApplicationTarget(ABC):
         return request.prompt if request.system is None else f"{request.system}\n\n{request.prompt}"
 
     async def close(self) -> None:
-        """Close the connections and processes of the target; see `Target.close`."""
+        """End the threads in which the application runs; see `Target.close`."""
         self._threads.close()
 
 
@@ -174,7 +174,7 @@ class CallableTarget(ApplicationTarget):
     Args:
         function: the application, a synchronous or asynchronous callable.
         name: name in reports and baselines.
-        version: version of the callable's code; without a version, recorded answers are not reused.
+        version: version of the callable's code; without a version, other runs do not reuse the recorded answers.
 
     Raises:
         TargetError: `function` is not callable.

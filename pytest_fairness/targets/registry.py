@@ -130,7 +130,9 @@ def _unknown_message(spec: str, prefix: str, rest: str) -> str:
 
 
 def serve(spec: str, settings: RunSettings) -> TargetServer | None:
-    """Return a server through which other processes of a run use a model in memory; `None` for other kinds of target.
+    """Return a server through which all processes of a run use one loaded model.
+
+    The result is `None` for a target that each process opens itself (see `TargetKind.shared`).
 
     The model is loaded (and downloaded if necessary) when the first process connects. Pass the server's `address` to
     `open_target`; close the server at the end of the run.

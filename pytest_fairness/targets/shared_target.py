@@ -45,7 +45,7 @@ class TargetServer(Closing):
         self._ready.wait()
 
     def close(self) -> None:
-        """Stop accepting connections, and close the target."""
+        """Close all connections and the target."""
         if self._loop is not None and self._stopped is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended already
                 self._loop.call_soon_threadsafe(self._stopped.set)
@@ -174,7 +174,7 @@ class SharedTarget:
             self._waiting.pop(number, None)
 
     async def close(self) -> None:
-        """Close the connections and processes of the target; see `Target.close`."""
+        """Close the connection to the other process, which keeps the target open; see `Target.close`."""
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.wait([self._reading])

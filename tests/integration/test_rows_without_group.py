@@ -62,7 +62,7 @@ def test_few_rows_of_unknown_groups_are_a_note_that_names_the_values(project: Pr
     result = project.run("--fairness")
     result.assert_outcomes(passed=2)
     text = "3 of 30 rows have an unknown value in the column 'name' ('Kin' 2, 'Mo' 1; first: line 29) and are left out."
-    assert says(result, f"gifts: {text} Correct the unknown values, or name them under `responses.ignore`")
+    assert says(result, f"gifts: {text} Correct the unknown values, or list them in `responses.ignore`")
 
 
 def test_over_10_percent_of_unknown_groups_prevent_a_pass(project: Project) -> None:
@@ -70,7 +70,7 @@ def test_over_10_percent_of_unknown_groups_prevent_a_pass(project: Project) -> N
     items = project.report()["items"]
     assert {item["verdict"] for item in items} == {"inconclusive"}
     assert "5 of 32 rows have no value, or an unknown value, in the column 'name' ('Kin' 3" in items[0]["reason"]
-    assert "Fill in the empty cells. Correct the unknown values" in items[0]["reason"]
+    assert "Fill in the missing values. Correct the unknown values" in items[0]["reason"]
 
 
 @pytest.mark.parametrize("ignore", [", ignore: [kin, Mo]", ", ignore: ['*']"])

@@ -117,7 +117,7 @@ class BatchSender:
             )
 
     def _plan_batches(self, requests: Iterable[Request]) -> int:
-        """Write new batches of the open requests to the store, as many as the budget allows.
+        """Write new batches to the store, with as many of the open requests as the budget allows.
 
         A request is open if it has no recorded answer and no claim, and is in no batch.
 
@@ -215,7 +215,7 @@ class BatchSender:
         return created or status.ended
 
     async def _ensure_created(self, batch: Batch) -> Batch:
-        """Create the batch at the provider if it does not exist there, and return it with the id that it has there.
+        """Create the batch at the provider if it does not exist there, and return the batch with the provider's id.
 
         Raises:
             FairnessError: the batch is not created, or it is not clear whether it is. After a final rejection by the
@@ -264,7 +264,7 @@ class BatchSender:
         self._show_line(f"batch {batch.remote} of {self._target.name}: {status.name}, results recorded{failed}")
 
     def _record(self, batch: Batch, results: list[BatchResult]) -> None:
-        """Record results in one transaction; ignore results of requests that are no longer open in this batch."""
+        """Record results in one transaction; ignore results of requests that the store no longer lists in the batch."""
         outcomes = {result.key: self._recordable(result.outcome) for result in results}
         settled = self._store.database.write(partial(self._write, batch, outcomes))
         for key in settled:

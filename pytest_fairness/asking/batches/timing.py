@@ -14,7 +14,7 @@ class BatchTiming:
             is twice as long as the previous one.
         step: time limit of one exchange with the provider, such as the upload of the requests.
         lease: time for which a process reserves a batch; if the process does not renew the reservation, another
-            machine may then work on the batch. Longer than `step`.
+            process may then work on the batch. Longer than `step`.
         listing_delay: time after the creation of a batch during which the provider's list of batches may lack it.
     """
 

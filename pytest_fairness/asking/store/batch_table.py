@@ -41,7 +41,7 @@ class Batch(NamedTuple):
         state: state of the batch's creation at the provider.
         file: the provider's id of the file with the batch's requests; empty if there is none.
         remote: the provider's id of the batch; empty if it is not known.
-        created, touched: dates of the batch and of its last change of state, in seconds since the epoch.
+        created, touched: dates at which the batch was added and last changed, in seconds since the epoch.
     """
 
     token: str
@@ -139,7 +139,7 @@ class BatchTable:
 
         Args:
             token: name of the batch.
-            seconds: time after which another machine may work on the batch, unless this method is called again.
+            seconds: time after which another process may reserve the batch, unless this method is called again.
         """
         now = self.database.now()
         rows = self.database.execute("SELECT process, expires FROM batches WHERE token = ?", (token,))
@@ -157,7 +157,7 @@ class BatchTable:
 
     @in_transaction
     def put(self, batch: Batch) -> None:
-        """Write the state of a batch, and the date of this change."""
+        """Write the state of a batch and the provider's ids, with the date of this change."""
         self.database.execute(
             "UPDATE batches SET state = ?, file = ?, remote = ?, touched = ? WHERE token = ?",
             (batch.state.value, batch.file, batch.remote, self.database.now(), batch.token),

@@ -39,7 +39,7 @@ class Freshness(NamedTuple):
 
 
 CONDITION = "(run = ? OR (created >= ? AND created <= ?))"
-"""SQL condition on the table of responses."""
+"""SQL condition for the responses that a run may reuse; `Freshness.parameters` are the values of its placeholders."""
 
 ANY_ANSWER = Freshness()
 """Rule that accepts every recorded answer, of any run and date."""

@@ -6,7 +6,7 @@ from pytest_fairness.asking.rate_limit import RateLimit
 from pytest_fairness.asking.store.database import Database, in_transaction, upsert
 
 RATE_LIMIT_KEPT = 60.0
-"""Seconds after the last change of a rate limit, after which the limit no longer applies unless its pause goes on."""
+"""A stored rate limit no longer applies this many seconds after its last change, unless its pause goes on."""
 _PUT = upsert("rate_limits", "target", "allowed", "overloads", "resume_at", "reduced_at", "touched")
 
 

@@ -57,7 +57,9 @@ class Runs:
 
     @in_transaction
     def state(self, run: RunId) -> tuple[int, bool]:
-        """Return the number of requests a run has sent on all machines, and whether it was stopped on this machine.
+        """Return the number of requests a run has sent on all machines, and whether it is over on this machine.
+
+        A run is over if it was stopped, or if the process that the user started has ended.
 
         A run that is not in the table yet is added.
         """
@@ -118,7 +120,7 @@ class Runs:
             return {owner: _checked_counts(json.loads(counts)) for owner, counts in rows}
 
     def _drop_ended_runs(self, now: float) -> None:
-        """Delete runs that are older than `RUN_KEPT`, and runs (of a single machine) whose process has ended."""
+        """Delete runs that are older than `RUN_KEPT`, and runs of this machine alone whose process has ended."""
         self.database.execute("DELETE FROM runs WHERE created < ?", (now - RUN_KEPT,))
         for (process,) in self.database.execute("SELECT DISTINCT process FROM runs WHERE shared = 0"):
             if is_gone(process):

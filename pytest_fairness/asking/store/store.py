@@ -31,7 +31,7 @@ FAILURE_KEPT = 86_400.0
 RESPONSE_COLUMNS = "key, run, target, request, response, created"
 """Columns of the table of responses, without the sequence number."""
 INSERT_RESPONSE = f"INSERT INTO responses ({RESPONSE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608 - a constant
-"""Statement that inserts a response that is not recorded yet."""
+"""Statement that inserts a response; it fails if the run already has a response with this key."""
 PAGE = 1_000
 """Number of responses that are read from the database at once."""
 
@@ -115,16 +115,16 @@ class Store(Closing):
         self.database.close()
 
     def get(self, keys: Iterable[str], fresh: Freshness) -> dict[str, Response]:
-        """Return the recorded answers that the run reuses, by key.
+        """Return the recorded answers that a run reuses, by key; `fresh` decides which answers the run may reuse.
 
-        If a key has several answers, the run reuses its own answer or, without one, the newest answer.
+        If several answers to a key may be reused, the run reuses its own answer or, without one, the newest answer.
         """
         rows = self._answers(keys, fresh)
         with self.database.decoding_errors():
             return {key: _response(response, created) for key, response, created in rows}
 
     def digest(self, keys: Sequence[str], fresh: Freshness) -> str | None:
-        """Return a hash of the recorded answers that the run reuses; `None` if a key has no recorded answer."""
+        """Return a hash of the recorded answers that the run reuses (see `get`); `None` if a key has no such answer."""
         found = {key: response for key, response, _ in self._answers(keys, fresh)}
         if len(found) < len(set(keys)):
             return None

@@ -27,8 +27,8 @@ REASONS = {
 class MessageBatches(Messages, ApiBatches):
     """Client of the Message Batches API.
 
-    The documented limits of a batch are 100,000 requests and 256 MB. `temperature` and `top_p` are left out if no set
-    value differs from the default value 1, because some models accept neither parameter.
+    The documented limits of a batch are 100,000 requests and 256 MB. `temperature` and `top_p` are left out if each of
+    them is unset or has the default value 1, because some models accept neither parameter.
 
     Batches have no metadata. A batch that a killed run may have created is found by its date, its number of requests
     and, after it has ended, by the keys in its results.
@@ -52,7 +52,7 @@ class MessageBatches(Messages, ApiBatches):
         return ""
 
     async def find(self, intent: BatchIntent) -> str | None:
-        """Return the provider's id of the batch with these requests; see `BatchClient`."""
+        """Return the provider's id of the batch with the requests of `intent`; see `BatchClient`."""
         unclear: str | None = None
         async with aclosing(self._all_batches(BATCHES, "after_id", _listed)) as batches:
             async for remote, created, (size, ended) in batches:

@@ -54,8 +54,8 @@ class Messages(ApiClient):
 
         The API accepts no seed, and requires `max_tokens`.
 
-        Once the model has rejected sampling parameters that all have the default value 1, they are left out of later
-        requests in which they all have this value.
+        If the model rejects a request whose sampling parameters all have the default value 1, later requests with only
+        such parameters are sent without the parameters.
 
         Raises:
             RequestFailed: this request got no response, or a response that is not a message.
@@ -90,7 +90,7 @@ class Messages(ApiClient):
     def _sampling_error(self, said: str, sampling: Mapping[str, float]) -> RequestFailed:
         """Return the error for a model that rejects sampling parameters.
 
-        If all of them have the default value, later requests leave out default values.
+        If all parameters have the default value, the error allows another attempt, in which they are left out.
         """
         said = self._errors.quoted(said)
         if set(sampling.values()) == {DEFAULT}:
@@ -128,7 +128,7 @@ class Messages(ApiClient):
         """Return the response in a message.
 
         Raises:
-            RequestFailed: the message has neither text nor tool calls.
+            RequestFailed: the message has neither text nor tool calls, and is no refusal.
             Exception: one of `MALFORMED`; the response is not a message.
         """
         parts, reason, usage = message["content"], message.get("stop_reason"), message.get("usage")

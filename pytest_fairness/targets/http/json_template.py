@@ -17,7 +17,7 @@ class JsonTemplate:
 
     A string that consists of one placeholder is replaced by the placeholder's value, such as a number. If this value is
     `None`, the string is left out. An object then loses the member with this string. A list loses the whole element in
-    which the string occurs.
+    which the string occurs. A placeholder in a longer string is replaced by its value as text; `None` is an empty text.
 
     Args:
         text: the document.
@@ -68,8 +68,9 @@ def _placeholders_in(value: Json) -> list[str]:
 def _filled(value: Json, values: Mapping[str, Json]) -> tuple[Json, bool]:
     """Return the value with its placeholders replaced, and whether it is complete.
 
-    A string is incomplete if it is left out, and an object is incomplete if one of its members is incomplete. A list
-    leaves out its incomplete elements, and is itself complete.
+    A string that consists of one placeholder with the value `None` is left out, and is incomplete. An object is
+    incomplete if one of its members is incomplete. A list leaves out its incomplete elements, and is itself complete.
+    All other values are complete.
     """
     match value:
         case str():

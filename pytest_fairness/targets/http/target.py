@@ -35,8 +35,8 @@ class HttpTarget:
 
     Args:
         url: address of the service; the query may contain references `${NAME}` to environment variables.
-        settings: settings of the run; `http_body`, `http_answer`, `http_headers`, `target_version`, `timeout` and
-            `max_answer_bytes` are used.
+        settings: settings of the run; `http_body`, `http_answer`, `http_headers`, `target_version`, `timeout`,
+            `concurrency` and `max_answer_bytes` are used.
 
     Raises:
         TargetError: the address, the body, the JSONPath of the answer or a header is not valid.
@@ -119,7 +119,7 @@ class HttpTarget:
         return replace(found, text=self._without_secrets(found.text), tool_calls=calls)
 
     async def close(self) -> None:
-        """Close the connections and processes of the target; see `Target.close`."""
+        """Close the connections; see `Target.close`."""
         if self._client is not None:
             await self._client.aclose()
 
@@ -195,7 +195,8 @@ class HttpTarget:
             case _ if answer.is_redirect:
                 where = public_url(str(answer.next_request.url if answer.next_request else ""))
                 return TargetError(
-                    f"{self.name} has moved to {errors.quoted(where)} (HTTP {status}). Name that address as the target."
+                    f"{self.name} has moved to {errors.quoted(where)} (HTTP {status}). Set --fairness-target to that "
+                    "address."
                 )
             case _:
                 return errors.for_status(
@@ -291,7 +292,7 @@ class HttpTarget:
     # Secrets
 
     def _redact(self, text: str) -> str:
-        """Return the text without the values of environment variables and without the secrets in the address."""
+        """Return the text without the address's secrets and without the values that replaced references `${NAME}`."""
         return secret_remover([*self._references.secrets.values(), *filter(is_distinct, secrets_of(self._url))])(text)
 
     def _without_secrets(self, text: str) -> str:

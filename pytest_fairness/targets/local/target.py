@@ -89,7 +89,7 @@ class LocalTarget:
         return json_grammar.as_map(response) if request.answer_format == "json" else response
 
     async def close(self) -> None:
-        """Close the connections and processes of the target; see `Target.close`."""
+        """Close the connections, and unload the model; see `Target.close`."""
         if self._chat is not None:
             await self._chat.close()
         if self._server is not None:

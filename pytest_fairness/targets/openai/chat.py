@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from openai._types import RequestOptions  # the package does not export this type
 
 CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
-"""Finish reasons of answers that were cut off by `max_tokens`; the first one is OpenAI's."""
+"""Finish reasons of answers that `max_tokens` has cut off: `length` of OpenAI, the others of compatible servers."""
 ACCOUNT_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 """Headers that say which account of OpenAI is charged, and the environment variables that set them."""
 NO_KEY = "none"
@@ -51,7 +51,8 @@ because handling them takes a tenth of the processor time of a request."""
 JSON_FORMATS = ("json", "structured")
 """Answer formats whose requests set `response_format`."""
 NEW_LIMIT_NAME = "max_completion_tokens"
-"""Name of `max_tokens` for newer models of OpenAI, which reject the old name. Other servers know only the old name."""
+"""Name of `max_tokens` for newer models of OpenAI, which reject the old name. Other servers may know only the old
+name."""
 
 
 class _Client(openai.AsyncOpenAI):
@@ -256,7 +257,7 @@ class Chat(ApiClient):
         """Return the response in a chat completion.
 
         Raises:
-            RequestFailed: the completion has neither text nor tool calls.
+            RequestFailed: the completion has neither text, a refusal nor tool calls, and was not filtered.
             Exception: one of `MALFORMED`; the response is not a chat completion.
         """
         choice = completion["choices"][0]

@@ -33,7 +33,7 @@ def is_rejected(said: str) -> bool:
 
 
 def read(content: bytes, request: Request) -> Response:
-    """Return the response with the log-probability of each token of the continuation; `None` where the server has none.
+    """Return the response with the log-probability of each token of the continuation; `None` if the server gives none.
 
     Raises:
         NoEcho: the response has no tokens with log-probabilities.
@@ -49,7 +49,7 @@ def read(content: bytes, request: Request) -> Response:
     text = request.prompt + (request.continuation or "")
     spans = _spans(tokens, text)
     if len(spans) != len(logs) or not all(log is None or isinstance(log, int | float) for log in logs):
-        raise ValueError("the response does not have a number as log-probability for each token")
+        raise ValueError("the response does not have one log-probability (a number or null) for each token")
     own = [place for place, (begin, end) in enumerate(spans) if end > len(request.prompt) and begin < len(text)]
     pieces = [text[max(0, spans[place][0]) : spans[place][1]] for place in own]
     usage = completion.get("usage")

@@ -136,9 +136,9 @@ class LanguageModel(LoadedModel):
     def score(self, requests: Sequence[Request]) -> list[Response | FairnessError]:
         """Return the log-probabilities of each request's continuation; an error for each text that is too long.
 
-        The text is scored without a chat template and a system prompt, after the model's begin-of-text token (or, if it
-        has none, its end-of-text token). A token that begins in the prompt and ends in the continuation counts as part
-        of the continuation.
+        A text is a prompt and its continuation. It is scored without a chat template or system prompt, after the
+        model's begin-of-text token (or, if the model has none, its end-of-text token). A token that begins in the
+        prompt and ends in the continuation counts as part of the continuation.
 
         Raises:
             OutOfMemory: the batch is too large.

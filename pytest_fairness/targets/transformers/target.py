@@ -78,7 +78,7 @@ class TransformersTarget:
         return await self._batches.ask(request)
 
     async def close(self) -> None:
-        """Close the connections and processes of the target; see `Target.close`."""
+        """Cancel the requests in progress, and drop the model from memory; see `Target.close`."""
         if self._batches is not None:
             await self._batches.close()
         self._model = None

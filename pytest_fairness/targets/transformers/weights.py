@@ -27,7 +27,7 @@ class Weights:
         revision: for a model of the Hub, the cached commit or, if none is cached, the revision that the user named.
         digest: for a local model, the digest of its files.
         local: whether the model is a file or folder of this machine.
-        cached: whether a model of the Hub is in the cache.
+        cached: whether a model of the Hub is in the cache; `True` for a local model.
     """
 
     place: str

@@ -146,7 +146,7 @@ class ApiTarget(ABC, Generic[ClientT]):
         return await self._opened().ask(request)
 
     async def close(self) -> None:
-        """Close the connections and processes of the target; see `Target.close`."""
+        """Close the connections; see `Target.close`."""
         if self._client is not None:
             await self._client.close()
 

@@ -71,7 +71,8 @@ class RedirectedElsewhere(httpx.RequestError):
 class BoundedTransport(httpx.AsyncBaseTransport):
     """Transport that reads at most `max_bytes` of a decompressed body.
 
-    A longer body is dropped if the response is successful (see `is_too_long`); otherwise its beginning is kept.
+    A longer body is dropped if the response is successful (see `is_too_long`). Of the body of an error or a redirect,
+    only the beginning is kept: at most `MAX_ERROR_BYTES` and at most `max_bytes`.
 
     Args:
         transport: the transport that sends the requests.

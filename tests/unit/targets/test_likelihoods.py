@@ -116,7 +116,7 @@ def test_a_token_across_the_boundary_belongs_to_the_continuation() -> None:
         ([("The nurse said", None), (" that", -1.0)], "the tokens in the response do not match the text"),
         (
             [("The nurse said", None), (" that she was tired.", "high")],
-            "does not have a number as log-probability for each token",
+            "does not have one log-probability",
         ),
     ],
 )
