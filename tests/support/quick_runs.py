@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import importlib
 import importlib.metadata
 import os
@@ -33,6 +34,8 @@ def prepare() -> None:
     vars(pluggy)["__version__"] = importlib.metadata.version("pluggy")
     vars(pluggy._manager)["dir"] = _names(lambda name, _value: name.startswith("pytest_"))
     vars(_pytest.fixtures)["dir"] = _names(_is_fixture)
+    if (search := getattr(pluggy._manager, "_static_hook_attr", None)) is not None:  # since pluggy 1.7
+        vars(pluggy._manager)["_static_hook_attr"] = _once_for_modules(search)
     sqlite.SYNCHRONOUS = "OFF"
     vars(os)["fsync"] = lambda _descriptor: None
 
@@ -64,6 +67,17 @@ def _names(is_searched: Callable[[str, object], bool]) -> Callable[[object], lis
         return found
 
     return names
+
+
+def _once_for_modules(search: Callable[[object, str], object]) -> Callable[[object, str], object]:
+    """Return a function that remembers what an installed module has under a name."""
+    once = functools.cache(search)
+
+    def found(plugin: object, name: str) -> object:
+        is_installed = isinstance(plugin, types.ModuleType) and plugin.__name__.partition(".")[0] in INSTALLED
+        return (once if is_installed else search)(plugin, name)
+
+    return found
 
 
 def _is_fixture(_name: str, value: object) -> bool:
