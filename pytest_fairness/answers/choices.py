@@ -23,7 +23,7 @@ _HEAD = 2000
 def first_sentence(text: str, choices: Sequence[str], language: Language) -> str:
     """Return the first sentence that contains a letter or a choice ("Yes" in "1. Yes"), or else an empty text.
 
-    A sentence ends at `.`, `!` or `?` before white space. It also ends with a line that has no colon at its end.
+    A sentence ends at `.`, `!` or `?` before white space, and at the end of a line, unless the line ends with a colon.
     """
     # Without emphasis, so that the line "**Answer:**" ends with its colon.
     plain = text[:_HEAD] if any(_EMPHASIS.search(choice) for choice in choices) else _EMPHASIS.sub("", text[:_HEAD])

@@ -78,8 +78,8 @@ class Entry:
         run_to_run: variation of the value between runs; `None` if there were too few trials.
         measured_by: version and alpha of the audit; `None` in files of earlier versions of pytest-fairness.
         served: names of the models that the server reported, sorted; `None` if the server reported no name.
-        file: the probe file, or the file of the Python test, relative to the root. In files of earlier
-            versions, this attribute and all following attributes are `None`.
+        file: the probe file, or the file of the Python test, relative to the root. In files of earlier versions, this
+            attribute and all following attributes are `None`.
         labels: names and values that identify the item, such as its group.
         limit, tolerance: limit and tolerance of the item when it was measured; `limit` is `None` without a limit.
         contributions: the largest contributions of words, groups or records to the value, at most

@@ -148,7 +148,8 @@ def decide(
         more = _advice(audit, measurement, trials, growth, baseline if change in undecided else None)
         if math.isinf(growth) and change in undecided and comparison is not None and not comparison.from_answers:
             more = _Text(
-                "The run cannot be compared with the baseline's answers, so more trials do not help. Make a new one.",
+                "The run cannot be compared with the baseline's answers, so more trials do not help. Make a new "
+                "baseline with --fairness-rebaseline.",
                 "needs a new baseline",
             )
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {why.long}. {more.long}", f"{why.short}; {more.short}")

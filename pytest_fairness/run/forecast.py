@@ -59,8 +59,8 @@ class Forecast:
             `cost` is `None`.
         has_turns: whether the requests of later turns of conversations are counted; a conversation whose answer is
             missing ends earlier.
-        may_ask_more: whether further answers can lead to follow-up requests. `requests` includes only the follow-up
-            requests to answers that are already recorded.
+        may_ask_more: whether answers can lead to follow-up requests. `requests` includes the follow-up requests of an
+            item only if responses to all earlier requests of the item are recorded.
         judge_requests: maximum number of requests to the judge model; equal answers are judged once.
         embedded: maximum number of texts sent to each embedding model, by the model's name in the probe; equal texts
             are sent once. Texts of baselines are not counted; their embeddings are usually recorded.
@@ -167,7 +167,10 @@ class Forecaster:
         )
 
     def _requests_of(self, item: ProbeItem, target: Target | None) -> dict[str, Request]:
-        """Return the requests of an item by key, with all turns of conversations and follow-ups to recorded answers."""
+        """Return the requests of an item by key, with all turns of conversations.
+
+        Other follow-up requests are included only if responses to all earlier requests are recorded.
+        """
         probe, prompts = item.probe, list(item.prompts())
         requests = self._requests_by_key(prompts, target)
         while probe.follow_ups.possible:
@@ -257,9 +260,10 @@ class RequestCount:
 
 
 def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem]) -> RequestCount:
-    """Return the numbers of requests of these items to a target, with all turns of conversations.
+    """Return the numbers of requests to a target: those of the items, their placebos and their variants.
 
-    Other follow-up requests are not counted. The requests are not kept in memory, because there may be millions.
+    All turns of conversations are counted, but no other follow-up requests. The requests are not kept in memory,
+    because there may be millions.
 
     Args:
         run: the run; no request is sent.

@@ -90,7 +90,9 @@ class Run(Closing):
         await self.engines.send_in_batches(target, variants.requests(items, own_first=own_first), show_line)
 
     def ask_shard(self, target: Target, item: ProbeItem) -> None:
-        """Send the item's requests that belong to the run's shard, and wait for the responses.
+        """Send the requests of the run's shard for an item, its placebo and its variants; wait for the responses.
+
+        The follow-up prompts to the answers are sent, too.
 
         Raises:
             FairnessError: a request failed.
@@ -113,7 +115,7 @@ class Run(Closing):
     def measure_and_compare(
         self, item: ProbeItem, target: Target | None, *, rebaseline: bool = False
     ) -> tuple[ItemMeasurement, BaselineComparison]:
-        """Return the measurement of an item with its variants, and its comparison with the baseline.
+        """Return the measurement of an item with its placebo and variants, and the comparison with the item's baseline.
 
         With growing trials, the item is measured and compared at each interim analysis until its verdict is clear.
 
@@ -133,7 +135,7 @@ class Run(Closing):
         return variants.with_variants(self.measurer, measured, target), compared
 
     def measure(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
-        """Return the measurement of an item with its variants at the final analysis, without a comparison."""
+        """Return the measurement of an item at its final analysis, with its placebo and variants but no comparison."""
         return variants.with_variants(self.measurer, self._with_placebo(item.analyses[-1], target), target)
 
     def _with_placebo(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:

@@ -40,7 +40,7 @@ def require_columns(
         if column not in existing:
             near = suggestion(column, existing)
             near = near if "did you mean" in near else ""
-            remedy = "" if name in unmapped else f"; name the right column as `responses.columns.{name}`"
+            remedy = "" if name in unmapped else f"; set `responses.columns.{name}` to the name of the right column"
             faults.append(
                 f"{file}:1: no column {column!r}{near} (the columns are {', '.join(map(repr, existing))}){remedy}"
             )

@@ -144,8 +144,8 @@ class Reader(ABC, Generic[ProbeT]):
             others = [text for folded, text in existing.items() if text and folded not in values][:10]
             hint = f"; further values in this column: {', '.join(map(repr, others))}" if others else ""
             faults += [
-                f"{self.name}:1: no row has {value!r} in the column {column!r}{hint}. Name the value as in the file, "
-                "add such rows, or remove the value from the probe"
+                f"{self.name}:1: no row has {value!r} in the column {column!r}{hint}. Write the value in the probe "
+                "as in the file, add such rows, or remove the value from the probe"
                 for folded, value in values.items()
                 if folded not in existing
             ]

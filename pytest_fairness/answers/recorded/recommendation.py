@@ -133,8 +133,8 @@ class RecommendationReader(Reader[RecommendationProbe]):
             if f"{attribute} {value}" not in existing
         ]
         faults = [
-            f"{self.name}:1: no row has the attribute and value {name!r}; the file has {others}. Name the value as "
-            "in the file, add such rows, or remove the value from the probe"
+            f"{self.name}:1: no row has the attribute and value {name!r}; the file has {others}. Write both in "
+            "the probe as in the file, add such rows, or remove the value from the probe"
             for name in missing
         ]
         if f"{NEUTRAL} " not in existing:

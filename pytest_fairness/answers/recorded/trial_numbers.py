@@ -20,8 +20,7 @@ class TrialNumbers:
 
     Args:
         name: name of the file or files, for messages.
-        column: the column of trial numbers; if it is `None`, the rows of a cell are numbered in the file's
-            order.
+        column: the column of trial numbers; if it is `None`, the rows of a cell are numbered in the file's order.
         duplicate_remedy: remedy that is added to the error message for a trial number that occurs twice.
 
     Attributes:

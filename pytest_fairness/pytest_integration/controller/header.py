@@ -45,8 +45,9 @@ class Header:
     Attributes:
         lines: lines for the terminal: one for each target, judge model and embedding model, and a warning if the
             default target is used.
-        audits: number of selected audits, including skipped audits.
-        uses_default_target: whether any audit uses the default target because no target is named.
+        audits: number of selected pytest items that are audits (see `is_audit`), including skipped items.
+        uses_default_target: whether any item uses the default target because no target is named; skipped items do not
+            count.
     """
 
     lines: Sequence[str] = ()

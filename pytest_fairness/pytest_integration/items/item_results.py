@@ -77,7 +77,15 @@ def attach_result(
 
 
 def attach_earlier(item: pytest.Item, result: Record, probe_item: ProbeItem, target: str, **more: Json) -> None:
-    """Attach the result of an earlier run (`result` of its record) to a pytest item; update its line number."""
+    """Attach a result of an earlier run to a pytest item, with the item's current line number.
+
+    Args:
+        item: the pytest item.
+        result: the result, which is the value of the key `result` in the earlier run's record.
+        probe_item: the probe item.
+        target: name of the target.
+        **more: further fields of the new record.
+    """
     record = _record({**result, "line": _line_of(item)}, probe_item, target, more)
     item.stash.setdefault(RECORDS, []).append(record)
 
@@ -128,10 +136,7 @@ def drop_records(report: pytest.TestReport) -> None:
 
 
 def undecided(report: pytest.TestReport) -> VerdictName | None:
-    """Return `INCONCLUSIVE` if a result on the report has this verdict, otherwise `MEASURED` if a result has it.
-
-    The result is `None` if the results on the report have neither verdict.
-    """
+    """Return the first of the verdicts `INCONCLUSIVE` and `MEASURED` that a result on the report has, else `None`."""
     verdicts = {record["result"]["verdict"]["name"] for record in records_on(report)}
     return next((name for name in (VerdictName.INCONCLUSIVE, VerdictName.MEASURED) if name in verdicts), None)
 

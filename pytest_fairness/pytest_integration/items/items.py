@@ -86,7 +86,8 @@ class FairnessItem(pytest.Item):
     """Test item of a probe. Its set-up sends requests and measures the answers; its call judges the measurement.
 
     Attributes:
-        siblings: for the id of each item with the same baseline, selected or not, whether that item is skipped.
+        siblings: for each item with the same baseline, by its id, whether the item is skipped; items that are not
+            selected are included.
     """
 
     def __init__(
@@ -153,7 +154,9 @@ class FairnessItem(pytest.Item):
     ) -> TerminalRepr:
         """Return an error, such as an exceeded time limit, without a traceback, because a probe has no Python code.
 
-        Formatting the traceback would take pytest a tenth of a second. pytest's public method `repr_failure` is not
+        For any other exception, return pytest's representation.
+
+        Formatting a traceback would take pytest a tenth of a second. pytest's public method `repr_failure` is not
         called for an error of the set-up.
         """
         if isinstance(excinfo.value, FairnessError | pytest.fail.Exception) and not self.config.getoption(

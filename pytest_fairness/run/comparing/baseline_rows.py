@@ -32,7 +32,7 @@ def require_same_judge(current: Iterable[Answer], baseline: Iterable[Answer]) ->
 
 
 def row_from(answer: Answer, probe: Probe) -> Row:
-    """Return the row of a baseline from which `answer_from` makes the same answer.
+    """Return an answer as a row of a baseline; `answer_from` restores the answer from this row.
 
     The text of a missing answer can give another status when it is parsed again. Then the row of a refusal is marked as
     `refused`, and the row of another missing answer has no text.

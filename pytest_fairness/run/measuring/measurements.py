@@ -21,7 +21,8 @@ NOT_MEASURED = {"audits", "description", "intersections", "marks", "variants", "
 """Keys of a probe that influence no measurement."""
 
 KEPT_ANSWERS = 2_000
-"""Number of answers whose hashes are kept for the next item or computation."""
+"""Number of answers whose hashes are kept for the next item or computation; also number of a baseline's parsed answers
+that are kept for the next item."""
 
 _encode = json.JSONEncoder(sort_keys=True).encode
 

@@ -112,7 +112,8 @@ def with_variants(measurer: Measurer, measured: ItemMeasurement, target: Target 
     A measured variant has `value`, `interval`, `effect` (`lower`, `higher` or `unclear`), `n`, `missing`, `unusable`
     (shares of unusable answers) and `quality`. Its `change` is the change of the loss from the probe's own wording;
     negative is better. The change has the confidence interval `change_interval`. The one-sided `p_value` belongs to the
-    null hypothesis that the variant does not lower the loss. A variant that could not be measured has only its `error`.
+    null hypothesis that the variant does not lower the loss. If too many answers to the variant are missing, `effect`
+    is `unclear`, and the key `unclear` holds the reason. A variant that could not be measured has only its `error`.
     """
     if target is None:
         return measured

@@ -116,18 +116,18 @@ def test_a_prompt_column_counts_where_it_is_named(tmp_path: Path) -> None:
 def test_every_missing_column_is_named(tmp_path: Path) -> None:
     content = "groups,gender,reply\nWhite,man,a\n"
     there = "(the columns are 'groups', 'gender', 'reply')"
-    name = "name the right column as"
+    cure = "to the name of the right column"
     assert fault_of(tmp_path, PROBE.replace("answer}}", "answer}, strata: [topic]}"), a_csv=content).split("\n") == [
-        f"a.csv:1: no column 'group': did you mean 'groups'? {there}; {name} `responses.columns.race`",
+        f"a.csv:1: no column 'group': did you mean 'groups'? {there}; set `responses.columns.race` {cure}",
         f"a.csv:1: no column 'topic' {there}",
-        f"a.csv:1: no column 'answer' {there}; {name} `responses.columns.text`",
+        f"a.csv:1: no column 'answer' {there}; set `responses.columns.text` {cure}",
     ]
 
 
 def test_values_without_rows_are_named(tmp_path: Path) -> None:
     assert fault_of(tmp_path, a_csv=CSV.replace("Black", "African-American")) == (
         "a.csv:1: no row has 'Black' in the column 'group'; further values in this column: 'African-American', 'Asian'"
-        ". Name the value as in the file, add such rows, or remove the value from the probe"
+        ". Write the value in the probe as in the file, add such rows, or remove the value from the probe"
     )
 
 

@@ -76,16 +76,16 @@ def test_errors_name_the_file_and_the_line(tmp_path: Path) -> None:
     assert error_of(tmp_path, "a/*.csv").startswith("a/2.csv:3: the row has 1 field, but the header has 2")
     write(tmp_path / "a/2.csv", [{"group": "man", "reply": "A mirror."}])
     assert error_of(tmp_path, "a/*.csv") == (
-        "a/2.csv:1: no column 'text' (the columns are 'group', 'reply'); name the right column as "
-        "`responses.columns.text`"
+        "a/2.csv:1: no column 'text' (the columns are 'group', 'reply'); set `responses.columns.text` to "
+        "the name of the right column"
     )
     (tmp_path / "a/2.csv").write_text("group,text\n")
     assert error_of(tmp_path, "a/*.csv") == "a/2.csv:1: the file holds no answers"
     write(tmp_path / "a/2.csv", [{"group": "nobody", "text": "A mirror."}])
     text = PROBE.replace("[woman]", "[woman, child]")
     assert error_of(tmp_path, "a/*.csv", text) == (
-        "a/*.csv:1: no row has 'child' in the column 'group'; further values in this column: 'nobody'. Name the value "
-        "as in the file, add such rows, or remove the value from the probe"
+        "a/*.csv:1: no row has 'child' in the column 'group'; further values in this column: 'nobody'. Write the value "
+        "in the probe as in the file, add such rows, or remove the value from the probe"
     )
 
 
