@@ -36,9 +36,9 @@ class Processes(ABC):
     count: int
 
     def share(self, value: Any) -> Any:
-        """Return a value that all chunks need, or a reference to it, for the argument `shared` of `results`.
+        """Return what to pass for `value`, which all chunks need, in the argument `shared` of `results`.
 
-        A subclass that returns a reference sends the value to the processes here.
+        By default this is the value itself. A subclass may send the value to the processes, and return a reference.
         """
         return value
 

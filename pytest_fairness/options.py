@@ -121,7 +121,7 @@ class RunSettings:
 
     Attributes:
         root: pytest's rootdir, or the current folder outside pytest; relative paths in the ini file start there.
-        target_is_default: `True` if no option, environment variable or ini setting names a target.
+        target_is_default: `True` if no option, environment variable or ini option names a target.
         targets: targets by name, if the user named them (`NAME=TARGET`); empty for a single target without a name.
         target_options: options that are written after the target's name, such as `base_url`, by name.
     """

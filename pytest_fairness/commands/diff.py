@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--baselines",
         type=Path,
         metavar="DIR",
-        help="folder of the baselines (default: the ini setting `fairness_baselines`)",
+        help="folder of the baselines (default: the ini option `fairness_baselines`)",
     )
     parser.add_argument(
         "--format",

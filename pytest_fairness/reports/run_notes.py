@@ -44,7 +44,7 @@ def on_number_of_audits(
     """Return the note on a run with no audit, or with fewer audits than `min_audits`; `None` if enough audits ran.
 
     Args:
-        ran: number of items that were measured, and of Python tests without an item that ran.
+        ran: number of items that were measured, plus the number of Python tests that ran and have no item.
         selected: number of audits that pytest selected.
         errors: number of selected audits that could not be measured.
         min_audits: minimum number of audits that must run.

@@ -36,7 +36,7 @@ def configured_store() -> StoreAddress:
     """Return the address of the store that a run of pytest in the working directory would use.
 
     Raises:
-        FairnessError: the environment variable or the ini setting holds no valid address.
+        FairnessError: the environment variable or the ini option holds no valid address.
     """
     root, settings = _configuration()
     for name, written in (
@@ -56,7 +56,7 @@ def configured_scorers() -> dict[str, str]:
     """Return the scorers that a run of pytest in the working directory would know; see `scorers.registry.known`.
 
     Raises:
-        FairnessError: the ini setting is invalid, or two scorers have the same name.
+        FairnessError: the ini option is invalid, or two scorers have the same name.
     """
     # Imported here, because few commands score answers.
     from pytest_fairness.scorers.registry import known
@@ -68,7 +68,7 @@ def declared_scorers() -> tuple[tuple[str, str], ...]:
     """Return the scorers in the ini file, each with its definition.
 
     Raises:
-        FairnessError: the ini setting is invalid, or names a scorer twice.
+        FairnessError: the ini option is invalid, or names a scorer twice.
     """
     _, settings = _configuration()
     written = settings.get("fairness_scorers", ())
@@ -79,7 +79,7 @@ def declared_scorers() -> tuple[tuple[str, str], ...]:
 
 
 def configured_text(name: str) -> str | None:
-    """Return the text of the ini setting with this name; `None` if it is absent or empty."""
+    """Return the text of the ini option with this name; `None` if it is absent or empty."""
     return str(_configuration()[1].get(name, "")).strip() or None
 
 

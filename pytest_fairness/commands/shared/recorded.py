@@ -36,7 +36,7 @@ def add_store_argument(parser: argparse.ArgumentParser) -> None:
         "--store",
         type=store_argument,
         help="store of recorded responses: a file, or the address of a PostgreSQL database (default: "
-        "PYTEST_FAIRNESS_STORE, the ini setting `fairness_store`, or .fairness/responses.sqlite)",
+        "PYTEST_FAIRNESS_STORE, the ini option `fairness_store`, or .fairness/responses.sqlite)",
     )
 
 

@@ -159,9 +159,9 @@ def _details(change: ItemChange) -> Iterator[str]:
 
 
 def _words(change: ItemChange) -> Iterator[str]:
-    """Yield the comparison's description and the words that became, or are no longer, significant.
+    """Yield lines about significant words: the change, and the words that are now, or no longer, significant.
 
-    If the answers of the two baselines were not compared, also yield a note that says how the change was computed.
+    If the change was not measured from the answers of both baselines, a note says how it was computed.
 
     Yield nothing for an item that is new, removed or unchanged in value, or whose audit does not count words.
     """

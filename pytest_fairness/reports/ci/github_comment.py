@@ -52,7 +52,7 @@ def comment(document: Mapping[str, Json], options: Sequence[str] = (), root: str
     Args:
         document: the report document.
         options: options of the suggested command, which select the same requests as this run.
-        root: path from the user's working directory to pytest's rootdir, as `..`.
+        root: path from the user's working directory to pytest's rootdir, such as `..`.
     """
     items = sorted(document["items"], key=severity)
     worse = [item for item in items if outcome(item) == "failed" and item["verdict"] != VerdictName.NO_BASELINE]

@@ -25,7 +25,8 @@ class Side:
         question: text of the prompt; empty if the prompt is unknown.
         answer: the answer in pieces; empty if there is no response.
         status: status of the answer: `ok`, `refused`, `unreadable` or `failed`.
-        before: the baseline's answer in pieces; `None` if the baseline has no answer to the prompt.
+        before: the baseline's answer in pieces, empty if its request got no response; `None` without a baseline for the
+            prompt.
     """
 
     group: str

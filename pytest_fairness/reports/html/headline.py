@@ -70,8 +70,8 @@ class Headline:
     Attributes:
         verdict: verdict on the run in words.
         outcome: outcome that selects the colour of the verdict: the worst of the items' outcomes.
-        findings: one finding about each of the first `MAX_FINDINGS` groups that got significantly worse.
-        affected: groups that got worse.
+        findings: one finding about each of the first `MAX_FINDINGS` groups that are significantly worse than allowed.
+        affected: groups that are worse than allowed.
         unaffected: groups whose items all passed without a significant change.
     """
 
@@ -105,7 +105,7 @@ def verdict(items: Sequence[Item]) -> str:
 def display_outcome(item: Item) -> str:
     """Return the outcome that selects an item's colour and shape.
 
-    The result is `inconclusive` for an item that failed but did not get worse, such as an item without a baseline.
+    The result is `inconclusive` for an item that failed because its baseline is missing or stale.
     """
     name = outcome(item)
     return "inconclusive" if name == "failed" and status(item) not in (*WORSE, UNEXPECTED_PASS) else name
@@ -118,9 +118,10 @@ def subject(item: Item) -> str:
 
 
 def affected(items: Iterable[Item]) -> list[str]:
-    """Return the groups that got worse, each with the number of its items that got worse: `Kelly (2 checks)`.
+    """Return the groups with items over their tolerance or limit (`WORSE`), with the numbers of these items.
 
-    The group with most of these items comes first; groups after the first `MAX_NAMES` are only counted.
+    An example is `Kelly (2 checks)`. The group with most of these items comes first; groups after the first
+    `MAX_NAMES` are only counted.
     """
     counts = Counter(name for item in items if status(item) in WORSE and (name := subject(item)))
     return _shortened([f"{name} ({counted(number, 'check')})" for name, number in counts.most_common()])
@@ -133,7 +134,7 @@ def unaffected(items: Sequence[Item]) -> list[str]:
 
 
 def findings(items: Iterable[tuple[str, Item, Mapping[str, Json]]]) -> list[Finding]:
-    """Return a finding for each of the first `MAX_FINDINGS` groups that got significantly worse.
+    """Return a finding for each of the first `MAX_FINDINGS` groups that are significantly worse than allowed.
 
     The finding about a group is the finding of its worst item.
 

@@ -82,7 +82,7 @@ class ReportItem:
         change_chart: chart of the change in the list of items; `None` without a chart.
         contributors: phrases of `top_contributors`, if the change is significant.
         figures: charts of the details.
-        facts, sheets: details without a chart: values by name, and tables; see `sheets.facts_and_sheets`.
+        facts, sheets: details without a chart: plain values by name, and tables; see `sheets.facts_and_sheets`.
         answers: names of the groups whose numbers of answers are shown.
         found, to_try: description of the failed item's finding, and suggestions; see `suggestions.suggestions`.
     """

@@ -31,7 +31,7 @@ def sheet_of(title: str, table: Table) -> Sheet:
 
 
 def facts_and_sheets(details: Mapping[str, Json]) -> tuple[dict[str, Json], list[Sheet]]:
-    """Return the details in two parts: values and lists of values by name, and tables of mappings."""
+    """Return the details in two parts: plain values by name, and a table of each mapping or list of mappings."""
     facts: dict[str, Json] = {}
     sheets: list[Sheet] = []
     for name, value in details.items():

@@ -31,7 +31,7 @@ def accept_command(
     Args:
         items: items of the report document.
         options: options that select the same requests as this run (`["--fairness-target", "openai:gpt-5"]`).
-        root: path from the user's working directory to pytest's rootdir, as `..`.
+        root: path from the user's working directory to pytest's rootdir, such as `..`.
         all_items: node ids of all items by file; some files may be left out.
 
     Returns:
@@ -66,7 +66,7 @@ def rebaseline_command(
     Args:
         nodeids: node ids, relative to pytest's rootdir.
         options: options that select the same requests as this run (`["--fairness-target", "openai:gpt-5"]`).
-        root: path from the user's working directory to pytest's rootdir, as `..`.
+        root: path from the user's working directory to pytest's rootdir, such as `..`.
         all_items: node ids of all items by file; some files may be left out.
         incomplete_files: files with other items that must keep their baselines. Such a file is not named as a whole
             merely because many of its items are given.

@@ -24,6 +24,8 @@ Point = Mapping[str, Json]
 def history(points: Sequence[Point], last: int, width: int = 100) -> str:
     """Return a table with a row for each item or, if there is only one item, a row for each run.
 
+    If several items were measured with several targets, there is a table for each target.
+
     Args:
         points: values of the runs, the oldest first.
         last: maximum number of runs shown for an item.

@@ -1,4 +1,4 @@
-"""`http` targets and the ini settings `fairness_http_body`, `fairness_http_answer` and `fairness_http_headers`."""
+"""`http` targets and the ini options `fairness_http_body`, `fairness_http_answer` and `fairness_http_headers`."""
 
 from __future__ import annotations
 
