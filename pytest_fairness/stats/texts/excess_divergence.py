@@ -18,6 +18,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pytest_fairness.backends import map_chunks
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
@@ -128,33 +129,15 @@ class Words:
                 kept_strata.append(int(stratum))
                 weights.append(within * float(share))
                 weights[0] -= within * float(share)
-        entries = counts.tocoo()
-        words, documents = entries.col, entries.row
-        apart = block_of[documents] > 0
-        # A column's key is its block times the number of words, plus its word; small numbers save memory.
-        small = np.dtype(np.int32 if counts.shape[1] * len(weights) < 2**31 else np.int64)
-        first_keys: Ints = (block_of * counts.shape[1]).astype(small)
-        own_keys = first_keys[documents[apart]] + words[apart]
-        keys = np.concatenate([words.astype(small, copy=False), own_keys])
-        kept = np.bincount(keys) > 1
-        where = kept[keys]
-        rows = np.concatenate([documents, documents[apart]])[where]
-        columns = (np.cumsum(kept) - 1).astype(small)[keys[where]]
-        del keys, own_keys
-
-        def arranged(numbers: Floats) -> csr_array:
-            values = np.concatenate([numbers, numbers[apart]])[where]
-            table = csr_array((values, (columns, rows)), shape=(int(kept.sum()), len(strata)))
-            is_exact = table.sum(axis=1).max(initial=0) <= LARGEST_EXACT
-            return table.astype(np.float32 if is_exact else np.float64)
-
+        columns = _Columns.of(counts, block_of)
+        squares = columns.arranged(counts.power(2) if bundled is None else bundled.squares)
         of_block = np.array([np.ones(len(strata)), *(block_of == block for block in range(1, len(weights)))])
         members = of_block * size
         groups = members @ np.stack([first, second], axis=1)
         return cls(
-            counts=arranged(entries.data),
-            squares=arranged(entries.data**2 if bundled is None else bundled.squares.tocoo().data),
-            blocks=np.flatnonzero(kept) // max(1, counts.shape[1]),
+            counts=columns.arranged(counts),
+            squares=squares,
+            blocks=columns.blocks,
             lengths=csr_array(of_block * np.asarray(counts.sum(axis=1)).ravel()),
             members=csr_array(members),
             weights=np.array(weights),
@@ -258,6 +241,74 @@ class Words:
         """
         shared: csr_array = self.sum_by_block @ self.counts
         return shared
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Order of the entries of a (documents, words) table by column of `Words`.
+
+    Attributes:
+        pointers: (columns + 1,) index of each column's first entry, and the number of all entries.
+        documents: (entries,) document of each entry, by column.
+        first: (entries of the table,) whether an entry, in the order of words and documents, belongs to a column of the
+            first block.
+        others: for the further blocks, the indices of the entries, by column.
+        blocks: (columns,) block number of each column.
+    """
+
+    pointers: Ints
+    documents: NDArray[np.int32]
+    first: Bools
+    others: Ints
+    blocks: Ints
+
+    @classmethod
+    def of(cls, counts: csr_array, block_of: Ints) -> _Columns:
+        """Return the columns with at least two documents.
+
+        Args:
+            counts: (documents, words) counts.
+            block_of: (documents,) further block of each document, 0 for none.
+        """
+        turned = counts.T.tocsr()
+        turned.sort_indices()
+        lengths = np.diff(turned.indptr)
+        first = np.repeat(lengths > 1, lengths)
+        blocks = block_of.astype(np.uint16 if block_of.max(initial=0) < 2**16 else np.int64)[turned.indices]
+        # A stable sort keeps the order of words and documents within a block.
+        others = np.argsort(blocks, kind="stable")[np.count_nonzero(blocks == 0) :]
+        if len(turned.data) < 2**32:
+            others = others.astype(np.uint32)
+        words = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)[others]
+        blocks = blocks[others]
+        starts = np.flatnonzero(np.append(True, (words[1:] != words[:-1]) | (blocks[1:] != blocks[:-1]))[: len(words)])
+        sizes = np.diff(np.append(starts, len(words)))
+        kept = np.repeat(sizes > 1, sizes)
+        others = others[kept]
+        return cls(
+            pointers=np.cumsum(np.concatenate([[0], lengths[lengths > 1], sizes[sizes > 1]])),
+            documents=np.concatenate([turned.indices[first], turned.indices[others]]),
+            first=first,
+            others=others,
+            blocks=np.concatenate(
+                [np.zeros(np.count_nonzero(lengths > 1), np.int64), blocks[starts][sizes > 1].astype(np.int64)]
+            ),
+        )
+
+    def arranged(self, table: csr_array) -> csr_array:
+        """Return the entries of a (documents, words) table as (columns, documents) table; see `Words.counts`."""
+        from scipy.sparse import csr_array
+
+        turned = table.T.tocsr()
+        turned.sort_indices()
+        # The first block holds all documents, so that it has the largest sums.
+        lengths = np.diff(turned.indptr)
+        sums = table.sum(axis=0)[lengths > 1]
+        data = turned.data.astype(np.float32 if sums.max(initial=0) <= LARGEST_EXACT else np.float64)
+        values = np.concatenate([data[self.first], data[self.others]])
+        # Indices of 32 bits take half of the memory.
+        pointers = self.pointers.astype(np.int32) if len(values) < 2**31 else self.pointers
+        return csr_array((values, self.documents, pointers), shape=(len(pointers) - 1, table.shape[0]))
 
 
 @dataclass(frozen=True)
