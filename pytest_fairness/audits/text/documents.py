@@ -168,11 +168,28 @@ def _joined_units(current: Documents, baseline: Documents) -> tuple[tuple[str, .
     return names, Units(marked, strata, np.repeat([True, False], [len(current.marked), len(baseline.marked)]))
 
 
-def cut_many(current: Documents, baseline: Documents) -> tuple[Documents, Documents]:
-    """Return the documents of two runs; if there are many, both runs are cut to equal size; see `kept_of_many`."""
-    kept = kept_of_many(_joined_units(current, baseline)[1])
-    number = len(current.marked)
-    return current.only(kept[kept < number]), baseline.only(kept[kept >= number] - number)
+@dataclass(frozen=True)
+class Runs:
+    """Documents of the current run and of the baseline, alone and together.
+
+    If there are many documents, both runs are cut to equal size (see `kept_of_many`), and words are in memory once.
+    """
+
+    current: Documents
+    baseline: Documents
+    both: Documents
+
+    @classmethod
+    def of(cls, current: Documents, baseline: Documents) -> Runs:
+        """Return the documents of two runs."""
+        number = len(current.marked)
+        if number + len(baseline.marked) <= LARGEST_UNBUNDLED_RUNS:
+            return cls(current, baseline, join_runs(current, baseline))
+        kept = kept_of_many(_joined_units(current, baseline)[1])
+        current, baseline = current.only(kept[kept < number]), baseline.only(kept[kept >= number] - number)
+        both, number = join_runs(current, baseline), len(current.marked)
+        parts = both.words.part(0, number), both.words.part(number, len(both.words))
+        return cls(replace(current, words=parts[0]), replace(baseline, words=parts[1]), both)
 
 
 def kept_of_many(both: Units) -> Ints:

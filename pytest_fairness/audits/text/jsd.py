@@ -13,12 +13,12 @@ import numpy as np
 
 from pytest_fairness.audits.effects import BITS
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.text.documents import Documents, join_runs
+from pytest_fairness.audits.text.documents import Documents, Runs
 from pytest_fairness.audits.text.groups import MINIMUM_DOCUMENTS, Groups, TextItem
 from pytest_fairness.audits.text.samples.sample import Relabelled
 from pytest_fairness.audits.text.samples.word_counts import WordCounts
 from pytest_fairness.audits.text.text_audit import signed_weights
-from pytest_fairness.audits.text.two_sample import RunChange, Runs, TwoSampleAudit, equal_size
+from pytest_fairness.audits.text.two_sample import RunChange, TwoSampleAudit, equal_size
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Json, Measurement
 from pytest_fairness.stats.intervals.estimate import Estimate
@@ -78,11 +78,14 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
         self, item: TextItem[AuditSettings], runs: Runs, random: np.random.Generator
     ) -> RunChange[WordCounts]:
         """Return the change of the excess between the runs, after runs of different sizes are cut to equal size."""
-        documents = join_runs(*runs)
+        documents = runs.both
         cuts = equal_size(documents, random)
         both = WordCounts.of(documents, cuts[0][0])
         if len(cuts[0]) == 1:
-            excesses = [(run.value, run.null_sd) for run in (self.relabelled(item, each) for each in runs)]
+            excesses = [
+                (run.value, run.null_sd)
+                for run in (self.relabelled(item, each) for each in (runs.current, runs.baseline))
+            ]
         else:
             excesses = [mean_of_cuts(both.words, documents.marked, documents.strata, cut, random) for cut in cuts]
         estimates = [

@@ -15,11 +15,11 @@ from pydantic import Field
 from pytest_fairness.audits.base import Preparation
 from pytest_fairness.audits.effects import ETA_SQUARED
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.text.documents import Documents, join_runs, plain_texts
+from pytest_fairness.audits.text.documents import Documents, Runs, plain_texts
 from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.samples.sample import ERROR_PERMUTATIONS, Relabelled
 from pytest_fairness.audits.text.samples.vectors import Vectors
-from pytest_fairness.audits.text.two_sample import RunChange, Runs, TwoSampleAudit, equal_size
+from pytest_fairness.audits.text.two_sample import RunChange, TwoSampleAudit, equal_size
 from pytest_fairness.audits.text.words.strongest import strongest_words
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.field_types import EMBEDDER
@@ -90,7 +90,9 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
         The features for the test are computed from the documents of both runs together, so that terms have the same
         weight in both runs.
         """
-        both = self.sample(item, join_runs(*runs))
-        relabelled = [Relabelled(self.sample(item, run), ERROR_PERMUTATIONS, random) for run in runs]
+        both = self.sample(item, runs.both)
+        relabelled = [
+            Relabelled(self.sample(item, run), ERROR_PERMUTATIONS, random) for run in (runs.current, runs.baseline)
+        ]
         change = Estimate.difference(*(run.sample.estimate(run, random) for run in relabelled))
         return RunChange(change, both, equal_size(both.documents, random))

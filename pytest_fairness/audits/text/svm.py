@@ -13,12 +13,12 @@ from pydantic import Field
 from pytest_fairness.audits.effects import COHENS_U2
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.concerns import few_different_answers
-from pytest_fairness.audits.text.documents import Documents, join_runs
+from pytest_fairness.audits.text.documents import Documents, Runs
 from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.samples.linear_classifier import Corpus, FeatureName, null_accuracies
 from pytest_fairness.audits.text.samples.published_accuracy import published_accuracy
 from pytest_fairness.audits.text.samples.sample import Relabelled
-from pytest_fairness.audits.text.two_sample import RunChange, Runs, TwoSampleAudit, equal_size
+from pytest_fairness.audits.text.two_sample import RunChange, TwoSampleAudit, equal_size
 from pytest_fairness.audits.text.words.strongest import strongest_words
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answers, Concern, Json, Measurement
@@ -83,9 +83,11 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
 
     def run_change(self, item: TextItem[SvmSettings], runs: Runs, random: np.random.Generator) -> RunChange[Corpus]:
         """Return the change of the accuracy after the runs are cut to equal size, on the scale of `accuracy_change`."""
-        both = self.sample(item, join_runs(*runs))
+        both = self.sample(item, runs.both)
         cuts = equal_size(both.documents, random)
-        accuracies = [both.accuracy_of_run(run, cut, random) for run, cut in zip(runs, cuts, strict=True)]
+        accuracies = [
+            both.accuracy_of_run(run, cut, random) for run, cut in zip((runs.current, runs.baseline), cuts, strict=True)
+        ]
         return RunChange(accuracy_change(*accuracies), both, cuts)
 
     def change_of_values(self, measurement: Measurement, value: float, standard_error: float) -> Estimate:

@@ -70,6 +70,12 @@ class Tokens(Sequence[tuple[str, ...]]):
         places = np.repeat(self._ends[indices] - ends, lengths) + np.arange(ends[-1] if len(ends) else 0)
         return Tokens(self.vocabulary, self._ids[places], ends)
 
+    def part(self, start: int, end: int) -> Tokens:
+        """Return the texts from `start` to `end`, which share their memory with these texts."""
+        first = int(self._ends[start - 1]) if start else 0
+        last = int(self._ends[end - 1]) if end else 0
+        return Tokens(self.vocabulary, self._ids[first:last], self._ends[start:end] - first)
+
     def different(self) -> int:
         """Return the number of different texts."""
         return len({hash(text.tobytes()) for text in self._texts()})

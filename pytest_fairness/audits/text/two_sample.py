@@ -15,7 +15,7 @@ from typing import ClassVar, Generic
 import numpy as np
 
 from pytest_fairness.audits.base import SettingsT, WordRows
-from pytest_fairness.audits.text.documents import Documents, cut_many
+from pytest_fairness.audits.text.documents import Documents, Runs
 from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.samples.sample import Relabelled, SampleT
 from pytest_fairness.audits.text.text_audit import TwoGroupAudit
@@ -26,9 +26,6 @@ from pytest_fairness.stats.arrays import Bools
 from pytest_fairness.stats.intervals.estimate import Estimate
 from pytest_fairness.stats.resampling import randomness, significance
 from pytest_fairness.stats.resampling.relabelling import RunCells
-
-Runs = tuple[Documents, Documents]
-"""Documents of the current run and of the baseline."""
 
 SUBSAMPLES = 20
 """Number of random cuts to equal size that are averaged if two runs have different numbers of documents."""
@@ -106,7 +103,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         random: np.random.Generator,
     ) -> Comparison:
         """Return the change with its standard error, tested by permutation of run labels; see `Audit.compare`."""
-        runs = cut_many(Documents.of(current), Documents.of(baseline))
+        runs = Runs.of(Documents.of(current), Documents.of(baseline))
         change = self.run_change(item, runs, random)
         both = change.both
         swaps = run_swaps(both.documents, self.swap_batches, random)
@@ -131,7 +128,7 @@ def equal_size(both: Documents, random: np.random.Generator) -> tuple[Bools, Boo
     """Return random cuts of both runs to equal size in each cell; see `RunCells.cuts`.
 
     The two results are (cuts, units) masks: of the current run's units, and of the baseline's units. Runs with bundles
-    already have equal size; see `cut_many`.
+    already have equal size; see `Runs`.
     """
     if both.bundles is not None:
         return both.units.current[None], ~both.units.current[None]

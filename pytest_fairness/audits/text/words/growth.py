@@ -68,8 +68,7 @@ class Growth:
                 both groups in both runs.
         """
         require_common_strata(current, baseline)
-        runs = Documents.of(current), Documents.of(baseline)
-        both = join_runs(*runs)
+        both = join_runs(Documents.of(current), Documents.of(baseline))
         vocabulary, present = _documents_with_words(both)
         require_words(len(vocabulary))
         units, sizes = both.units, None if both.bundles is None else both.bundles.sizes

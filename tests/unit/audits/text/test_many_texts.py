@@ -117,19 +117,22 @@ def test_many_texts_are_cut_to_equal_size_in_every_cell(many: None) -> None:
     runs = [
         documents.Documents.of(Groups.of(item("jsd"), answers(seed, number))) for seed, number in ((1, 90), (2, 60))
     ]
-    cut = documents.cut_many(*runs)
+    found = documents.Runs.of(*runs)
+    cut = (found.current, found.baseline)
     assert [len(run.words) for run in cut] == [240, 240]
     assert [np.bincount(run.cells).tolist() for run in cut] == [[60] * 4] * 2
     assert [*cut[1].words] == [*runs[1].words]
     assert {*cut[0].words} < {*runs[0].words}
+    assert [*found.both.words] == [*cut[0].words, *cut[1].words]
 
 
 def test_few_texts_are_not_cut(many: None) -> None:
     runs = [
         documents.Documents.of(Groups.of(item("jsd"), answers(seed, number))) for seed, number in ((1, 30), (2, 10))
     ]
-    assert documents.cut_many(*runs) == (runs[0], runs[1])
-    assert documents.join_runs(*runs).bundles is None
+    found = documents.Runs.of(*runs)
+    assert (found.current, found.baseline) == (runs[0], runs[1])
+    assert found.both.bundles is None
 
 
 def test_bundles_of_two_runs_hold_texts_of_one_cell_and_run(many: None) -> None:
