@@ -1,7 +1,6 @@
 """Decision rules: when a change from the baseline is a regression, and when a value exceeds its limit.
 
-An audit names its rule in the class attribute `rule`. A probe's key `gate` selects a variant of the rule; see
-`rule_of`.
+An audit names its rule in the class attribute `rule`. A probe's key `gate` can modify the rule; see `rule_of`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ group's texts."""
 
 
 def rule_of(audit: AnyAudit, item: AnyItem) -> DecisionRule:
-    """Return the rule that decides the item: the audit's rule, in the variant that the probe's `gate` selects."""
+    """Return the rule that decides the item: the audit's rule, modified by the probe's key `gate`."""
     gate = item.settings.gate
     return PointEstimate(audit.rule) if gate == "point" else audit.rule.for_gate(gate)
 
@@ -62,9 +61,9 @@ class SignificantChange(DecisionRule):
     ) -> Decision:
         """Return the decision on whether the change since the baseline is a regression; see `decision.decide`.
 
-        For a reversed gap, the rule judges the current gap instead of the change. If the current gap is at most the
-        tolerance, the rule judges the smaller of current gap and change. A reversed gap above the tolerance never
-        passes; it is a regression if the change or the reversal is significant.
+        For a reversed gap, the rule judges the current gap instead of the change if the current gap exceeds the
+        tolerance; otherwise, the rule judges the smaller of current gap and change. A reversed gap that exceeds the
+        tolerance never passes; it is a regression if the change or the reversal is significant.
         """
         value, reversal = comparison.value, comparison.reversal
         # If the direction of the gap is unknown, a pass must exclude a worsening in both directions.
@@ -313,8 +312,8 @@ def _unless_new_word_missed(needed: NeededDocuments, smallest: float, accepted: 
     """Return `within` if `smallest` is at most `accepted`, else `unclear`, because a new word may have been missed.
 
     Args:
-        needed: number of the group's documents that must contain a new word for it to be significant.
-        smallest: smallest share of the group's texts in which a new word is detected with the required power.
+        needed: number of one group's documents that must contain a new word for it to be significant.
+        smallest: smallest share of one group's texts in which a new word is detected with the required power.
         accepted: largest acceptable value of `smallest`.
     """
     if smallest <= accepted:

@@ -42,8 +42,8 @@ _NUMBERED = re.compile(r"(?<!\S)[^\s$€£¥%.,]*(?:\d[^\s$€£¥%.,]*){3,}(?=[
 """Request ids and times, but not amounts (`$85,000`, `12.5%`), because groups may differ in amounts."""
 _DIGIT = re.compile(r"\d")
 _ANY_NUMBER = re.compile(r"\S*\d\S*")
-"""Any word with a digit. Such words are replaced in list items that are prose, which are error messages rather than
-titles."""
+"""Any word with a digit. Such words are replaced only in list items that are prose, because such an item is an error
+message, not a title."""
 
 
 def effective_number(counts: Iterable[int]) -> float:

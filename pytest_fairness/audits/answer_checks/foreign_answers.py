@@ -20,7 +20,7 @@ MOSTLY_FOREIGN_SHARE = 0.50
 
 
 def unrecognised_refusals(item: AnyItem, answers: Answers) -> list[Concern]:
-    """Return a concern if refusals may count as answers, because refusals in a language are not recognised.
+    """Return a concern if refusals may count as answers, because refusals in their language are not recognised.
 
     Return an empty list otherwise, and if a model recognises refusals. Only audits of refusals call this function.
     """

@@ -195,7 +195,8 @@ class Runs:
 def kept_of_many(both: Units) -> Ints:
     """Return the indices of the documents that are compared, in ascending order.
 
-    Of more than `LARGEST_UNBUNDLED_RUNS` documents, both runs are cut at random to equal size in each cell.
+    Up to `LARGEST_UNBUNDLED_RUNS` documents are all compared. If there are more, both runs are cut at random to equal
+    size in each cell.
 
     Args:
         both: documents of both runs.

@@ -76,7 +76,7 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
         return Vectors(documents, embedded=item.settings.embeddings is not None)
 
     def explain(self, item: TextItem[MmdSettings], groups: Groups, run: Relabelled[Vectors]) -> dict[str, Json]:
-        """Return details: null standard deviation, each stratum's discrepancy, the words whose weights differ most."""
+        """Return details: null standard deviation, variance, each stratum's discrepancy, strongest words."""
         return {
             "null_sd": float(run.null.std()),
             "variance": run.sample.variance(),

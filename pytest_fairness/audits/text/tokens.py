@@ -175,7 +175,7 @@ class Tokens(Sequence[tuple[str, ...]]):
 
     @property
     def _starts(self) -> range:
-        """Return the index of the first text of each slice whose words are counted at a time."""
+        """Return the index of the first text of each slice; the words of one slice are counted at a time."""
         return range(0, len(self), AT_ONCE)
 
     def _counts_from(self, start: int, end: int) -> csr_array:

@@ -52,7 +52,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
     Class attributes:
         permutations: number of relabellings in the test of one run.
         swap_batches: number of permutations in each batch of the test of a change; the batches are computed one after
-            the other, and smaller batches need less memory. Their draws depend on the numbers.
+            the other, and smaller batches need less memory. Other numbers give other random draws.
         word_statistic: name of the words' weights in the exported table of words; see `Sample.word_weights`.
     """
 

@@ -31,7 +31,7 @@ SHORTEST, LONGEST = 3, 5
 NGRAMS = {"analyzer": "char_wb", "ngram_range": (SHORTEST, LONGEST), "lowercase": False}
 """Options of scikit-learn's vectorizers for character n-grams within words."""
 DOCUMENTS = 4096
-"""Number of documents whose vectors are in memory at a time while they are summed by bundle."""
+"""Number of documents whose terms are counted, or whose vectors are computed, at a time, to save memory."""
 ROWS = 512
 """Number of rows that are computed at once in a product of sparse matrices."""
 
@@ -131,7 +131,7 @@ class _Counted:
     Attributes:
         documents: words of the documents.
         columns: word id of each word that occurs, sorted by word.
-        terms: words, and n-grams.
+        terms: two entries: the words, and the character n-grams of words.
     """
 
     documents: Tokens
@@ -165,7 +165,7 @@ class _Counted:
         )
 
     def by_occurrence(self) -> _Counted:
-        """Return the same terms, each set in the order in which the terms occur first, which is that of `_tfidf`."""
+        """Return the same terms; words, and n-grams, are sorted by their first occurrence and added in this order."""
         from sklearn.feature_extraction.text import CountVectorizer
 
         words = np.argsort(self.columns)
@@ -174,7 +174,7 @@ class _Counted:
         for number in self.columns[words]:
             for ngram in split(self.documents.vocabulary[number]):
                 places.setdefault(ngram, len(places))
-        # The n-grams of `of` are sorted.
+        # `of` has sorted the n-grams.
         ngrams = np.argsort([places[ngram] for ngram in sorted(places)])
         return replace(
             self,

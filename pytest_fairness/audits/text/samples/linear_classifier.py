@@ -1,7 +1,8 @@
 """Documents as features of a linear classifier, and the accuracy with which it separates two groups.
 
-Exact repeats within a group and stratum are dropped. Each text is scored by a classifier that is trained without this
-text and without all equal texts.
+Two documents are equal if their counts of the classifier's words are equal. A document that equals an earlier one
+of its run, group and stratum is dropped. Each document is scored by a classifier that is trained without this document
+and without all documents that equal it.
 """
 
 from __future__ import annotations
@@ -33,22 +34,23 @@ FEWEST_DOCUMENTS_OF_A_WORD = 3
 ACCURACIES = 99
 """Number of relabellings for which the accuracy is computed if there are many documents, for a standard deviation."""
 MOST_WORDS = 2048
-"""Up to this number of documents, all words are features. For more documents, at most this number of words are
-features: the most frequent ones."""
+"""Largest number of words that are features if there are more documents than this number: the words that the
+largest numbers of documents contain. For fewer documents, all words in at least `FEWEST_DOCUMENTS_OF_A_WORD` documents
+are features."""
 
 
 @dataclass(frozen=True)
 class Corpus(Sample):
-    """Documents of two groups as features of a classifier, without repeats within a run, stratum and group.
+    """Documents of two groups as features of a classifier, without equal documents within a run, stratum and group.
 
     At temperature 0 every trial repeats the same answer, which is only one observation.
 
     Attributes:
         vocabulary: word of each column.
         counts: (documents, words) word counts.
-        kinds: (documents,) a number for each document; equal documents have the same number.
+        kinds: (documents,) a number for each document; documents with equal counts have the same number.
         features: how features are computed from counts: square roots of counts, or TF-IDF weights.
-        unique_share: share of all documents that do not repeat an earlier document.
+        unique_share: share of all documents that do not repeat the words of an earlier document.
     """
 
     vocabulary: Sequence[str]
@@ -76,8 +78,8 @@ class Corpus(Sample):
         """Return the accuracy and the standardised difference of the groups' mean scores; shape (labellings, 2).
 
         If the documents are in bundles, only the first `ACCURACIES` labellings have an accuracy; all others have NaN.
-        The scores are then from a classifier that was trained on the scored documents too, which makes little
-        difference for many documents.
+        The mean scores are then those of a classifier that was also trained on the scored documents, which hardly
+        matters if there are many documents.
         """
         bundles = self.documents.bundles
         if bundles is not None:
@@ -155,7 +157,7 @@ class Corpus(Sample):
 
     @cached_property
     def classifier(self) -> least_squares.Classifier:
-        """Return the classifier of these documents; its matrix is factorised once."""
+        """Return the classifier of these documents; its matrix is inverted once."""
         return least_squares.Classifier.of(self._feature_matrix, self.documents.strata, self.kinds)
 
     def separation(self, marked: Bools | None = None, used: Bools | None = None) -> least_squares.Separation:
@@ -200,7 +202,7 @@ class Corpus(Sample):
             null = corpus._permuted_accuracies(np.ones(len(corpus.kinds), dtype=np.bool_), ACCURACIES, random)
             return corpus.accuracy(float(corpus.separation().accuracies[0]), null)
         # More documents make a better classifier, so that runs of different sizes are compared at equal size. To
-        # factorise the classifier's matrix only once, documents outside of a cut stay in it, with the label 0.
+        # invert the classifier's matrix only once, documents outside of a cut stay in the matrix, with the label 0.
         corpus = Corpus.of(run, self.features)
         cut = len(cuts) > 1 and corpus.fewest_different >= FEWEST_DIFFERENT
         value = (self.separation(used=cuts) if cut else corpus.separation()).accuracies.mean()

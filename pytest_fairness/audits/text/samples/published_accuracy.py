@@ -18,8 +18,8 @@ def published_accuracy(corpus: Corpus, seed: int) -> dict[str, float]:
 
     The accuracy comes from the cross-validation of a linear support vector machine; equal documents are in the
     same fold. The standard deviation is not the standard error of the mean, because folds share training documents.
-    With too few documents to train on, `accuracy` is the larger group's share of the documents, and `fold_sd` is 0. At
-    most `LARGEST_UNBUNDLED` documents, drawn at random, are used.
+    With too few different documents to train on, `accuracy` is the larger group's share of the documents, and `fold_sd`
+    is 0. At most `LARGEST_UNBUNDLED` documents, drawn at random, are used.
     """
     larger = float(max(corpus.documents.marked.mean(), 1 - corpus.documents.marked.mean()))
     if corpus.fewest_different < FEWEST_DIFFERENT or not corpus.vocabulary:

@@ -106,9 +106,9 @@ class Growth:
 
 
 def _documents_with_words(both: Documents) -> tuple[list[str], csr_array]:
-    """Return the words in enough documents, and the (units, words) number of documents of the unit with the word.
+    """Return the words that enough documents contain, and each unit's number of documents that contain each word.
 
-    A unit is a document, which counts as 1, or a bundle; see `Documents.units`.
+    The numbers have the shape (units, words). A unit is a single document or a bundle; see `Documents.units`.
     """
     columns = both.words.columns(MINIMUM_DOCUMENTS_OF_A_WORD)
     vocabulary = [both.words.vocabulary[number] for number in columns]
