@@ -28,8 +28,8 @@ from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.threads import DaemonThreads
 
 GATHERED_SHARE = 1 / 16
-"""If the number of results to record exceeds this share of the requests in flight, they are recorded at once, without
-waiting for further results."""
+"""If the number of results to record exceeds this share of the requests in flight, the results are recorded at
+once, without waiting for further results."""
 
 SENT_TOGETHER = 8
 """Number of requests that are prepared one after another; then they are written to their connections. If all requests

@@ -11,7 +11,11 @@ from pytest_fairness.records.plain_json import Json
 
 
 class Status(StrEnum):
-    """Status of an answer. Audits measure only answers with the status `OK`; all other answers count as missing."""
+    """Status of an answer.
+
+    Most audits measure only answers with the status `OK`, and count all other answers as missing. Audits such as
+    `refusals` and `shortfall` also measure refusals.
+    """
 
     OK = "ok"
     REFUSED = "refused"

@@ -46,7 +46,7 @@ class Request:
         prompt: the user message to answer; for a likelihood, the text before `continuation`; for an embedding, the text
             to embed.
         system: system prompt.
-        sampling: sampling parameters; each request has its own seed, see `with_own_seed`.
+        sampling: sampling parameters; if the probe has a seed, each request has its own, see `with_own_seed`.
         trial: number of the trial, from 0.
         answer_format: `likelihood` asks for the log-probabilities of the tokens of `continuation`, `embedding` for the
             vector of `prompt`, `json` and `structured` for JSON, `calls` for a message that may have tool calls; all
@@ -128,8 +128,8 @@ class Response:
             continuation) and `log_probabilities` (natural logarithm for each token, `null` if unknown). For an
             embedding, it is JSON with `dimensions` and `float32` (the vector as little-endian 32-bit numbers in
             base64).
-        finish_reason: `stop`, `length` (cut off by `max_tokens`), `refusal` or `content_filter`, if the target reports
-            it; or `TOO_LONG`.
+        finish_reason: reason that the target reports, such as `stop`, `length` (cut off by `max_tokens`), `refusal` or
+            `content_filter`; `TOO_LONG` for a response over the size limit; `None` if no reason is reported.
         prompt_tokens, completion_tokens: numbers of tokens that the target reports; `None` if it reports none.
         created: time of arrival, in seconds since the epoch.
         model, fingerprint: `model` and `system_fingerprint` that the server reports; `None` if it does not report them.

@@ -42,7 +42,7 @@ class BatchStatus(NamedTuple):
     Attributes:
         name: the provider's word for the status.
         ended: whether the batch has ended, so that no further request will be answered.
-        settled: number of requests that are answered or failed so far.
+        settled: number of requests that have been answered or have failed so far.
         files: the provider's ids of the files with results.
         error: the provider's reason why some requests have no result, or `None`.
     """

@@ -12,7 +12,7 @@ from pytest_fairness.asking.store.processes import is_gone, this_process
 from pytest_fairness.records import Json
 
 RUN_KEPT = 7 * 86_400.0
-"""Seconds after which a run counts as over; the end of a run on another machine cannot be observed."""
+"""Seconds after which a run counts as over, because the end of a run on another machine cannot be observed."""
 
 
 class RunId(NamedTuple):

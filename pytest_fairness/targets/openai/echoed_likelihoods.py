@@ -21,7 +21,7 @@ class NoEcho(ValueError):
 def body(request: Request) -> dict[str, Any]:
     """Return the body of a request for the log-probabilities of prompt and continuation.
 
-    One token is generated after the text, because not every server accepts the limit 0.
+    One token is generated after the text, because not every server accepts `max_tokens` 0.
     """
     text = request.prompt + (request.continuation or "")
     return {"prompt": text, "echo": True, "max_tokens": 1, "logprobs": 1, "temperature": 0}

@@ -27,7 +27,7 @@ class LoadedModel:
         device: name of a torch device, or `None` for the fastest one.
 
     Class attributes:
-        auto_class: class of transformers that loads the model.
+        auto_class: name of the class that loads the model, in the package `transformers`.
 
     Raises:
         TargetError: torch cannot use the device; or the model is missing, cannot be downloaded or loaded with this

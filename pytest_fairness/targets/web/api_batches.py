@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class ApiBatches(ApiClient):
-    """Base class of the batch clients, which can also download files without a limit of their size.
+    """Base class of the batch clients, which can also download files of any size.
 
     Args:
         endpoint: the model and its server.

@@ -25,7 +25,7 @@ LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
 
 
 class StatusError(Exception):
-    """Response with an HTTP status other than success.
+    """Error for a response with an HTTP status other than success.
 
     Args:
         response: the response.

@@ -56,7 +56,7 @@ def _ssl_context(verify: Any, *, trust_env: bool) -> ssl.SSLContext:
 
 
 class RedirectedElsewhere(httpx.RequestError):
-    """Redirect to another host, which is not followed.
+    """Error for a redirect to another host, which is not followed.
 
     Args:
         url: address of the request.
