@@ -229,10 +229,10 @@ def _either(patterns: Iterable[str]) -> str:
 
 
 def _grouped(patterns: Iterable[str]) -> Iterator[str]:
-    """Yield the patterns in order; join neighbours that begin with the same part, such as `{subject}`, into one.
+    """Yield the patterns in order; join neighbours that begin with the same name in braces, such as `{subject}`.
 
-    The joined pattern takes less time, because it is tried only where the part matches. Therefore, all alternatives of
-    a pattern that begins with a part must begin with this part.
+    The joined pattern takes less time, because it is tried only where the alternatives for this name match. Therefore,
+    a pattern with several alternatives must repeat the name in each of them: `{subject} cannot|{subject} refuse`.
     """
     for first, group in groupby(patterns, key=lambda pattern: (part := _REQUIRED_PART.match(pattern)) and part[0]):
         joined = _either(group)

@@ -20,7 +20,7 @@ class Node:
         start, end: position of the value, as character indices into the text.
         keys: position of each key of a mapping.
         written: the source text of an unquoted scalar; `None` for a quoted scalar, a list or a mapping.
-        size: number of characters of the value in the file, with each YAML alias replaced by its value.
+        size: approximate number of characters of the value in the file, with each YAML alias replaced by its value.
     """
 
     value: Any

@@ -40,8 +40,9 @@ class Flip:
 
     Attributes:
         attribute: column of the attribute; several attributes are joined with `+`.
-        values: at least two values; differences are relative to the first value. The values of several attributes are
-            the combinations of their values, such as `Female; Black`.
+        values: at least two values, in the probe's order; audits subtract the result for the later of two values from
+            that for the earlier one. The values of several attributes are the combinations of their values, such as
+            `Female; Black`.
         dependents: for each dependent column, its values and their replacements (`{"Husband": "Wife"}`) in a flip from
             the first value of the attribute to the second. The opposite flip reverses them.
         parts: the flips of the attributes that are flipped at once; empty for a single attribute.

@@ -115,8 +115,9 @@ def rows_of(written: WrittenRecords) -> list[dict[str, str]]:
 def sampled_records(written: WrittenRecords, rows: Sequence[Fields]) -> list[Record]:
     """Return all records, or a seeded sample, which does not depend on the records' order.
 
-    With `balance`, records are drawn in rounds, one record of each combination of values in these columns, until there
-    are `sample` records. If `sample` is not set, each combination gives as many records as the rarest combination has.
+    If `balance` names columns, records are drawn in rounds: each round draws one record of each combination of values
+    in these columns, until there are `sample` records. If `sample` is not set, each combination gives as many records
+    as the rarest combination has.
     A record without a value in a column of `balance` is not drawn.
 
     Raises:

@@ -44,7 +44,8 @@ class PromptsFile(DataFile):
     def read(self, axes: Collection[str]) -> dict[str, str]:
         """Return the prompt templates by id, in the file's order; equal prompts are one prompt.
 
-        The sample does not depend on the order of the file, and keeps most of its prompts if prompts are added.
+        The sample does not depend on the order of the file, and keeps most of its prompts if prompts are added to
+        the file.
 
         Args:
             axes: names of the probe's axes; each prompt must use all of them.

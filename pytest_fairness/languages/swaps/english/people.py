@@ -183,7 +183,10 @@ class People:
         return None
 
     def _before_phrase(self, index: int) -> int:
-        """Return the position of the word before a noun phrase: the noun, its determiner, and adverbs before both."""
+        """Return the position of the word before the phrase of the noun at `index`.
+
+        The phrase is the noun, its determiner, and adverbs before the determiner.
+        """
         tokens, determiner = self._tokens, self._determiner(index)
         if determiner is not None and tokens.lower(determiner).endswith("'s"):
             owner = self._determiner(determiner)

@@ -49,7 +49,7 @@ def _ambiguity_error(tokens: Tokens, index: int) -> CannotSwapError:
 
 
 def _ends_phrase(tokens: Tokens, index: int) -> bool:
-    """Return whether a phrase ends before this position: a "her" before it is then an object, as in "I saw her."."""
+    """Return whether a phrase ends before the word at `index`, as after "I saw her", where "her" is an object."""
     token = tokens.at(index)
     if token is None or token.kind in ("line", "mark"):
         return token is None or token.text not in "\"“'\N{LEFT SINGLE QUOTATION MARK}(«[{$#*"
