@@ -45,7 +45,8 @@ class GrowingTrials(ProbeModel):
     max: int = Field(
         ge=1,
         le=MAX_TRIALS,
-        description="Maximum number of trials; the number grows by half while an item's verdict is inconclusive.",
+        description="Maximum number of trials; the number grows by up to half each time while an item's verdict is "
+        "inconclusive.",
     )
 
     @model_validator(mode="after")

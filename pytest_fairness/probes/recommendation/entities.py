@@ -53,8 +53,8 @@ class EntitiesFile(DataFile):
     start: int | None = Field(
         default=None,
         ge=4,
-        description="Number of entities at the first interim analysis; the number grows by half while an item's "
-        "verdict is inconclusive. Default: all.",
+        description="Number of entities at the first interim analysis; the number grows by up to half each time "
+        "while an item's verdict is inconclusive. Default: all.",
     )
 
     @field_validator("column", "domain")
