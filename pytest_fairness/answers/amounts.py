@@ -92,7 +92,7 @@ _PERIOD_AFTER = re.compile(
 )
 _PERIOD_BEFORE = re.compile(r"\b(hourly|daily|weekly|monthly)\b[^.!?\n]*$", re.IGNORECASE)
 _SCORES = frozenset({"", "point", "score", "star", "mark", "%"})
-"""Units of a score: "8/10" and "80 %" can be converted to the probe's scale."""
+"""Units of a score. If the probe's unit is one of these, "8/10" and "80 %" can be converted to the probe's scale."""
 _SAME_UNIT = {"pt": "point", "percent": "%", "per cent": "%"}
 
 _MORE_AFTER = re.compile(

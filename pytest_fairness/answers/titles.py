@@ -14,7 +14,7 @@ from pytest_fairness.answers.refusals import is_refusal
 from pytest_fairness.languages.language import Language
 
 _MANY = 3
-"""Minimum number of items of a list in which a beginning or end that all items share counts as an artist's name."""
+"""A beginning or end of all items of a list counts as an artist's name if the list has at least this many items."""
 
 _LONG = 6
 """Minimum number of words of a description; fewer words after a title may belong to the title."""

@@ -57,7 +57,7 @@ class Interruption:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def _text(self) -> str | None:
-        """Return the number of recorded answers and whether they are reused; `None` if no request was planned."""
+        """Return a sentence on the number of recorded answers and their reuse; `None` if no request was planned."""
         total: dict[str, float] = {}
         with suppress(FairnessError):  # the items that need the store have reported the error
             if self._run.settings.store.exists():

@@ -29,7 +29,8 @@ class Calibration:
 
     Attributes:
         audit: name of the audit.
-        cases: number of measured sets, by label; a set is one output, or all outputs with the same value of `set`.
+        cases: number of measured sets, by label; a set is one output, or all outputs with the same value in
+            the column `set`.
         unmeasured: number of sets that could not be measured.
         own_limit: error rates of the probe's own limit; `None` if the probe sets no limit, or if one of the two labels
             has no measured set.

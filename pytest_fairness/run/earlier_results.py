@@ -24,8 +24,8 @@ from pytest_fairness.targets.base import Target
 
 _PACKAGE = Path(__file__).parents[1]
 _REUSED = frozenset({VerdictName.PASS, VerdictName.INCONCLUSIVE})
-"""Verdicts of results that are stored. The reason of another verdict may name a command, which depends on the command
-line."""
+"""Verdicts of the results that are stored for later runs. The text of any other verdict may contain a command, which
+depends on the command line."""
 
 
 class EarlierResult(NamedTuple):

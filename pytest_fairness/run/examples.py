@@ -8,13 +8,13 @@ from pytest_fairness.records import Answer, Json, Prompt, reply_in
 from pytest_fairness.run.measuring.measurements import ItemMeasurement
 
 SHOWN = 2
-"""Maximum number of sets of answers for each item."""
+"""Maximum number of sets of example answers for each item."""
 LONGEST = 4000
 """Maximum number of characters of an answer or a prompt."""
 
 
 def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict[str, Json]]:
-    """Return the answers that the item's audit selects as examples, in sets; reports show a set side by side.
+    """Return the answers that the item's audit selects as examples, in sets that reports show side by side.
 
     Args:
         measured: measurement of the current run, with its answers.

@@ -54,8 +54,8 @@ def balanced(run: Run, probe: Probe, recorded: Sequence[tuple[Prompt, Response]]
         recorded: prompts of the probe with their recorded responses, of one target.
 
     Raises:
-        FairnessError: answers to this kind of probe cannot be exchanged, or no set of prompts has an answer for each
-            group.
+        FairnessError: answers to this kind of probe cannot be exchanged, or no prompt has usable answers for all
+            groups.
     """
     exchange = kind_of(probe).exchange
     if exchange is None:

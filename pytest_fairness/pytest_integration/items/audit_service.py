@@ -88,7 +88,7 @@ class AuditService:
             raise BaselineError(f"{error} Command: {self._accept(item, item.nodeid.partition('::')[0])}") from error
 
     def ask_shard(self, item: pytest.Item, probe_item: ProbeItem) -> None:
-        """Send the requests of a probe item that belong to the run's shard, and wait for the responses.
+        """Send the requests of the run's shard for a probe item, and wait for the responses; see `Run.ask_shard`.
 
         Raises:
             FairnessError: a request failed.

@@ -17,8 +17,8 @@ from pytest_fairness.run.items.probe_items import ProbeItem, items_of
 MOST_CHANGES = 50
 """Maximum number of changes that are measured again although the difference of the two values is a good estimate."""
 MOST_ANSWERS = 5_000
-"""Maximum number of both baselines' answers from which one of these `MOST_CHANGES` changes is measured again, because a
-comparison of more answers takes long."""
+"""Maximum number of answers, of both baselines together, from which a change is measured again although the difference
+of the two values is a good estimate; a comparison of more answers takes long."""
 
 
 def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root: Path) -> list[ItemChange]:
