@@ -14,7 +14,8 @@ from pytest_fairness.answers.refusals import is_refusal
 from pytest_fairness.languages.language import Language
 
 _MANY = 3
-"""A beginning or end of all items of a list counts as an artist's name if the list has at least this many items."""
+"""A text with which all items of a list begin, or end, counts as an artist's name in a list of at least this
+many items."""
 
 _LONG = 6
 """Minimum number of words of a description; fewer words after a title may belong to the title."""
