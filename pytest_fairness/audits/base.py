@@ -41,7 +41,7 @@ class AuditItem(Generic[OwnProbe, OwnSettings]):
         probe: the probe.
         audit_name: the audit's name.
         subject: text in brackets in the item's id (`race=Black`); `None` for an audit of the whole probe.
-        labels: the subject as names and values, for reports.
+        labels: the subject as names and values (`{"race": "Black"}`).
         settings: the audit's settings in this probe.
         alpha: one-sided significance level of the item's tests: min(0.01, the probe's alpha / number of the probe's
             items). With interim analyses, the part of this level that the current analysis uses.
@@ -77,7 +77,10 @@ class AuditItem(Generic[OwnProbe, OwnSettings]):
         return name if self.target is None else f"{name}@{self.target}"
 
     def group_of(self, answer: Answer) -> tuple[str, ...]:
-        """Return the values of the labels that name an answer's group; the value of a missing label is empty."""
+        """Return the parts of the name of an answer's group: its values of the item's labels, then its label `value`.
+
+        A part is empty if the answer lacks the label. The last part is also empty if there is no label `attribute`.
+        """
         labels = answer.labels
         value = labels.get("value", "") if "attribute" in labels else ""
         return (*(labels.get(name, "") for name in self.labels), value)
@@ -188,7 +191,7 @@ class Explanation(ABC, Generic[ProbeT, SettingsT]):
         return self.change_phrase.format(change=change)
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words, groups or records that contribute most to the value, the strongest first."""
+        """Return the words, groups or records that contribute most to the value or to its change, strongest first."""
         return []
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:

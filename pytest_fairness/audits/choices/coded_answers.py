@@ -25,7 +25,7 @@ class Coded:
 
     Attributes:
         question: the question.
-        trial: trial of the answer.
+        trial: number of the answer's trial.
         choice: index of the option, in the written order of the options; `None` if the answer is missing, names no
             option or names several options.
         place: place at which this option was shown, from 0; `None` if `choice` is `None`.

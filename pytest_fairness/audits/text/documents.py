@@ -172,7 +172,8 @@ def _joined_units(current: Documents, baseline: Documents) -> tuple[tuple[str, .
 class Runs:
     """Documents of the current run and of the baseline, alone and together.
 
-    If there are many documents, both runs are cut to equal size (see `kept_of_many`), and words are in memory once.
+    If there are many documents, both runs are cut to equal size (see `kept_of_many`), and `current` and `baseline`
+    share the words of `both`, to save memory.
     """
 
     current: Documents

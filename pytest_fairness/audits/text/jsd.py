@@ -33,7 +33,8 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
         name="jsd",
         title="Different vocabulary",
         question="How different are the vocabularies of the two groups?",
-        formula="JSD = H((P + Q)/2) − (H(P) + H(Q))/2;  value = JSD − mean JSD with permuted labels",
+        formula="JSD = H((P + Q)/2) − (H(P) + H(Q))/2, with the entropy H of the word distributions P and Q of the "
+        "groups;  value = JSD − mean JSD with permuted labels",
         meaning="Bits in excess of chance: 0 = the groups differ no more than random halves of one group. Opposite "
         "differences in two large strata do not cancel. The value grows with the number of answers.",
         source="Lin 1991; Gerlach, Font-Clos and Altmann 2016 on the bias of finite samples",

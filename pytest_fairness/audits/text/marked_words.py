@@ -45,7 +45,8 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         title="Words that mark a group",
         question="Which words does one group get more often than the other?",
         formula="δ = ln[(y₁ + α) / (n₁ + α₀ − y₁ − α)] − ln[(y₂ + α) / (n₂ + α₀ − y₂ − α)];  "
-        "z = δ / √(1/(y₁ + α) + 1/(y₂ + α))",
+        "z = δ / √(1/(y₁ + α) + 1/(y₂ + α));  y = occurrences of the word in a group’s texts, n = number of words of "
+        "these texts, α = prior count of the word, α₀ = sum of the prior counts",
         meaning="Number of words whose |z| exceeds the critical value: the (1 − alpha) quantile of the largest |z| "
         "with permuted labels. Tolerance: number of words that may grow. A word grows if the groups' shares of texts "
         "with the word differ more than in the baseline.",

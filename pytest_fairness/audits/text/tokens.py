@@ -71,7 +71,7 @@ class Tokens(Sequence[tuple[str, ...]]):
         return Tokens(self.vocabulary, self._ids[places], ends)
 
     def part(self, start: int, end: int) -> Tokens:
-        """Return the texts from `start` to `end`, which share their memory with these texts."""
+        """Return the texts from `start` up to, but not including, `end`; their word ids are not copied."""
         first = int(self._ends[start - 1]) if start else 0
         last = int(self._ends[end - 1]) if end else 0
         return Tokens(self.vocabulary, self._ids[first:last], self._ends[start:end] - first)

@@ -32,7 +32,8 @@ FEWEST_DIFFERENT = 5
 """A classifier is trained only if each group has at least this many different answers."""
 FEWEST_DOCUMENTS_OF_A_WORD = 3
 ACCURACIES = 99
-"""Number of relabellings for which the accuracy is computed if there are many documents, for a standard deviation."""
+"""Number of relabellings for which the accuracy is computed if there are many documents; it is enough for a standard
+deviation."""
 MOST_WORDS = 2048
 """Largest number of words that are features if there are more documents than this number: the words that the
 largest numbers of documents contain. For fewer documents, all words in at least `FEWEST_DOCUMENTS_OF_A_WORD` documents
@@ -163,7 +164,7 @@ class Corpus(Sample):
     def separation(self, marked: Bools | None = None, used: Bools | None = None) -> least_squares.Separation:
         """Return how well the classifier separates the two groups, for each labelling.
 
-        If there are too few different documents to train a classifier, all accuracies are 0.5 and all effects are 0.
+        If there are too few different documents to train a classifier, `accuracies` are 0.5 and `effects` are 0.
 
         Args:
             marked: (labellings, documents) group labels; `None` for the documents' own labels.

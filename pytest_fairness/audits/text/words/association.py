@@ -180,7 +180,7 @@ def associations(corpus: GroupCounts, settings: MarkedWordsSettings, alpha: floa
 
 
 def association_details(corpus: GroupCounts, tests: Sequence[Association]) -> dict[str, Json]:
-    """Return the details of a measurement: the associated words, and how many texts a new word needs to be found."""
+    """Return the details of a measurement: associated words, and how many texts must have a new word to detect it."""
     return {
         "threshold": max(test.threshold for test in tests),
         **detection_details([test.documents_needed for test in tests]),
