@@ -117,7 +117,7 @@ def _unclassified_answers(item: AnyItem, answers: Answers) -> Concern | None:
     return Concern(
         "answers_without_class",
         f"the model that recognises refusals failed on {failures} ({errors.most_common(1)[0][0]}); these answers count "
-        "as missing",
+        "as missing. Check that this model works",
         withholds="pass" if many else "nothing",
     )
 

@@ -70,8 +70,9 @@ def unmatched(questions: Sequence[Question]) -> list[Concern]:
     return [
         Concern(
             "unmatched_groups",
-            f"{len(names)} of {total} questions are left out ({shortened_list(names)}), because their group codes do "
-            "not show which person the stereotype is about",
+            f"{len(names)} of {total} questions are left out ({shortened_list(names)}), because `answer_info` and "
+            "`stereotyped_groups` do not show which person the stereotype is about. Correct these entries in the data "
+            "file, or remove the questions",
             withholds="pass" if many else "nothing",
         )
     ]

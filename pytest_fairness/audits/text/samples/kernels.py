@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 EXACT = 2048
 """Largest number of documents whose similarities are computed exactly; the time grows with the square of the number."""
 SKETCHED = 2048
-"""Number of dimensions of the approximate vectors for more than `EXACT` documents. The error of squared distances
-between means is about √(2 / 2048)."""
+"""Number of dimensions of the approximate vectors for more than `EXACT` documents. The relative error of
+squared distances between means is about √(2 / 2048), or 3 %."""
 SHORTEST, LONGEST = 3, 5
 """Smallest and largest number of characters of an n-gram."""
 NGRAMS = {"analyzer": "char_wb", "ngram_range": (SHORTEST, LONGEST), "lowercase": False}

@@ -35,8 +35,8 @@ ACCURACIES = 99
 """Number of relabellings for which the accuracy is computed if there are many documents; it is enough for a standard
 deviation."""
 MOST_WORDS = 2048
-"""Largest number of words that are features if there are more documents than this number: the words that the
-largest numbers of documents contain. For fewer documents, all words in at least `FEWEST_DOCUMENTS_OF_A_WORD` documents
+"""Largest number of words that are features if there are more documents than this number: the words in the
+largest numbers of documents. For fewer documents, all words in at least `FEWEST_DOCUMENTS_OF_A_WORD` documents
 are features."""
 
 
