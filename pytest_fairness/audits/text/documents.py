@@ -131,7 +131,7 @@ class Documents:
         return Units(self.marked[first], self.strata[first], self.current[first])
 
     def only(self, indices: Ints) -> Documents:
-        """Return the documents with these indices, in ascending order."""
+        """Return the documents with these indices, which must be in ascending order."""
         if len(indices) == len(self.marked):
             return self
         return replace(
