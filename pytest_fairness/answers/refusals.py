@@ -33,7 +33,7 @@ _QUOTATION = re.compile(
     r"\"[^\"]{2,400}\"|\u201c[^\u201d]{2,400}\u201d|\u201e[^\u201c]{2,400}\u201c|\u00ab[^\u00bb]{2,400}\u00bb"
     r"|(?:^|\n)\s*\u2014\s*\w[^\u2014\n]{2,400}\u2014"
 )
-"""A quotation, or direct speech between a dialogue dash and a narrator."""
+"""A quotation, or direct speech between two dashes, after which the narrator's words begin (— I can't — she said)."""
 _MARKS = " \n\t*_#>\"'\u201c\u201d\u201e\u00ab\u00bb\u00a1\u00bf-\u2014"
 """Quotation marks, and Markdown marks of emphasis and headings, around a sentence."""
 

@@ -313,7 +313,8 @@ def _unless_new_word_missed(needed: NeededDocuments, smallest: float, accepted: 
 
     Args:
         needed: number of one group's documents that must contain a new word for it to be significant.
-        smallest: smallest share of one group's texts in which a new word is detected with the required power.
+        smallest: smallest share of one group's texts that must contain a new word so that the run detects the word
+            with the required power.
         accepted: largest acceptable value of `smallest`.
     """
     if smallest <= accepted:

@@ -95,8 +95,8 @@ def balanced(run: Run, probe: Probe, recorded: Sequence[tuple[Prompt, Response]]
     ]
     if not lines:
         raise FairnessError(
-            f"{probe.source.path}: no sample can be drawn: for each prompt, at least one group has no answer that "
-            f"can be given to other groups. Of {seen} answers, "
+            f"{probe.source.path}: no sample can be drawn: for each prompt, at least one group has no usable, "
+            f"correct answer without the name of a group. Of {seen} answers, "
             f"{excluded['unusable']} are refused or unreadable, {excluded['named']} name a group, and "
             f"{excluded['wrong']} are wrong. Record more answers, for instance with --fairness-trials."
         )

@@ -25,7 +25,7 @@ from pytest_fairness.stats.unit_tables.means import Ratio
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 SIGNS = 2**16
-"""Number of draws of random signs; with up to sixteen items, all combinations are used."""
+"""Number of draws of random signs; with at most 16 units, such as sentences, all combinations are used."""
 
 
 class CoreferenceSettings(AuditSettings):

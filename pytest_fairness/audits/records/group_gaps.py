@@ -102,5 +102,8 @@ class Accuracy(TruthAudit):
 
 
 def is_truly_positive(probe: CounterfactualProbe, answer: Answer) -> bool:
-    """Return whether the record's true answer is the positive answer; the true answer must be known."""
+    """Return whether the record's true answer is the positive answer; `False` if the probe has no `truth`.
+
+    Call this function only for records with a true answer, unless the probe has no `truth`.
+    """
     return probe.truth is not None and answer.labels["truth"] == probe.truth.positive

@@ -49,7 +49,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
     There is one item for each case or pair of opposite cases, and one for each category.
 
     Class attributes:
-        added: number of zeros and number of ones that are added to a case's scores for the standard error of their
+        added: how many zeros, and equally many ones, are added to a case's scores for the standard error of their
             mean; see `mean_errors.shrunken_mean_and_error`. `None` for scores without bounds: nothing is added.
         neutral: mean score of a model without preference; `None` if there is no such score.
         scored: phrase for the answers that have a score, for messages.

@@ -121,7 +121,7 @@ def mean_change(runs: PooledScores, added: float | None, seed: str) -> Compariso
 
     Args:
         runs: scores of both runs.
-        added: number of zeros and number of ones that are added to the scores of each column if the standard error is 0
+        added: how many zeros, and equally many ones, are added to the scores of each column if the standard error is 0
             without them, as with equal scores; `None` for scores without bounds: nothing is added.
         seed: text that seeds all random draws.
     """
@@ -146,7 +146,7 @@ def gap_change(runs: PooledScores, added: float | None, seed: str) -> Comparison
 
     Args:
         runs: scores of both runs.
-        added: number of zeros and number of ones that are added to the scores of each column if the standard error is 0
+        added: how many zeros, and equally many ones, are added to the scores of each column if the standard error is 0
             without them, as with equal scores; `None` for scores without bounds: nothing is added.
         seed: text that seeds all random draws.
     """

@@ -36,7 +36,7 @@ def mean_estimate(scores: Scores, added: float, neutral: float | None) -> ScoreE
 
     Args:
         scores: scores of the cases.
-        added: number of zeros and number of ones that are added to a case's scores for the standard error of their
+        added: how many zeros, and equally many ones, are added to a case's scores for the standard error of their
             mean; see `mean_errors.bounded_error`.
         neutral: mean score of a model without preference, the null hypothesis of the test; `None` to omit the test.
     """
@@ -59,7 +59,7 @@ def gap_estimate(scores: Scores, added: float | None, alpha: float, beta: float,
 
     Args:
         scores: scores of the cases and groups.
-        added: number of zeros and number of ones that are added to a column's scores for the standard error of their
+        added: how many zeros, and equally many ones, are added to a column's scores for the standard error of their
             mean; `None` for scores without bounds: nothing is added.
         alpha, beta: error rates of the lower and of the upper confidence bound in the details.
         seed: text that seeds the permutations.

@@ -107,7 +107,7 @@ class Scores:
         """Return the standard error of each column's mean; shape (columns,).
 
         Args:
-            added: number of zeros and number of ones that are added to a column's scores; see
+            added: how many zeros, and equally many ones, are added to a column's scores; see
                 `mean_errors.bounded_error`. `None` for scores without bounds: nothing is added.
         """
         own = [self.of_column(column) for column in self.columns]

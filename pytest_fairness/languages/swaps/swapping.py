@@ -91,4 +91,6 @@ def _check_way_back(text: str, reading: Reading, versions: Mapping[str, str], te
         except CannotSwapError:
             continue
         if back.column == column and _version(version, back, reading.column) != text:
-            raise CannotSwapError(f"swapping the version for {group} back gives another text")
+            raise CannotSwapError(
+                f"the swap cannot be reversed: the version for {group}, swapped back, differs from the original text"
+            )

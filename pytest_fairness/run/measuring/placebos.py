@@ -27,7 +27,10 @@ KEPT = ("value", "interval", "standard_error", "p_value", "n", "missing")
 
 
 def placebo_of(item: ProbeItem) -> ProbeItem | None:
-    """Return the item's placebo, at the same analysis; `None` if the probe has no placebo, or has an answer file."""
+    """Return an item that measures the item's placebo swap, at the same interim or final analysis.
+
+    Return `None` if the probe has no placebo, or has an answer file.
+    """
     found = item.probe.placebo(item.labels) if item.asks else None
     if found is None:
         return None

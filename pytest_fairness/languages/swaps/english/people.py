@@ -112,7 +112,7 @@ class People:
         return [index for index in self.others if index not in owners | described and not self._describes(index)]
 
     def _antecedent(self, index: int) -> int:
-        """Return the position of the last noun for a person before the noun phrase of a noun; -1 if there is none."""
+        """Return the position of the last noun for a person before the phrase of the noun at `index`, or -1."""
         before = self._before_phrase(index)
         return max((other for other in (*self.nouns, *self.others) if other <= before), default=-1)
 
