@@ -66,9 +66,14 @@ class Tokens(Sequence[tuple[str, ...]]):
         """Return the texts with these indices."""
         lengths = self.lengths[indices]
         ends = np.cumsum(lengths)
+        ids = np.empty(int(ends[-1]) if len(ends) else 0, dtype=np.int32)
         # The index of each returned word: the start of its text, plus its place in the text.
-        places = np.repeat(self._ends[indices] - ends, lengths) + np.arange(ends[-1] if len(ends) else 0)
-        return Tokens(self.vocabulary, self._ids[places], ends)
+        starts = self._ends[indices] - ends
+        for start in range(0, len(indices), AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            first, last = int(ends[start] - lengths[start]), int(ends[part][-1])
+            ids[first:last] = self._ids[np.repeat(starts[part], lengths[part]) + np.arange(first, last)]
+        return Tokens(self.vocabulary, ids, ends)
 
     def part(self, start: int, end: int) -> Tokens:
         """Return the texts from `start` up to, but not including, `end`; their word ids are not copied."""
@@ -87,9 +92,23 @@ class Tokens(Sequence[tuple[str, ...]]):
             minimum_texts: smallest number of texts that must contain a word; all other words are left out.
             most: largest number of words; if there are more, the words in the largest numbers of texts are returned.
         """
+        # Deferred, as scipy is not needed to load a probe.
+        from scipy.sparse import csr_array
+
         columns = self.columns(minimum_texts, most)
-        counted = [self.counts_of(start, start + AT_ONCE, columns) for start in self._starts]
-        return [self.vocabulary[number] for number in columns], _stacked(counted, len(columns))
+        counted = (self.counts_of(start, start + AT_ONCE, columns) for start in self._starts)
+        words = [self.vocabulary[number] for number in columns]
+        if len(self) <= AT_ONCE:
+            return words, next(counted, csr_array((0, len(words))))
+        # Filled slice by slice, so that no count is in memory twice.
+        number = int(self._texts_by_word[columns].sum())
+        data, indices, pointers = np.empty(number), np.empty(number, dtype=np.int32), [np.zeros(1, np.int64)]
+        for part in counted:
+            start = int(pointers[-1][-1])
+            data[start : start + part.nnz], indices[start : start + part.nnz] = part.data, part.indices
+            pointers.append(start + part.indptr[1:].astype(np.int64))
+        joined = np.concatenate(pointers).astype(np.int32 if number < 2**31 else np.int64)
+        return words, csr_array((data, indices, joined), shape=(len(self), len(words)))
 
     def columns(self, minimum_texts: int = 1, most: int | None = None) -> WordIds:
         """Return the ids of the words that texts contain, sorted by word; for the arguments, see `counts`."""
@@ -190,20 +209,3 @@ class Tokens(Sequence[tuple[str, ...]]):
         )
         counts.sum_duplicates()
         return counts
-
-
-def _stacked(parts: list[csr_array], columns: int) -> csr_array:
-    """Return the rows of all parts together; the parts are emptied on the way, to save memory."""
-    from scipy.sparse import csr_array
-
-    if len(parts) == 1:
-        return parts[0]
-    rows = [np.diff(part.indptr) for part in parts]
-    pointers = np.concatenate([[0], np.cumsum(np.concatenate(rows))]) if rows else np.zeros(1)
-    data, indices = np.empty(int(pointers[-1])), np.empty(int(pointers[-1]), dtype=np.int32)
-    start = 0
-    while parts:
-        part = parts.pop(0)
-        data[start : start + part.nnz], indices[start : start + part.nnz] = part.data, part.indices
-        start += part.nnz
-    return csr_array((data, indices, pointers.astype(np.int32)), shape=(len(pointers) - 1, columns))

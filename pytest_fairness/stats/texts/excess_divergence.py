@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ CHUNK = 15_000
 because the operating system allocates them anew each time."""
 LEAST_ROWS = 16
 """Smallest number of labellings that are computed at once."""
+COLUMNS = 2**15
+"""Number of columns that are summed at a time."""
 OPERATIONS = 2**29
 """Largest number of multiplications for a chunk of labellings; see `map_chunks`."""
 LARGEST_EXACT = 2**24
@@ -239,7 +241,13 @@ class Words:
 
         The shape is (blocks, documents).
         """
-        shared: csr_array = self.sum_by_block @ self.counts
+        from scipy.sparse import csr_array
+
+        # The product converts its counts to 64 bits.
+        shared = csr_array((len(self.weights), self.counts.shape[1]))
+        for start in range(0, len(self.blocks), COLUMNS):
+            part = slice(start, start + COLUMNS)
+            shared = shared + self.sum_by_block[:, part] @ self.counts[part]
         return shared
 
 
@@ -270,14 +278,13 @@ class _Columns:
             counts: (documents, words) counts.
             block_of: (documents,) further block of each document, 0 for none.
         """
-        turned = counts.T.tocsr()
-        turned.sort_indices()
+        turned = _turned(counts, np.ones(counts.nnz, dtype=np.bool_))
         lengths = np.diff(turned.indptr)
         first = np.repeat(lengths > 1, lengths)
         blocks = block_of.astype(np.uint16 if block_of.max(initial=0) < 2**16 else np.int64)[turned.indices]
         # A stable sort keeps the order of words and documents within a block.
         others = np.argsort(blocks, kind="stable")[np.count_nonzero(blocks == 0) :]
-        if len(turned.data) < 2**32:
+        if counts.nnz < 2**32:
             others = others.astype(np.uint32)
         words = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)[others]
         blocks = blocks[others]
@@ -299,16 +306,23 @@ class _Columns:
         """Return the entries of a (documents, words) table as (columns, documents) table; see `Words.counts`."""
         from scipy.sparse import csr_array
 
-        turned = table.T.tocsr()
-        turned.sort_indices()
         # The first block holds all documents, so that it has the largest sums.
-        lengths = np.diff(turned.indptr)
-        sums = table.sum(axis=0)[lengths > 1]
-        data = turned.data.astype(np.float32 if sums.max(initial=0) <= LARGEST_EXACT else np.float64)
+        sums = table.sum(axis=0)[np.bincount(table.indices, minlength=table.shape[1]) > 1]
+        is_exact = sums.max(initial=0) <= LARGEST_EXACT
+        data = _turned(table, table.data.astype(np.float32 if is_exact else np.float64)).data
         values = np.concatenate([data[self.first], data[self.others]])
         # Indices of 32 bits take half of the memory.
         pointers = self.pointers.astype(np.int32) if len(values) < 2**31 else self.pointers
         return csr_array((values, self.documents, pointers), shape=(len(pointers) - 1, table.shape[0]))
+
+
+def _turned(table: csr_array, data: NDArray[Any]) -> csr_array:
+    """Return the transposed table, with other data in the place of its own."""
+    from scipy.sparse import csr_array
+
+    turned: csr_array = csr_array((data, table.indices, table.indptr), shape=table.shape).T.tocsr()
+    turned.sort_indices()
+    return turned
 
 
 @dataclass(frozen=True)

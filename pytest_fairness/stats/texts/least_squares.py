@@ -26,6 +26,8 @@ PENALTY = 1.0
 """Ridge penalty, as a multiple of the mean squared length of the units' centred feature vectors."""
 CHUNK = 2**20
 """Largest number of values in memory at the same time while labellings are computed."""
+AT_ONCE = 2**18
+"""Number of units whose squared features are computed at once."""
 ROWS = 512
 """Number of units whose leverage is computed at once."""
 ZERO = 1e-9
@@ -75,7 +77,9 @@ class Classifier:
         """
         numbers = np.unique(strata, return_inverse=True)[1].astype(np.int64)
         sizes, means = np.bincount(numbers), (_averaging_matrix(numbers) @ features).toarray()
-        squared = float(features.multiply(features).sum()) - float(sizes @ (means**2).sum(axis=1))
+        slices = [features[start : start + AT_ONCE] for start in range(0, features.shape[0], AT_ONCE)]
+        lengths = np.concatenate([np.asarray(part.multiply(part).sum(axis=1)).ravel() for part in slices])
+        squared = float(lengths.sum()) - float(sizes @ (means**2).sum(axis=1))
         penalty = PENALTY * squared / len(numbers) if squared > ZERO else 1.0
         dual = features.shape[0] <= features.shape[1]
         if dual:
@@ -83,7 +87,7 @@ class Classifier:
             kernel = (features @ features.T).toarray()
             matrix = _centred(_centred(kernel, numbers).T, numbers)
         else:
-            matrix = (features.T @ features).toarray() - (means.T * sizes) @ means
+            matrix = np.sum([(part.T @ part).toarray() for part in slices], axis=0) - (means.T * sizes) @ means
         inverse = np.linalg.inv(matrix + penalty * np.eye(len(matrix))).astype(np.float64, copy=False)
         return cls(features, numbers, penalty, inverse, dual, kinds, sizes, means)
 

@@ -149,7 +149,10 @@ class Corpus(Sample):
         penalty would act on the most frequent words only.
         """
         if self.features == "counts":
-            return self.counts.sqrt()
+            # Deferred, as scipy is not needed to load a probe. The matrix shares its indices with the counts.
+            from scipy.sparse import csr_array
+
+            return csr_array((np.sqrt(self.counts.data), self.counts.indices, self.counts.indptr), self.counts.shape)
         # Deferred, as scikit-learn takes a second to import and only measuring needs it.
         from sklearn.feature_extraction.text import TfidfTransformer
 

@@ -61,7 +61,9 @@ class WordCounts(Sample):
             columns = words.columns()
             vocabulary = [words.vocabulary[number] for number in columns]
             counts = words.sums(bundles, columns)
-            bundled = Bundled(bundles.sizes, words.sums(bundles, columns, power=2))
+            squares = words.sums(bundles, columns, power=2)
+            squares.indices, squares.indptr = counts.indices, counts.indptr  # equal, and in memory once
+            bundled = Bundled(bundles.sizes, squares)
         measured = np.ones(len(units.marked), dtype=np.bool_) if measured is None else measured
         sides = measured & units.marked, measured & ~units.marked
         return cls(

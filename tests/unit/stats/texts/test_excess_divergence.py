@@ -162,3 +162,22 @@ def test_the_change_of_the_excess_is_the_difference_of_both_runs(left_out: int) 
     words = Words.of(counts, strata, current[0] & marked, current[0] & ~marked, least=4)
     excesses = [words.excesses(run & marked, run & ~marked) for run in (current, baseline)]
     assert words.excess_changes(marked, current, baseline).tolist() == (excesses[0] - excesses[1]).tolist()
+
+
+@given(counted, st.integers(0, 2**31))
+@settings(max_examples=40)
+def test_columns_are_the_words_in_two_or_more_documents_of_a_block(counts: Any, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    strata, marked = random.integers(0, 3, 10), halves(10)
+    marked[:2] = [True, False]
+    words = Words.of(csr_array(counts), strata, marked, ~marked, least=1)
+    expected = [
+        (block, np.where(own, column, 0.0))
+        for block, own in enumerate([np.ones(10, dtype=bool), *(strata == number for number in words.strata)])
+        for column in counts.T
+        if np.count_nonzero(column[own]) > 1
+    ]
+    assert words.blocks.tolist() == [block for block, _ in expected]
+    assert words.counts.toarray().tolist() == [column.tolist() for _, column in expected]
+    assert words.squares.toarray().tolist() == [(column**2).tolist() for _, column in expected]
+    assert words.counts.dtype == words.squares.dtype == np.float32
