@@ -36,7 +36,7 @@ class Processes(ABC):
     count: int
 
     def share(self, value: Any) -> Any:
-        """Return what to pass for `value`, which all chunks need, in the argument `shared` of `results`.
+        """Return an object that stands for a value that all chunks need; pass it to `results` as `shared`.
 
         By default this is the value itself. A subclass may send the value to the processes, and return a reference.
         """

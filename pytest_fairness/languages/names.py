@@ -11,5 +11,5 @@ NAMES = {
     "sw": "Swahili", "ta": "Tamil", "te": "Telugu", "th": "Thai", "tl": "Tagalog", "tr": "Turkish",
     "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
-"""Languages that are recognised. Texts that the model of `detection` assigns to any other language are mostly lists of
-names, or no text at all."""
+"""Languages that are recognised. A text that the model of `detection` assigns to any other language is mostly a list of
+names, or contains no sentence, such as numbers or code."""

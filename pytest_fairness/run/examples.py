@@ -14,7 +14,7 @@ LONGEST = 4000
 
 
 def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict[str, Json]]:
-    """Return the answers that the item's audit selects as examples, in sets that reports show side by side.
+    """Return the answers that the item's audit selects as examples; reports show the answers of a set side by side.
 
     Args:
         measured: measurement of the current run, with its answers.

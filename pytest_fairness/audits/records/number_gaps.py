@@ -117,9 +117,10 @@ class TailGap(NumberAudit[TailSettings]):
 class RankGap(NumberAudit[NumberSettings]):
     """Mean rank for one value minus the mean rank for another value, in one ranking of all records, −0.5..0.5.
 
-    The numbers for all values are ranked together. A rank is a share of the ranking: with a gap of 0.06, records shown
-    as the first value stand 6 % of the ranking higher. For two values, twice the gap is P(A > B) − P(A < B), where A
-    and B are the numbers of two random records (Cliff's delta).
+    The numbers for all values are ranked together. A rank is a fraction of the ranking's length: with a gap of 0.06,
+    records shown as the first value rank higher by 6 % of this length. For two values, twice the gap is
+    P(A > B) − P(A < B), where A and B are the numbers of two random records, A of one shown as the first value and B of
+    one shown as the second (Cliff's delta).
     """
 
     info = number_info(

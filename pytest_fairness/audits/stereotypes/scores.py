@@ -36,10 +36,11 @@ class Score:
 
 @dataclass(frozen=True)
 class Scores:
-    """The scores of one run, by column; a column is a case or, if groups are compared, a pair of case and group.
+    """The scores of one run, by column; a column is a pair of case and group.
 
     Attributes:
-        columns: sorted cases, or pairs of case and group; each case occurs with every group.
+        columns: sorted pairs of case and group; each case occurs with every group. The group is empty if no groups are
+            compared.
         column: (n,) column number of each score.
         values: (n,) scores; see `Score`.
         strata: stratum of each score.

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from _pytest.fixtures import FixtureDef
 
     TargetSource: TypeAlias = FixtureDef[Any] | str
-    """Source of a target: the target's name if the settings give it one; if not, the fixture `fairness_target`."""
+    """Source of a target: the target's name in the settings or, for a target without a name, the fixture
+    `fairness_target`."""
 
 PROBE_ITEM = pytest.StashKey[ProbeItem]()
 """Key of the probe item in the stash of a pytest item."""

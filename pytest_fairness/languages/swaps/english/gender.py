@@ -63,7 +63,8 @@ class _Finder:
     """Search of a text for terms; see `Reading` for the other attributes.
 
     Attributes:
-        columns: groups of the terms that were found; gender-neutral terms count only in a text without other terms.
+        columns: numbers of the groups whose terms were found (columns of the list of terms); gender-neutral terms
+            count only in a text without other terms.
     """
 
     def __init__(self, tokens: Tokens, *, neutral: bool) -> None:
