@@ -322,7 +322,7 @@ class Audit(Explanation[ProbeT, SettingsT]):
 
         Args:
             item: item that was measured.
-            answers: the item's answers before a model of `preparation` has read them.
+            answers: the item's answers before a scoring, embedding or judge model has read them; see `preparation`.
             measurement: measurement of the answers.
         """
         return []

@@ -21,8 +21,8 @@ def effect_of(
     """Return the effect of a measurement; `None` if the audit has no effect size, or if the item compares no groups.
 
     Without a `doubt`, the size in words is "small", "moderate" or "large" if `_is_found` finds a difference, otherwise
-    "none". With a `doubt`, the size is unknown (the value `None`) if no difference is found, or if the doubt rules out
-    a verdict or a test.
+    "none". With a `doubt`, the size is unknown (the value `None`) if no difference is found, or if the doubt withholds
+    a verdict or the statistical test; see `Concern.withholds`.
 
     Args:
         effect_size: effect size of the audit; `None` if the audit has no effect size.

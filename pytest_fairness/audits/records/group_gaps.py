@@ -75,7 +75,7 @@ class EqualizedOdds(TruthAudit):
     rates = ("true positive rate", "false positive rate")
 
     def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
-        """Return the rate to which the record's true answer assigns the record; `None` without a true answer."""
+        """Return the name of the rate (one of `rates`) in which the record counts; `None` without a true answer."""
         return self.rates[not is_truly_positive(probe, answer)] if "truth" in answer.labels else None
 
 

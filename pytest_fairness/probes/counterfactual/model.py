@@ -96,7 +96,7 @@ class CounterfactualProbe(StructuredProbe):
 
     @cached_property
     def reading(self) -> AnswerReading:
-        """Form of the answers (choices, numbers, texts, or a part of them), and the task of the judge model."""
+        """Form of the answers (choices, numbers or texts), the part of an answer that is read, and the judge's task."""
         answer = self.answer
         return replace(
             super().reading,

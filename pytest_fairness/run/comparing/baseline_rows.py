@@ -34,8 +34,8 @@ def require_same_judge(current: Iterable[Answer], baseline: Iterable[Answer]) ->
 def row_from(answer: Answer, probe: Probe) -> Row:
     """Return an answer as a row of a baseline; `answer_from` restores the answer from this row.
 
-    The text of a missing answer can give another status when it is parsed again. Then the row of a refusal is marked as
-    `refused`, and the row of another missing answer has no text.
+    The text of an unusable answer can give another status when it is parsed again. Then the row is marked as `refused`
+    if the answer is a refusal; otherwise the row has no text.
     """
     judged = answer.judged.to_json() if answer.judged else None
     row = Row(dict(answer.labels), answer.trial, answer.text, judged)

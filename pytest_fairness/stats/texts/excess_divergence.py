@@ -272,11 +272,11 @@ class _Columns:
 
     @classmethod
     def of(cls, counts: csr_array, block_of: Ints) -> _Columns:
-        """Return the columns with at least two documents.
+        """Return the order of the entries by column; a column is a word in a block, with at least two documents.
 
         Args:
             counts: (documents, words) counts.
-            block_of: (documents,) further block of each document, 0 for none.
+            block_of: (documents,) block number of the document's stratum; 0 if it has none (block 0 has all documents).
         """
         turned = _turned(counts, np.ones(counts.nnz, dtype=np.bool_))
         lengths = np.diff(turned.indptr)
@@ -450,7 +450,7 @@ class _Batch:
         return np.asarray(self.words.sum_by_block @ self.more)
 
     def _of_columns(self, by_block: Floats) -> Floats:
-        """Return (columns, labellings) values: each column gets the (blocks, labellings) value of its block."""
+        """Return for each column the row of its block: from (blocks, labellings) to (columns, labellings) values."""
         return by_block if len(by_block) == 1 else by_block[self.words.blocks]
 
 

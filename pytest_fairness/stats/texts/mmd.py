@@ -62,9 +62,9 @@ def estimates(features: Features | Sums, strata: Ints, first: Bools, second: Boo
     - c = λ + (1 − λ) / S, with the effective number of strata S = 1 / Σ w(s)² and λ = 1 / (2 √S). With one stratum, c
       is 1; if W has no stratum, c is 0.
 
-    The result equals λ W plus 1 − λ times the discrepancy of all strata together. A difference that is equal in all
-    strata counts in full; differences that cancel each other count with the factor λ. For strata of equal size, the
-    standard deviation is at most 12 % larger than that of the discrepancy of all strata together.
+    The result equals λ W + (1 − λ) D, where D estimates ‖Σ w(s) δ(s)‖², the discrepancy of all strata together. A
+    difference that is equal in all strata counts in full; differences that cancel each other count with the factor λ.
+    For strata of equal size, the standard deviation is at most 12 % larger than that of D.
 
     Args:
         features: (units, dimensions) feature vectors; their inner products are the kernel.
