@@ -184,7 +184,7 @@ def test_an_axis_cannot_have_the_name_by_which_items_name_their_lexicon(tmp_path
 
 def test_lexicons_are_named(tmp_path: Path) -> None:
     head, _, _ = PROBE.lstrip().partition("    lexicons:")
-    assert "letters.yaml:7:5: `audits.lexicon.lexicons` is missing: lists of terms by name" in faults(tmp_path, head)[0]
+    assert "letters.yaml:7:5: `audits.lexicon.lexicons` is missing: lexicons by name, each" in faults(tmp_path, head)[0]
 
 
 def test_stems_are_markers_too(project: Project) -> None:
