@@ -17,7 +17,8 @@ __all__ = ["add_arguments", "run"]
 def run(arguments: argparse.Namespace) -> None:
     """Write a sample of recorded answers as chats in JSON Lines.
 
-    The sample is balanced: each group's prompts are paired with the same number of answers from every group.
+    The sample is balanced: the prompts of each group are combined with equally many answers from all groups, also with
+    answers to the prompts of other groups.
     """
     from pytest_fairness.run.recorded import recorded
     from pytest_fairness.run.sample import balanced

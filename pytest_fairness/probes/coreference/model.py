@@ -161,7 +161,8 @@ class CoreferenceProbe(Probe):
         """Return the languages; raise an error for any language other than English.
 
         In German or a Romance language, the noun of an occupation has a gender, which decides to whom "she" can refer.
-        No sentence would be ambiguous with both pronouns. Prompts and the rules that read answers are English, too.
+        A sentence that is ambiguous with one pronoun is clear with the other. Prompts and the rules that read answers
+        are English, too.
         """
         if any(code != "en" for code in to_language(written).codes):
             raise PydanticCustomError(

@@ -44,7 +44,7 @@ class SwappedPrompt:
 
     @property
     def id(self) -> str:
-        """Digest of the versions for all groups, because runs are compared on prompts with the same versions."""
+        """Digest of the prompt's texts for all groups; two runs are compared on the prompts with equal digests."""
         versions = sorted((group, text) for group, text in self.versions.items() if group != PLACEBO)
         return sha256(canonical(versions).encode()).hexdigest()[:ID_DIGITS]
 

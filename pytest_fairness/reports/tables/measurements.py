@@ -122,7 +122,7 @@ def _estimate(row: Row, value: str, interval: str, shown: Callable[[float], str]
 
 
 def _change(row: Row) -> str:
-    """Return the change with its interval; for an audit that counts grown words, their number: `2 grown words`."""
+    """Return the change with its interval or, for an audit whose change is a number of words, as `2 grown words`."""
     change = _number(row, "change")
     if change is not None and row["change_unit"] == GROWN_WORDS:
         return counted(int(change), GROWN_WORDS.removesuffix("s"))

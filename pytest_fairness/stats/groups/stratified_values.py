@@ -171,9 +171,10 @@ class TwoRuns:
 
     @cached_property
     def _terms(self) -> Floats:
-        """Return what each document adds to the gap of its run, if both runs are cut to equal size in each cell.
+        """Return each document's part in the gap of its run, shape (documents,).
 
-        The shape is (documents,).
+        Both runs are reduced to the same number of documents of each group in each stratum; the part of a document is
+        its part in a reduced run that contains it.
         """
         sizes = np.where(self.marked, *(size[self.strata] for size in self._common_sizes))
         share = self.weights / self.weights.sum()

@@ -91,7 +91,7 @@ class Bundles:
         )
 
     def relabellings(self, count: int, random: np.random.Generator) -> Bools:
-        """Return the labels of the bundles for random relabellings; shape (count, bundles)."""
+        """Return the labels of the bundles for random relabellings of their packs; shape (count, bundles)."""
         labels, _ = relabelling.relabellings(self.pack_labels, self.pack_sets, count, random)
         return labels[:, self.packs]
 
