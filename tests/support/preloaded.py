@@ -11,7 +11,7 @@ from pytest_fairness.languages.detection import other_language
 from pytest_fairness.languages.language import ENGLISH
 from pytest_fairness.targets.web.http_client import BoundedClient
 
-sys.path.append(str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[2]))  # as pytest does for `tests`
 from tests.support import quick_runs
 
 REFUSALS = ENGLISH.refusals
