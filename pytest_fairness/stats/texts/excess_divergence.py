@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CHUNK = 15_000
 """Largest number of values in memory at the same time while divergences are computed; larger arrays would be slower,
 because the operating system allocates them anew each time."""
-LEAST_ROWS = 16
+LEAST_ROWS = 8
 """Smallest number of labellings that are computed at once."""
 COLUMNS = 2**15
 """Number of columns that are summed at a time."""
