@@ -77,8 +77,7 @@ class Classifier:
         """
         numbers = np.unique(strata, return_inverse=True)[1].astype(np.int64)
         sizes, means = np.bincount(numbers), (_averaging_matrix(numbers) @ features).toarray()
-        slices = [features[start : start + AT_ONCE] for start in range(0, features.shape[0], AT_ONCE)]
-        lengths = np.concatenate([np.asarray(part.multiply(part).sum(axis=1)).ravel() for part in slices])
+        lengths = np.concatenate([np.asarray(part.multiply(part).sum(axis=1)).ravel() for part in _slices(features)])
         squared = float(lengths.sum()) - float(sizes @ (means**2).sum(axis=1))
         penalty = PENALTY * squared / len(numbers) if squared > ZERO else 1.0
         dual = features.shape[0] <= features.shape[1]
@@ -87,7 +86,8 @@ class Classifier:
             kernel = (features @ features.T).toarray()
             matrix = _centred(_centred(kernel, numbers).T, numbers)
         else:
-            matrix = np.sum([(part.T @ part).toarray() for part in slices], axis=0) - (means.T * sizes) @ means
+            products = sum((part.T @ part).toarray() for part in _slices(features))
+            matrix = products - (means.T * sizes) @ means
         inverse = np.linalg.inv(matrix + penalty * np.eye(len(matrix))).astype(np.float64, copy=False)
         return cls(features, numbers, penalty, inverse, dual, kinds, sizes, means)
 
@@ -174,6 +174,11 @@ class Classifier:
             left = np.eye(len(units)) - centred @ self.inverse @ centred.T
         left = left - (own[:, None] == own) / self.sizes[own]
         return np.linalg.pinv(left, rcond=SINGULAR, hermitian=True)
+
+
+def _slices(features: csr_array) -> Iterator[csr_array]:
+    """Yield the rows of a matrix in slices of `AT_ONCE` rows; one slice at a time is in memory."""
+    return (features[start : start + AT_ONCE] for start in range(0, features.shape[0], AT_ONCE))
 
 
 def effects_of_sums(classifier: Classifier, sums: Floats, sizes: Floats, labels: Floats) -> Floats:

@@ -73,6 +73,8 @@ class Corpus(Sample):
         share = documents.words.different() / len(documents.words)
         if len(kept) < len(kinds):
             documents, counts, kinds = documents.only(kept), counts[kept], kinds[kept]
+        if documents.bundles is not None and not documents.current.all():
+            counts.data = counts.data.astype(np.float32)  # counts of words are exact in 32 bits
         return cls(documents, vocabulary, counts, kinds, features, share)
 
     def statistic(self, marked: Bools) -> Floats:
@@ -152,11 +154,14 @@ class Corpus(Sample):
             # Deferred, as scipy is not needed to load a probe. The matrix shares its indices with the counts.
             from scipy.sparse import csr_array
 
-            return csr_array((np.sqrt(self.counts.data), self.counts.indices, self.counts.indptr), self.counts.shape)
+            return csr_array(
+                (np.sqrt(self.counts.data, dtype=np.float64), self.counts.indices, self.counts.indptr),
+                self.counts.shape,
+            )
         # Deferred, as scikit-learn takes a second to import and only measuring needs it.
         from sklearn.feature_extraction.text import TfidfTransformer
 
-        weights: csr_array = TfidfTransformer().fit_transform(self.counts)
+        weights: csr_array = TfidfTransformer().fit_transform(self.counts.astype(np.float64, copy=False))
         return weights
 
     @cached_property
