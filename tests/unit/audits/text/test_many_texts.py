@@ -14,7 +14,7 @@ from pytest_fairness.audits.text import documents
 from pytest_fairness.audits.text.groups import Groups
 from pytest_fairness.audits.text.samples import kernels, published_accuracy, word_counts
 from pytest_fairness.audits.text.two_sample import run_swaps
-from pytest_fairness.records import Answer
+from pytest_fairness.records import Answer, Comparison, Measurement
 from pytest_fairness.stats.groups import stratified_difference
 from pytest_fairness.stats.resampling import bundles
 from tests.support.corpora import answers, item
@@ -39,6 +39,26 @@ def with_embeddings(run: list[Answer]) -> list[Answer]:
     return [replace(each, embedding=vector.tobytes()) for vector, each in zip(vectors, run, strict=True)]
 
 
+def require_close(
+    together: Measurement | Comparison, alone: Measurement | Comparison, audit: str, *, errors: float, p_value: float
+) -> None:
+    """Check a result from bundles against the result without bundles.
+
+    Args:
+        errors: largest difference of the values, in standard errors.
+        p_value: largest difference of p-values that are not tiny.
+    """
+    error = alone.standard_error or 0.0
+    assert together.value == pytest.approx(alone.value, abs=errors * error + (1 if audit == "marked_words" else 1e-9))
+    assert (together.standard_error or 0.0) == pytest.approx(error, rel=0.35)
+    assert alone.p_value is not None
+    assert together.p_value is not None
+    if alone.p_value < 0.001:
+        assert together.p_value < 0.002
+    else:
+        assert together.p_value == pytest.approx(alone.p_value, abs=p_value)
+
+
 @pytest.mark.parametrize("name", ["jsd", "mmd", "mmd of embeddings", "svm", "marked_words", "lexicon"])
 @pytest.mark.parametrize("bias", [0.0, 0.15])
 def test_bundles_change_numbers_by_little(
@@ -55,16 +75,8 @@ def test_bundles_change_numbers_by_little(
     alone = audit.measure(part, run)
     request.getfixturevalue("many")
     together = audit.measure(part, run)
-    error = alone.standard_error or 0.0
-    assert together.value == pytest.approx(alone.value, abs=0.3 * error + (1 if audit_name == "marked_words" else 1e-9))
-    assert (together.standard_error or 0.0) == pytest.approx(error, rel=0.35)
-    assert alone.p_value is not None
-    assert together.p_value is not None
-    if alone.p_value < 0.001:
-        assert together.p_value < 0.002
-    else:
-        # The test statistic of `svm` is another one for many texts.
-        assert together.p_value == pytest.approx(alone.p_value, abs=0.25 if audit_name == "svm" else 0.12)
+    # The test statistic of `svm` is another one for many texts.
+    require_close(together, alone, audit_name, errors=0.3, p_value=0.25 if audit_name == "svm" else 0.12)
     assert (together != alone) == (audit_name != "lexicon")  # no other group uses the listed terms
     assert together.details.keys() == alone.details.keys()
     assert all(math.isfinite(number) for number in together.details.values() if isinstance(number, float))
@@ -90,15 +102,8 @@ def test_bundles_of_two_runs_change_comparisons_by_little(
     alone = audit.compare(part, current, baseline)
     request.getfixturevalue("many")
     together = audit.compare(part, current, baseline)
-    error = alone.standard_error or 0.0
-    assert together.value == pytest.approx(alone.value, abs=0.4 * error + (1 if audit_name == "marked_words" else 1e-9))
-    assert (together.standard_error or 0.0) == pytest.approx(error, rel=0.35)
+    require_close(together, alone, audit_name, errors=0.4, p_value=0.2)
     assert alone.p_value is not None
-    assert together.p_value is not None
-    if alone.p_value < 0.001:
-        assert together.p_value < 0.002
-    else:
-        assert together.p_value == pytest.approx(alone.p_value, abs=0.2)
     assert together.p_value != alone.p_value or alone.p_value < 0.001
 
 
