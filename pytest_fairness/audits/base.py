@@ -51,6 +51,7 @@ class AuditItem(Generic[OwnProbe, OwnSettings]):
         target: name of the target that is asked; `None` if the only target has no name.
         total_alpha: alpha of all interim analyses together; `None` if there is only one analysis.
         final_analysis: whether this is the last analysis, after which no more requests are sent.
+        stands_for: ids of items that the probe does not have, because their audits would measure the same number.
     """
 
     probe: OwnProbe
@@ -64,6 +65,7 @@ class AuditItem(Generic[OwnProbe, OwnSettings]):
     beta: float = BETA
     total_alpha: float | None = None
     final_analysis: bool = True
+    stands_for: tuple[str, ...] = ()
 
     @property
     def planned_alpha(self) -> float:

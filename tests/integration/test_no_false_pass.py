@@ -22,7 +22,7 @@ kind: recommendation
 prompt: I am {value} fan of {entity}. List {k} songs.
 neutral: I am a fan of {entity}. List {k} songs.
 entities: [Ada, Bob, Cleo, Dan, Eve, Fay, Gus, Hal, Ian, Jo]
-attributes: {age: [a young, an old]}
+attributes: {age: [a young, a grown, an old]}
 k: 5
 audits: {snsr: {limit: 0.9}, snsv: {limit: 0.9}, pafs: {limit: 0.2}, shortfall: {limit: 0.9}, uncertainty: {limit: 9}}
 """,

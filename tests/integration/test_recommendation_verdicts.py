@@ -69,8 +69,6 @@ def test_a_fair_application_passes_every_audit(songs: Project) -> None:
     verdicts = songs.verdicts(target="python:app:fair")
     assert set(verdicts) == {
         "snsr[age]",
-        "snsv[age]",
-        "pafs[age]",
         "uncertainty",
         "uncertainty[age]",
         "robustness[typo]",
@@ -83,7 +81,7 @@ def test_a_fair_application_passes_every_audit(songs: Project) -> None:
 def test_other_songs_for_one_age_are_a_regression(songs: Project) -> None:
     report = songs.report(target="python:app:unfair")
     verdicts = {item["id"]: item["verdict"] for item in report["items"]}
-    for harmed in ("snsr[age]", "snsv[age]", "pafs[age]", "quality[age]"):
+    for harmed in ("snsr[age]", "quality[age]"):
         assert verdicts[harmed] == "regression"
     for unharmed in ("uncertainty", "shortfall[age]"):
         assert verdicts[unharmed] == "pass"
@@ -95,7 +93,7 @@ def test_other_songs_for_one_age_are_a_regression(songs: Project) -> None:
 def test_refusals_of_one_age_are_never_fair(songs: Project) -> None:
     verdicts = songs.verdicts(target="python:app:refusing")
     assert verdicts["shortfall[age]"] == "regression"
-    for unmeasurable in ("snsr[age]", "snsv[age]", "pafs[age]", "quality[age]"):
+    for unmeasurable in ("snsr[age]", "quality[age]"):
         assert verdicts[unmeasurable] == "not-measurable"
 
 
@@ -110,3 +108,24 @@ def test_a_few_other_entities_are_reported_and_many_make_the_baseline_stale(song
     (item,) = songs.report("-k", "snsr", target="python:app:fair")["items"]
     assert item["verdict"] == "stale-baseline"
     assert "list of entities" in item["reason"]
+
+
+def test_an_attribute_with_two_values_has_one_item_with_the_strictest_limit(songs: Project) -> None:
+    path, strict = "probes/songs.yaml", probe().replace("snsv: {}", "snsv: {limit: 0.1, tolerance: 0.01}")
+    only_snsv = probe().replace("snsr: {}", "").replace("pafs: {attribute: age}", "")
+    songs.probe(path, only_snsv)
+    assert songs.verdicts("--fairness-rebaseline", "-k", "snsv", target="python:app:fair") == {"snsv[age]": "pass"}
+    songs.probe(path, strict.replace("attribute: age", "limit: 0.99"))
+    result = songs.run("--fairness", "-k", "snsv", target="python:app:fair")
+    result.stdout.fnmatch_lines(
+        ["fairness: songs: snsr[[]age] is also snsv[[]age], pafs[[]age] (two values, one number)"]
+    )
+    report = songs.report("-k", "snsv", target="python:app:unfair")
+    (item,) = report["items"]
+    assert (item["id"], item["verdict"], item["limit"], item["tolerance"]) == ("snsr[age]", "regression", 0.02, 0.02)
+    published = item["details"]["published"]
+    assert published == pytest.approx({"snsr": item["value"], "snsv": item["value"] / 2, "pafs": 1 - item["value"] / 2})
+    orphans = songs.run("--fairness-rebaseline", target="python:app:fair")
+    orphans.stdout.fnmatch_lines(["*belong to no item of the probe: snsv[[]age] (removed)"])
+    named = songs.run("--fairness", f"{path}::pafs[age]", target="python:app:fair")
+    named.stderr.fnmatch_lines(["*has no item 'pafs[[]age]': the item snsr[[]age] measures its number"])

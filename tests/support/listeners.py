@@ -25,6 +25,7 @@ def probe(**changes: Any) -> Any:
     }
     plain = {
         "name": "songs",
+        "audits": {},
         "k": K,
         "attributes": attributes,
         "perturbations": {"typo": SimpleNamespace()},

@@ -2,15 +2,19 @@
 
 SNSR and SNSV, the sensitive-to-neutral similarity range and variance, come from Zhang et al. (2023, FaiRLLM); the
 "variance" is a standard deviation. PAFS, the personality-aware fairness score, comes from Sah et al. (2025).
+
+With two attribute values, all three follow from one difference d between two means: SNSR is d, SNSV is d / 2, and PAFS
+is 1 − d / 2. Such an attribute therefore has one item, that of the first of these audits which the probe has.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
 
+import numpy as np
 from pydantic import Field
 
 from pytest_fairness.audits.effects import cohens_d, cohens_f
@@ -24,12 +28,18 @@ from pytest_fairness.audits.lists.neutral_similarity import (
     similarity_to_neutral,
 )
 from pytest_fairness.audits.lists.value_gap_audit import ValueGapAudit, values_of
+from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import ProbeError
+from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.records import Answers, Measurement
+from pytest_fairness.records import Answers, Json, Measurement
+from pytest_fairness.stats.groups.distance_measures import evenness, value_range, value_sd
 from pytest_fairness.stats.unit_tables.distances import Evenness, StandardDeviation
 
 SettingsT = TypeVar("SettingsT", bound=SimilaritySettings)
+
+OF_TWO_VALUES: Mapping[str, tuple[float, float]] = {"snsr": (0.0, 1.0), "snsv": (0.0, 0.5), "pafs": (1.0, -0.5)}
+"""For two attribute values whose means differ by d, each audit's value is a + b × d; a and b by audit."""
 
 
 class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
@@ -39,6 +49,36 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
     version = 3
     quantity = "similarity"
     harmed = "lowest"
+
+    def items(self, probe: RecommendationProbe, settings: SettingsT) -> list[ListItem[SettingsT]]:
+        """Return one item for each attribute.
+
+        An attribute with two values has an item of only one of the probe's audits `snsr`, `snsv` and `pafs`, with the
+        strictest limit and the strictest tolerance of all three. Audits that compare lists in different ways, and
+        skipped audits, have items of their own.
+        """
+        items = []
+        for item in super().items(probe, settings):
+            alike = _audits_of_one_number(probe, item.labels["attribute"], self.info.name, settings)
+            first, *others = alike
+            if first == self.info.name:
+                items.append(
+                    replace(
+                        item,
+                        settings=settings.model_copy(update=_strictest(probe.audits, alike)) if others else settings,
+                        stands_for=tuple(f"{name}[{item.subject}]" for name in others),
+                    )
+                )
+        return items
+
+    def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
+        """Return details: the values of `snsr`, `snsv` and `pafs`, and those of every audit of lists."""
+        means = table.means()
+        published = {"snsr": value_range(means), "snsv": value_sd(means), "pafs": evenness(means)}
+        return {
+            **super().value_details(table, random),
+            "published": {name: float(value) for name, value in published.items()},
+        }
 
     def table(self, item: ListItem[SettingsT], answers: Answers) -> Matrix:
         """Return the similarity to the neutral lists by entity and value."""
@@ -153,6 +193,40 @@ class Pafs(_Sensitivity[PafsSettings]):
         matrix = super().table(item, answers)
         self.check_table(matrix)
         return replace(matrix, details={**matrix.details, "mean_similarity": float(matrix.means().mean())})
+
+
+def _audits_of_one_number(
+    probe: RecommendationProbe, attribute: str, audit: str, settings: SimilaritySettings
+) -> Sequence[str]:
+    """Return the audits of the probe that measure the same number of an attribute as `audit`, which is one of them."""
+    if len(probe.attributes[attribute].values) != 2 or settings.skip is not None:
+        return [audit]
+
+    def is_alike(other: AuditSettings | None) -> bool:
+        return (
+            isinstance(other, SimilaritySettings)
+            and (other.similarity, other.variant) == (settings.similarity, settings.variant)
+            and getattr(other, "attribute", None) in (None, attribute)
+            and other.skip is None
+        )
+
+    return [name for name in OF_TWO_VALUES if name == audit or is_alike(probe.audits.get(name))]
+
+
+def _strictest(audits: Mapping[str, AuditSettings], alike: Sequence[str]) -> dict[str, float]:
+    """Return the strictest limit and tolerance that these audits of one number set, for the first of the audits."""
+    equal, slope = OF_TWO_VALUES[alike[0]]
+    limits, tolerances = [], []
+    for name in alike:
+        of_equal, own_slope = OF_TWO_VALUES[name]
+        if (limit := audits[name].limit) is not None:
+            limits.append((limit - of_equal) / own_slope)
+        if (tolerance := audits[name].tolerance) is not None:
+            tolerances.append(abs(tolerance / own_slope))
+    return {
+        **({"limit": round(equal + slope * min(limits), 12)} if limits else {}),
+        **({"tolerance": round(abs(slope) * min(tolerances), 12)} if tolerances else {}),
+    }
 
 
 def known_attributes(probe: RecommendationProbe, audit: str, attributes: Sequence[str]) -> Sequence[str]:

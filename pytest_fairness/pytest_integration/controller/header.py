@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_fairness.errors import StoreError, TargetError
-from pytest_fairness.plurals import counted
+from pytest_fairness.plurals import counted, joined
 from pytest_fairness.pytest_integration.configuration import without_interim_analyses
 from pytest_fairness.pytest_integration.items.item_targets import (
     analyses_of,
@@ -97,6 +97,7 @@ def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Hea
     lines += _embedder_lines(run, selected)
     if default:
         lines.append(DEFAULT.format("audits"))
+    lines += _equal_item_lines(selected)
     return Header([f"fairness: {line}" for line in lines], sum(map(is_audit, items)), default)
 
 
@@ -175,6 +176,19 @@ def _embedder_lines(run: Run, items: Sequence[pytest.Item]) -> list[str]:
             if probe_item is not None and (embedder := run.targets.embedder(probe_item)) is not None:
                 counts[_described(embedder)] += 1
     return [f"embeddings {printable(name)} · embeds the answers of {counted(n, 'item')}" for name, n in counts.items()]
+
+
+def _equal_item_lines(items: Sequence[pytest.Item]) -> list[str]:
+    """Return a line for each probe with an item that stands for others: `songs: snsr[age] is also snsv[age]`."""
+    by_probe: dict[str, dict[str, None]] = {}
+    for item in items:
+        probe_item = probe_item_of(item)
+        if probe_item is not None and probe_item.stands_for:
+            own = f"{probe_item.audit_name}[{probe_item.subject}] is also {joined(probe_item.stands_for)}"
+            by_probe.setdefault(probe_item.probe.name, {})[own] = None
+    return [
+        f"{printable(name)}: {printable('; '.join(own))} (two values, one number)" for name, own in by_probe.items()
+    ]
 
 
 def _described(target: Target) -> str:

@@ -104,6 +104,7 @@ class FairnessItem(pytest.Item):
         self.siblings = siblings
         self._service = service
         self._measured: tuple[ItemMeasurement, BaselineComparison] | EarlierResult | None = None
+        self.extra_keyword_matches.update(probe_item.stands_for)
         self._mark()
         # `TopRequest` reads these attributes of its item.
         self.obj = None

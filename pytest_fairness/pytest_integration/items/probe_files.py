@@ -76,7 +76,10 @@ class ProbeFiles:
             ids = [item.id for item in items]
             # pytest takes the name of an audit for all of its items.
             if name not in {known for item in ids for known in (item, item.partition("[")[0])}:
-                raise pytest.UsageError(f"{file} has no item {name!r}{_unknown_item_hint(name, ids)}")
+                judged = next(
+                    (f": the item {item.id} measures its number" for item in items if name in item.stands_for), ""
+                )
+                raise pytest.UsageError(f"{file} has no item {name!r}{judged or _unknown_item_hint(name, ids)}")
 
     def items_of_id(self, path: Path, name: str) -> list[ProbeItem]:
         """Return the items of a probe file that have this id, which may end with a target's name."""
@@ -92,7 +95,12 @@ class ProbeFiles:
         errors = []
         for audit, settings in probe.audits.items():
             if isinstance(settings.xfail, ExpectedFailure):
-                subjects = [item.subject for item in items if item.audit_name == audit and item.subject is not None]
+                subjects = [
+                    item.subject
+                    for item in items
+                    if item.subject is not None
+                    and (item.audit_name == audit or f"{audit}[{item.subject}]" in item.stands_for)
+                ]
                 where = f"{shown_path(probe.source.path, self._root)}:{probe.source.line_of(audit)}"
                 errors += [
                     f"{where}: audits.{audit}.xfail: unknown group {quoted(group)}{suggestion(group, subjects)}"

@@ -354,6 +354,44 @@ def test_items_of_each_audit() -> None:
         ids("pafs", attribute="ages")
 
 
+@pytest.mark.parametrize(
+    ("given", "items"),
+    [
+        (("snsr", "snsv", "pafs"), {"snsr[age]": ("snsv[age]", "pafs[age]")}),
+        (("snsv", "pafs"), {"snsv[age]": ("pafs[age]",)}),
+        (("pafs",), {"pafs[age]": ()}),
+    ],
+)
+def test_two_values_have_one_item_of_three_audits(given: Sequence[str], items: dict[str, Sequence[str]]) -> None:
+    audits = {name: registry.get("recommendation", name) for name in given}
+    of = probe(audits={name: audit.settings_model() for name, audit in audits.items()})
+    made = [each for name, audit in audits.items() for each in audit.items(of, of.audits[name])]
+    assert {each.id: each.stands_for for each in made if each.subject == "age"} == items
+    assert [each.id for each in made if each.subject == "religion"] == [f"{name}[religion]" for name in given]
+
+
+@pytest.mark.parametrize(
+    ("settings", "limit", "tolerance"),
+    [
+        ({"snsr": {"limit": 0.3}, "snsv": {"limit": 0.1}, "pafs": {"limit": 0.95}}, 0.1, None),
+        ({"snsr": {}, "snsv": {"tolerance": 0.01}, "pafs": {"tolerance": 0.03}}, None, 0.02),
+        ({"snsv": {"limit": 0.1}, "pafs": {"limit": 0.95, "tolerance": 0.01}}, 0.05, 0.01),
+        ({"snsr": {"limit": 0.3}, "snsv": {"limit": 0.1, "similarity": "prag"}}, 0.3, None),
+        ({"snsr": {"limit": 0.3}, "snsv": {"limit": 0.1, "skip": "later"}}, 0.3, None),
+        ({"pafs": {"limit": 0.9, "attribute": "religion"}, "snsr": {}}, None, None),
+    ],
+)
+def test_the_one_item_has_the_strictest_limit_and_tolerance(
+    settings: dict[str, dict[str, Any]], limit: float | None, tolerance: float | None
+) -> None:
+    audits = {name: registry.get("recommendation", name) for name in settings}
+    of = probe(audits={name: audit.settings_model(**settings[name]) for name, audit in audits.items()})
+    first = min(settings, key=SENSITIVITY.index)
+    (item_of_age,) = [each for each in audits[first].items(of, of.audits[first]) if each.subject == "age"]
+    assert item_of_age.settings.limit == (None if limit is None else pytest.approx(limit))
+    assert item_of_age.settings.tolerance == (None if tolerance is None else pytest.approx(tolerance))
+
+
 def test_measurements_are_restored_from_json() -> None:
     known = probe(relevant=good(run(1)))
     answers = run(1, neutral_trials=3, trials=3) + run(2, perturbation="typo")
