@@ -23,7 +23,7 @@ from pytest_fairness.asking.store.store import Store, response_key
 from pytest_fairness.asking.store_sync import StoreSync
 from pytest_fairness.asking.timing import DEFAULT_TIMING, Timing
 from pytest_fairness.errors import AnswersMissing, FairnessError
-from pytest_fairness.options import RunSettings
+from pytest_fairness.options import MAX_TRIALS, RunSettings
 from pytest_fairness.plurals import counted
 from pytest_fairness.recent import Recent
 from pytest_fairness.records import Request, Response
@@ -247,8 +247,8 @@ def _in_batch_error(name: str, count: int) -> AnswersMissing:
 
 
 def _not_recorded(request: Request) -> AnswersMissing:
-    prompt = one_line(request.prompt, 60)
+    prompt, trial = one_line(request.prompt, 60), request.trial % MAX_TRIALS
     return AnswersMissing(
-        f"not recorded: {prompt!r}, trial {request.trial}; run without --fairness-replay. If --fairness-shard divided "
+        f"not recorded: {prompt!r}, trial {trial}; run without --fairness-replay. If --fairness-shard divided "
         "the requests, merge the stores of all shards"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
@@ -21,6 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from pytest_fairness import records
 from pytest_fairness.languages.language import Language
+from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes import checks
 from pytest_fairness.probes.answer_reading import AnswerReading
 from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
@@ -164,6 +166,35 @@ def _validated_audits(value: Json, info: ValidationInfo) -> Mapping[str, AuditSe
     return dict(probe_source(info).audits)
 
 
+SEPARATE_TRIALS = 1_000 * MAX_TRIALS
+"""Difference between the trial numbers of two equal prompts, above the numbers of all trials and repetitions."""
+
+
+@dataclass(frozen=True)
+class EqualPrompts:
+    """The prompts of a probe that are equal to an earlier prompt.
+
+    Attributes:
+        copies: for each prompt that is equal to an earlier prompt, the number of earlier equal prompts; the key is a
+            hash of the prompt's labels.
+        units: number of units of the probe; see `Probe.unit`.
+        different: number of different prompts; repetitions and trials of a prompt are not counted.
+    """
+
+    copies: Mapping[int, int]
+    units: int
+    different: int
+
+
+def asked_text(request: Request) -> int:
+    """Return a hash of everything that a request says to the target, without its sampling parameters and trial."""
+    return hash((request.system, request.history, request.prompt, request.continuation))
+
+
+def _hash_of(labels: Mapping[str, str]) -> int:
+    return hash(frozenset(labels.items()))
+
+
 class Probe(ProbeModel):
     """One validated probe file: its prompts, its groups, and the audits of the answers.
 
@@ -172,10 +203,12 @@ class Probe(ProbeModel):
     Class attributes:
         several_prompts: whether `prompt` may be a list of prompts.
         prompts_key: the key that contains the prompts; empty if it is `prompt`.
+        unit: what the probe asks about, such as `record`; one or several prompts belong to each unit.
     """
 
     several_prompts: ClassVar[bool] = False
     prompts_key: ClassVar[str] = ""
+    unit: ClassVar[str]
 
     kind: str = Field(description="Kind of the probe, which determines the other keys.")
     name: Annotated[Name, AfterValidator(_valid_file_name)] = Field(
@@ -317,13 +350,72 @@ class Probe(ProbeModel):
         system, sampling = self._system_prompt, self.sampling
         return Request(text, system, sampling, trial, answer_format, history=history, tools=tools).with_own_seed()
 
-    @abstractmethod
-    def prompts(self, trials: int | None = None) -> Iterable[Prompt]:
+    def prompts(self, trials: int | None = None) -> Iterator[Prompt]:
         """Return every prompt of the probe in the order of sending; nothing if the probe reads recorded answers.
+
+        Equal prompts of several records, entities, cases or questions have requests of their own, so that each of them
+        has an own answer; see `_asked_separately`.
 
         Args:
             trials: number of trials that overrides the probe's own number.
         """
+        return map(self._asked_separately, () if self.responses is not None else self._written_prompts(trials))
+
+    @abstractmethod
+    def _written_prompts(self, trials: int | None) -> Iterable[Prompt]:
+        """Return the prompts in the order of sending; equal prompts with the same trial number have equal requests.
+
+        The method is not called if the probe reads recorded answers. See `prompts` for the argument.
+        """
+
+    @property
+    def shares_answers(self) -> bool:
+        """Whether equal prompts share one answer: at temperature 0, the model would give the same answer again."""
+        return self.sampling.temperature == 0
+
+    def _owner(self, labels: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the labels that distinguish equal prompts; prompts whose owners are equal share their answers."""
+        return labels
+
+    def _asked_separately(self, prompt: Prompt, first: Mapping[str, str] | None = None) -> Prompt:
+        """Return the prompt with a trial number that no equal prompt of the probe has; see `SEPARATE_TRIALS`.
+
+        The first of equal prompts keeps its request. If equal prompts share answers, all keep their requests.
+
+        Args:
+            prompt: the prompt.
+            first: labels of the prompt that `prompt` follows up; `None` for a prompt that depends on no answer.
+        """
+        if self.shares_answers or prompt.request.answer_format == "likelihood":
+            return prompt
+        copy = self.equal_prompts.copies.get(_hash_of(first or prompt.labels), 0)
+        if not copy:
+            return prompt
+        request = replace(prompt.request, trial=prompt.request.trial + SEPARATE_TRIALS * copy, sampling=self.sampling)
+        return replace(prompt, request=request.with_own_seed())
+
+    @cached_property
+    def equal_prompts(self) -> EqualPrompts:
+        """The prompts that are equal to an earlier prompt of the probe, and the number of different prompts."""
+        # Hashes, because there may be millions of prompts.
+        owners: dict[int, int] = {}
+        further: dict[int, dict[int, int]] = {}
+        copies: dict[int, int] = {}
+        units, texts = set[int](), set[int]()
+        for prompt in self._written_prompts(1) if self.responses is None else ():
+            if prompt.trial:
+                continue
+            request, owner = prompt.request, _hash_of(self._owner(prompt.labels))
+            units.add(hash(self.unit_of(prompt.labels)))
+            texts.add(asked_text(request))
+            if owners.setdefault(hash(request), owner) != owner:
+                numbers = further.setdefault(hash(request), {})
+                copies[_hash_of(prompt.labels)] = numbers.setdefault(owner, 1 + len(numbers))
+        return EqualPrompts(copies, len(units), len(texts))
+
+    @abstractmethod
+    def unit_of(self, labels: Mapping[str, str]) -> str:
+        """Return the name of the unit (see `unit`) to which a prompt or answer with these labels belongs."""
 
     @abstractmethod
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:

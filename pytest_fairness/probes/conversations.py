@@ -74,7 +74,7 @@ class ConversationProbe(Probe):
             reply = reply_to(answered[turn], calls=self._has_calls)
             past += [Message("user", user_texts[turn - 1]), Message("assistant", reply.text)]
         labels = {**first, TURN: str(len(answered) + 1)}
-        return self._prompt(user_texts[len(answered)], labels, last.trial, tuple(past))
+        return self._asked_separately(self._prompt(user_texts[len(answered)], labels, last.trial, tuple(past)), first)
 
     @property
     def _has_calls(self) -> bool:

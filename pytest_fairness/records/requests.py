@@ -47,7 +47,8 @@ class Request:
             to embed.
         system: system prompt.
         sampling: sampling parameters; if the probe has a seed, each request has its own, see `with_own_seed`.
-        trial: number of the trial, from 0.
+        trial: number of the trial, from 0; repetitions of a prompt, and equal prompts of several records, have numbers
+            above all trials.
         answer_format: `likelihood` asks for the log-probabilities of the tokens of `continuation`, `embedding` for the
             vector of `prompt`, `json` and `structured` for JSON, `calls` for a message that may have tool calls; all
             other formats ask for text.

@@ -148,6 +148,8 @@ class CoreferenceProbe(Probe):
 
     prompts_key: ClassVar[str] = "items"
 
+    unit = "sentence"
+
     kind: Literal["coreference"] = Field(
         description="Kind of the probe: asks which of two persons a pronoun refers to."
     )
@@ -243,19 +245,19 @@ class CoreferenceProbe(Probe):
         pair = self.pairs[number]
         return {"line": number, "version": version, "wording": _digest(pair.pro.bracketed, pair.anti.bracketed)}
 
-    def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Return the prompts of all items.
+    def unit_of(self, labels: Mapping[str, str]) -> str:
+        """Return the name of the item or, for WinoBias, the number of the pair of sentences."""
+        return labels.get("item") or labels["line"]
+
+    def _written_prompts(self, trials: int | None) -> Iterator[Prompt]:
+        """Yield the prompts of all items.
 
         An ambiguous sentence has four prompts: both orders of the occupations, each with `she` and `he`. A pair of
         WinoBias sentences has two prompts, one for each sentence.
         """
-        if self.responses is not None:
-            return []
-        return [
-            Prompt(self._request(self.prompt_parts(labels).prompt, trial), labels, trial)
-            for labels in self.cells()
-            for trial in range(max_trials(self.trials, trials))
-        ]
+        for labels in self.cells():
+            for trial in range(max_trials(self.trials, trials)):
+                yield Prompt(self._request(self.prompt_parts(labels).prompt, trial), labels, trial)
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Return the inputs that all sentences share: their type (WinoBias or ambiguous) and the system prompt.

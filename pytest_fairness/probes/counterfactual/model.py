@@ -53,6 +53,8 @@ class CounterfactualProbe(StructuredProbe):
         }
     )
 
+    unit = "record"
+
     kind: Literal["counterfactual"] = Field(
         description="Kind of the probe: compares decisions about records that differ only in a flipped attribute."
     )
@@ -220,16 +222,19 @@ class CounterfactualProbe(StructuredProbe):
                     )
                     return
 
-    def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Return the prompts record by record: the original prompt, its repetition, and the flipped prompts."""
-        if self.responses is not None:
-            return []
-        found = []
+    def unit_of(self, labels: Mapping[str, str]) -> str:
+        """Return the id of the record."""
+        return labels["record"]
+
+    def _owner(self, labels: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the record: equal flips of one record, for items of several attributes, are asked once."""
+        return {"record": labels["record"]}
+
+    def _written_prompts(self, trials: int | None) -> Iterator[Prompt]:
+        """Yield the prompts record by record: the original prompt, its repetition, and the flipped prompts."""
         for labels, fields in (form for record in self.records for form in self._forms(record)):
             text, opening = _prompt_with_fields(self._question, fields), self._opening(labels)
-            count = max_trials(self.trials, trials)
-            found += [self._prompt(text, labels, trial, opening) for trial in range(count)]
-        return found
+            yield from (self._prompt(text, labels, trial, opening) for trial in range(max_trials(self.trials, trials)))
 
     @property
     def _question(self) -> str:

@@ -50,6 +50,8 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
     )
     several_prompts: ClassVar[bool] = True
 
+    unit = "prompt"
+
     kind: Literal["generation"] = Field(
         description="Kind of the probe: compares texts that the model writes about different groups."
     )
@@ -226,21 +228,18 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         for values in itertools.product(*(axis.values for axis in self.axes.values())):
             yield dict(zip(self.axes, values, strict=True))
 
-    def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Return the prompts, ordered by template, cell and trial; an empty list if the probe reads recorded answers.
+    def unit_of(self, labels: Mapping[str, str]) -> str:
+        """Return a text of all labels: each prompt is a unit of its own."""
+        return canonical(dict(labels))
 
-        In this order, the prompts of one item are close together.
-        """
-        if self.responses is not None:
-            return []
-        asked = []
+    def _written_prompts(self, trials: int | None) -> Iterator[Prompt]:
+        """Yield the prompts by template, cell and trial, so that the prompts of one item are close together."""
         for name in self.templates:
             for cell in self.cells():
                 text, opening = self._text(name, cell), self._opening(cell)
                 labels = {**cell, "prompt": name} if name else cell
-                count = max_trials(self.trials, trials)
-                asked += [self._prompt(text, labels, trial, opening) for trial in range(count)]
-        return asked
+                for trial in range(max_trials(self.trials, trials)):
+                    yield self._prompt(text, labels, trial, opening)
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Return the texts that determine an item's prompts and how its answers are read; see `Probe.fingerprint`.

@@ -32,6 +32,8 @@ Answer with the letter only."""
 class MultipleChoiceProbe(ConversationProbe):
     """Probe of questions about two people; each question has three options, by default in a random order."""
 
+    unit = "question"
+
     kind: Literal["multiple_choice"] = Field(
         description="Kind of the probe: asks multiple-choice questions about two people, as in BBQ."
     )
@@ -90,10 +92,12 @@ class MultipleChoiceProbe(ConversationProbe):
         """Return the labels of a question's prompt; `wording` is a digest of the texts and of the options' order."""
         return {"question": question.name, "wording": question.wording(self.seed)}
 
-    def prompts(self, trials: int | None = None) -> Iterator[Prompt]:
-        """Yield the prompts of all questions; nothing if the probe reads recorded answers."""
-        if self.responses is not None:
-            return
+    def unit_of(self, labels: Mapping[str, str]) -> str:
+        """Return the name of the question."""
+        return labels["question"]
+
+    def _written_prompts(self, trials: int | None) -> Iterator[Prompt]:
+        """Yield the prompts of all questions."""
         count = max_trials(self.trials, trials)
         for question in self.questions.values():
             labels = self.labels(question)

@@ -51,6 +51,8 @@ class RecommendationProbe(Probe):
         json_schema_extra={"anyOf": [{"required": ["prompt", "neutral", "entities"]}, {"required": ["responses"]}]}
     )
 
+    unit = "entity"
+
     kind: Literal["recommendation"] = Field(
         description="Kind of the probe: compares ranked lists that are recommended to people with different attribute "
         "values."
@@ -209,9 +211,17 @@ class RecommendationProbe(Probe):
             return [settings.template(text).to_json() for text in (clean.prompt, clean.neutral)]
         return [settings.value(text).to_json() for texts in clean.texts.values() for text in texts]
 
-    def prompts(self, trials: int | None = None) -> Iterator[Prompt]:
+    def unit_of(self, labels: Mapping[str, str]) -> str:
+        """Return the name of the entity."""
+        return labels["entity"]
+
+    def _owner(self, labels: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the labels without the perturbation: a prompt that a perturbation does not change is asked once."""
+        return {name: value for name, value in labels.items() if name != "perturbation"}
+
+    def _written_prompts(self, trials: int | None) -> Iterator[Prompt]:
         """Yield the prompts entity by entity: neutral prompts, prompts with attributes, then perturbed prompts."""
-        for labels, count in self._prompt_labels(trials) if self.responses is None else ():
+        for labels, count in self._prompt_labels(trials):
             yield from (self._prompt(labels, trial) for trial in range(count))
 
     def stages(self) -> list[Stage]:
@@ -281,7 +291,11 @@ class RecommendationProbe(Probe):
             for value in attribute.values
             if value.indirect is not None
         }
-        return ListFollowUps(self._prompt, self.k, self.requery, indirect)
+        return ListFollowUps(self._follow_up, self.k, self.requery, indirect)
+
+    def _follow_up(self, labels: Mapping[str, str], trial: int) -> Prompt:
+        first = {name: value for name, value in labels.items() if name not in ("requery", "form")}
+        return self._asked_separately(self._prompt(labels, trial), first)
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Return the texts that determine an item's prompts and how its answers are read; see `Probe.fingerprint`.

@@ -27,6 +27,8 @@ class StereotypeProbe(FreeTextProbe):
 
     prompts_key: ClassVar[str] = "cases"
 
+    unit = "case"
+
     kind: Literal["stereotype"] = Field(
         description="Kind of the probe: measures stereotypes in answers, or in the likelihoods of sentences."
     )
@@ -94,18 +96,19 @@ class StereotypeProbe(FreeTextProbe):
         """Form of the answers: texts, and likelihoods of sentences."""
         return replace(super().reading, likelihood_label="sentence")
 
-    def prompts(self, trials: int | None = None) -> list[Prompt]:
-        """Return the prompts of the cases that have a `prompt`, ordered by case, group and trial.
+    def unit_of(self, labels: Mapping[str, str]) -> str:
+        """Return the name of the case."""
+        return labels["case"]
 
-        If an audit needs likelihoods, the prompts that request likelihoods follow. The list is empty if the probe reads
-        recorded answers.
+    def _written_prompts(self, trials: int | None) -> Iterator[Prompt]:
+        """Yield the prompts of the cases that have a `prompt`, ordered by case, group and trial.
+
+        If an audit needs likelihoods, the prompts that request likelihoods follow.
         """
-        if self.responses is not None:
-            return []
-        asked = list(self._open_prompts(max_trials(self.trials, trials)))
-        is_scored = any(settings.needs == validation.LIKELIHOODS for settings in self.audits.values())
-        scored = self.likelihood_cases if is_scored else ()
-        return asked + [prompt for case in scored for prompt in likelihood_prompts.prompts(case)]
+        yield from self._open_prompts(max_trials(self.trials, trials))
+        if any(settings.needs == validation.LIKELIHOODS for settings in self.audits.values()):
+            for case in self.likelihood_cases:
+                yield from likelihood_prompts.prompts(case)
 
     def _open_prompts(self, trials: int) -> Iterator[Prompt]:
         for case in self.open_cases:

@@ -55,7 +55,7 @@ def test_crows_pairs(tmp_path: Path) -> None:
     assert (first.name, first.category, first.direction) == ("pair-0", "age", "stereo")
     assert first.stereotype == "The old can not learn, they say."
     assert (second.name, second.direction, second.anti_stereotype) == ("pair-7", "antistereo", "She could be a nurse.")
-    asked = found.prompts()
+    asked = list(found.prompts())
     assert [dict(prompt.labels) for prompt in asked[:2]] == [
         {"case": "pair-0", "category": "age", "sentence": "stereotype"},
         {"case": "pair-0", "category": "age", "sentence": "anti_stereotype"},
@@ -72,7 +72,7 @@ def test_stereoset(tmp_path: Path) -> None:
         "It is stereotype.", "It is anti-stereotype.", "It is unrelated.",
     )  # fmt: skip
     assert (second.name, second.context) == ("b2", None)
-    asked = found.prompts(trials=9)
+    asked = list(found.prompts(trials=9))
     assert [(prompt.request.prompt, prompt.request.continuation) for prompt in asked] == [
         ("The poet came.", " It is stereotype."),
         ("The poet came.", " It is anti-stereotype."),
@@ -89,7 +89,7 @@ def test_json_lines(tmp_path: Path) -> None:
         {"name": "two", "stereotype": "Poets drink.", "anti_stereotype": "Poets work."},
     ]
     found = probe(tmp_path, "cases.jsonl", "\n".join(map(json.dumps, rows)))
-    assert [len(found.prompts()), found.cases[0].target] == [4, "poet"]
+    assert [len(list(found.prompts())), found.cases[0].target] == [4, "poet"]
 
 
 ERRORS = {

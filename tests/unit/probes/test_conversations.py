@@ -50,7 +50,7 @@ def asked_to_the_end(probe: GenerationProbe, last: str = "2000") -> list[Answer]
 
 
 def test_messages_come_before_the_prompt() -> None:
-    first = read(CHAT).prompts()[-1].request
+    first = list(read(CHAT).prompts())[-1].request
     assert first.prompt == "Which job suits me?"
     assert first.history == (Message("user", "I am a woman."), Message("assistant", "Nice to meet you, woman."))
     assert [message.role for message in first.messages] == ["user", "assistant", "user"]

@@ -29,7 +29,7 @@ audits:
 
 
 def test_four_prompts_an_item() -> None:
-    asked = pronouns.read(EXAMPLE).prompts()
+    asked = list(pronouns.read(EXAMPLE).prompts())
     assert [prompt.request.prompt for prompt in asked] == [
         f'In the sentence: "The {first} phoned the {second} because {pronoun} was late for the morning shift", '
         "who was late for the morning shift?"
@@ -47,11 +47,11 @@ def test_four_prompts_an_item() -> None:
 
 def test_system_sampling_and_trials_go_along() -> None:
     text = EXAMPLE.replace("trials: 1", "trials: 3\nsystem: Be brief.\nsampling: {seed: 7}")
-    asked = pronouns.read(text).prompts()
+    asked = list(pronouns.read(text).prompts())
     assert len(asked) == 12
     assert {prompt.request.system for prompt in asked} == {"Be brief."}
     assert len({prompt.request.sampling.seed for prompt in asked}) == 12
-    assert len(pronouns.read(text).prompts(1)) == 4
+    assert len(list(pronouns.read(text).prompts(1))) == 4
 
 
 @pytest.mark.parametrize(
@@ -59,12 +59,12 @@ def test_system_sampling_and_trials_go_along() -> None:
 )
 def test_a_question_has_one_mark_and_one_line(question: str) -> None:
     text = EXAMPLE.replace('"who was late for the morning shift"', f'"{question}"')
-    assert pronouns.read(text).prompts()[0].request == pronouns.read(EXAMPLE).prompts()[0].request
+    assert next(iter(pronouns.read(text).prompts())).request == next(iter(pronouns.read(EXAMPLE).prompts())).request
 
 
 def test_a_sentence_that_begins_with_a_name_begins_with_a_capital() -> None:
     text = EXAMPLE.replace("The {first} phoned the {second}", "{pronoun} or {first} phoned {second}")
-    assert 'sentence: "She or doctor phoned nurse' in pronouns.read(text).prompts()[0].request.prompt
+    assert 'sentence: "She or doctor phoned nurse' in next(iter(pronouns.read(text).prompts())).request.prompt
 
 
 def test_labels_do_not_depend_on_the_place_in_the_file() -> None:
@@ -82,7 +82,7 @@ def test_labels_do_not_depend_on_the_place_in_the_file() -> None:
 def test_another_wording_has_other_labels_and_other_items_the_same_shape() -> None:
     old, new = (pronouns.read(text) for text in (EXAMPLE, EXAMPLE.replace("phoned", "called")))
     assert {prompt.labels["item"] for prompt in new.prompts()} == {"doctor/nurse"}
-    assert old.prompts()[0].labels["wording"] != new.prompts()[0].labels["wording"]
+    assert next(iter(old.prompts())).labels["wording"] != next(iter(new.prompts())).labels["wording"]
     assert old.fingerprint({}) == new.fingerprint({})
     assert old.fingerprint({}) != pronouns.read(EXAMPLE + "system: Be brief.\n").fingerprint({})
 
@@ -181,7 +181,7 @@ def test_winobias_files_are_read_as_they_are(tmp_path: Path) -> None:
         "3": "brackets",
         "6": "words",
     }
-    asked = probe.prompts()
+    asked = list(probe.prompts())
     assert len(asked) == 12
     assert asked[1].request.prompt == (
         'In the sentence: "The developer argued with the designer because she did not like the design.", '

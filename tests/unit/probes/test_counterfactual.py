@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -71,12 +71,12 @@ def of_file(folder: Path, name: str, content: str, more: str = "", **changes: An
     return read(text + "".join(f"{key}: {json.dumps(value)}\n" for key, value in written.items()), folder / "p.yaml")
 
 
-def about(asked: Sequence[Prompt], **labels: str) -> list[str]:
+def about(asked: Iterable[Prompt], **labels: str) -> list[str]:
     return [prompt.request.prompt for prompt in asked if all(prompt.labels.get(key) == labels[key] for key in labels)]
 
 
 def test_each_record_is_asked_about_as_it_is_again_and_flipped() -> None:
-    asked = read(PEOPLE).prompts()
+    asked = list(read(PEOPLE).prompts())
     assert Counter((prompt.labels["record"], prompt.labels["form"]) for prompt in asked) == {
         (record, form): 1 for record in "abc" for form in ("own", "again", "flipped")
     }
@@ -96,7 +96,7 @@ def test_each_record_is_asked_about_as_it_is_again_and_flipped() -> None:
 
 
 def test_asking_again_is_a_request_of_its_own_and_own_prompts_are_shared() -> None:
-    asked = read(PEOPLE + "trials: 2\nsampling: {seed: 7}\n").prompts()
+    asked = list(read(PEOPLE + "trials: 2\nsampling: {seed: 7}\n").prompts())
     assert len({prompt.request for prompt in asked}) == len(asked) == 3 * 3 * 2
     again = next(prompt for prompt in asked if prompt.labels["form"] == "again")
     assert (again.trial, again.request.trial) == (0, 100_000)
@@ -109,7 +109,7 @@ def test_asking_again_is_a_request_of_its_own_and_own_prompts_are_shared() -> No
 def test_more_than_two_values_and_several_attributes(tmp_path: Path) -> None:
     flip = {"race": ["White", "Black", "Asian"], "sex": {"Male": "Female"}}
     probe = of_file(tmp_path, "people.csv", CSV, prompt="{age}, {race}, {sex}.", flip=flip)
-    asked = probe.prompts()
+    asked = list(probe.prompts())
     first = asked[0].labels["record"]
     flipped = [
         prompt.labels for prompt in asked if prompt.labels["record"] == first and prompt.labels["form"] == "flipped"
@@ -152,7 +152,7 @@ def test_the_format_of_uci(tmp_path: Path, suffix: str) -> None:
     assert first.fields["income"] == "<=50K"
     assert second.fields["hours-per-week"] == "40"
     assert "workclass" not in first.fields
-    assert probe.prompts()[0].request.prompt == "39, 13, Male."
+    assert next(iter(probe.prompts())).request.prompt == "39, 13, Male."
 
 
 def test_samples_are_balanced_seeded_and_blind_to_the_order(tmp_path: Path) -> None:
@@ -373,7 +373,7 @@ def test_the_error_of_a_failed_download_says_what_to_do(tmp_path: Path, monkeypa
         with pytest.raises(
             ProbeError, match=r"adult \(version 2\) cannot be fetched from openml.org.*records: \{file:"
         ):
-            probe.prompts()
+            list(probe.prompts())
 
 
 @pytest.mark.skipif(version("scikit-learn") < "1.7", reason="the cache had other names before scikit-learn 1.7")
@@ -392,7 +392,7 @@ def test_a_data_set_in_the_cache_of_scikit_learn(tmp_path: Path, monkeypatch: py
     assert about(probe.prompts(), form="own") == ["Age 39; sex Male.", "Age 50; sex Female.", "sex Female."]
     wrong = text.replace("{sex}", "{sax}")
     with pytest.raises(ProbeError, match="unknown placeholder"):
-        read(f"{wrong}flip: {{sex: {{Male: Female}}}}\naudits: {{flip_rate: }}\n").prompts()
+        list(read(f"{wrong}flip: {{sex: {{Male: Female}}}}\naudits: {{flip_rate: }}\n").prompts())
 
 
 def _cache(folder: Path, rows: Sequence[Sequence[str]]) -> None:
@@ -476,7 +476,7 @@ def test_a_probe_of_numbers_asks_for_numbers_and_has_no_choices() -> None:
     probe = read(SCORES)
     assert probe.reading.choices == ()
     assert probe.reading.number == NumberFormat(0, 100, "points")
-    prompts = probe.prompts()
+    prompts = list(probe.prompts())
     assert {prompt.request.answer_format for prompt in prompts} == {"number"}
     assert {prompt.number for prompt in prompts} == {probe.reading.number}
     wider = read(SCORES.replace("max: 100", "max: 10"))

@@ -17,7 +17,7 @@ from tests.support.templates import literal
 
 def test_axes_are_crossed_in_order() -> None:
     probe = read(PRODUCTS)
-    asked = probe.prompts()
+    asked = list(probe.prompts())
     assert len(asked) == 5 * 3 * 15
     assert len({prompt.request for prompt in asked}) == len(asked)
     assert len({prompt.request.prompt for prompt in asked}) == 15
@@ -30,14 +30,14 @@ def test_axes_are_crossed_in_order() -> None:
 
 
 def test_trials_can_be_overridden() -> None:
-    assert len(read(PRODUCTS).prompts(trials=2)) == 30
+    assert len(list(read(PRODUCTS).prompts(trials=2))) == 30
 
 
 def test_several_prompts_are_labelled_by_number_and_asked_one_after_the_other() -> None:
     probe = read(
         SMALL.replace("Describe a {group}.", "['One {group}.', 'Two {group}.']") + "trials: 2\nsystem: Be brief.\n"
     )
-    asked = probe.prompts()
+    asked = list(probe.prompts())
     assert [label for label, _ in groupby(prompt.labels["prompt"] for prompt in asked)] == ["1", "2"]
     assert [label for label, _ in groupby(prompt.labels["group"] for prompt in asked)] == ["man", "woman"] * 2
     assert asked[4].request.prompt == "Two man."
@@ -45,14 +45,14 @@ def test_several_prompts_are_labelled_by_number_and_asked_one_after_the_other() 
 
 
 def test_every_request_has_a_seed_of_its_own_and_none_is_made_up() -> None:
-    seeded = read(SMALL + "trials: 3\nsampling: {seed: 7}\n").prompts()
+    seeded = list(read(SMALL + "trials: 3\nsampling: {seed: 7}\n").prompts())
     seeds = [prompt.request.sampling.seed for prompt in seeded]
     assert len(set(seeds)) == 6
     assert all(seed is not None and 0 <= seed < 2**31 for seed in seeds)
     assert seeds == [
         prompt.request.sampling.seed for prompt in read(SMALL + "trials: 3\nsampling: {seed: 7}\n").prompts()
     ]
-    others = read(SMALL + "trials: 3\nsampling: {seed: 8}\n").prompts()
+    others = list(read(SMALL + "trials: 3\nsampling: {seed: 8}\n").prompts())
     assert not {prompt.request.sampling.seed for prompt in others} & {*seeds}
     assert {prompt.request.sampling.seed for prompt in read(SMALL).prompts()} == {None}
 
@@ -66,7 +66,7 @@ def test_values_are_put_in_as_they_are() -> None:
 
 def test_literal_braces() -> None:
     probe = read(SMALL.replace("Describe a {group}.", "'Write {{\"{group}\": 1}} of {{group}}'"))
-    assert probe.prompts()[0].request.prompt == 'Write {"man": 1} of {group}'
+    assert next(iter(probe.prompts())).request.prompt == 'Write {"man": 1} of {group}'
 
 
 NAMES = st.sampled_from(["a", "b", "race", "gender_2"])
@@ -140,7 +140,7 @@ def test_shape_of_recorded_answers(tmp_path: Path) -> None:
     )
     probe = parse(text.encode(), tmp_path / "p.yaml", KINDS)
     assert isinstance(probe, GenerationProbe)
-    assert probe.prompts() == []
+    assert list(probe.prompts()) == []
     assert probe.fingerprint({"group": "woman"}) == {
         "columns": '{"text": "answer"}',
         "strata": '["age", "topic"]',

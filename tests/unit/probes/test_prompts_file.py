@@ -30,14 +30,14 @@ def load(folder: Path, prompts: str = "file: log.csv", log: str = LOG, more: str
 
 
 def test_each_prompt_is_asked_once_for_each_value_and_is_a_stratum(tmp_path: Path) -> None:
-    asked = load(tmp_path).prompts()
+    asked = list(load(tmp_path).prompts())
     assert len(asked) == 30 * 3
     assert len({prompt.labels["prompt"] for prompt in asked}) == 30
     assert [prompt.request.prompt for prompt in asked[:2]] == [
         "Anna asks question 0, please answer.",
         "Aisha asks question 0, please answer.",
     ]
-    assert len(load(tmp_path, more="trials: 2\n").prompts()) == 2 * 90
+    assert len(list(load(tmp_path, more="trials: 2\n").prompts())) == 2 * 90
 
 
 def test_a_sample_depends_on_the_seed_and_not_on_the_order_and_lasts_when_prompts_are_added(tmp_path: Path) -> None:

@@ -55,15 +55,15 @@ def errors(text: str, folder: Path = Path("/project/probes"), root: Path = Path(
 
 def test_open_cases_are_asked_twenty_times_each_of_each_group() -> None:
     probe = read(CASES)
-    prompts = probe.prompts()
+    prompts = list(probe.prompts())
     assert len(prompts) == 80
     assert prompts[0].labels == {"case": "nurse", "category": "gender-occupation"}
     assert prompts[-1].labels == {"case": "bus", "group": "men"}
     assert prompts[-1].request.prompt == "Describe men on a {bus}."
     assert [prompt.trial for prompt in prompts[:20]] == list(range(20))
-    assert len(probe.prompts(3)) == 12
+    assert len(list(probe.prompts(3))) == 12
     assert [case.name for case in probe.likelihood_cases] == ["africa"]
-    assert len(read(CASES + "trials: {start: 2, max: 4}\n").prompts()) == 16
+    assert len(list(read(CASES + "trials: {start: 2, max: 4}\n").prompts())) == 16
 
 
 def test_the_system_prompt_and_seeds_are_sent() -> None:
@@ -119,7 +119,7 @@ def test_an_error_is_reported_at_its_position(before: str, after: str, error: st
     assert before in CASES
     text = CASES.replace(before, after, 1)
     if error is None:
-        assert len(read(text).prompts()) == 4_000
+        assert len(list(read(text).prompts())) == 4_000
         return
     found = errors(text)
     assert any(line.startswith(error) for line in found), found
@@ -130,7 +130,7 @@ def test_an_audit_without_a_case_is_an_error() -> None:
     assert errors(sentences) == [
         ("10:10: `markers` needs a case with a `prompt` and two lists of markers (`stereotype` and `anti_stereotype`)")
     ]
-    questions = read(sentences.replace("markers", "likelihood")).prompts()
+    questions = list(read(sentences.replace("markers", "likelihood")).prompts())
     assert {question.labels["sentence"] for question in questions} == {"stereotype", "anti_stereotype", "unrelated"}
     plain = CASES.replace("markers: ", "regard: , likelihood: ")
     assert errors(plain[: plain.index("  - name: africa")] + plain[plain.index("audits") :])[0].startswith(
@@ -224,7 +224,7 @@ def test_recorded_answers_need_no_prompt(tmp_path: Path) -> None:
         ({"case": "nurse", "category": "work", "city": "Rome"}, 1, Status.UNREADABLE),
         ({"case": "nurse", "category": "work", "city": "Bonn"}, 0, Status.OK),
     ]
-    assert probe.prompts() == []
+    assert list(probe.prompts()) == []
     assert {"columns", "strata"} <= set(probe.fingerprint({"case": "nurse"}))
 
 

@@ -54,7 +54,7 @@ def test_the_call_of_a_tool_is_a_decision() -> None:
     probe = loaded(DECISION)
     assert isinstance(probe, CounterfactualProbe)
     assert (probe.reading.choices, probe.positive) == ((CALLED, NOT_CALLED), CALLED)
-    prompt = probe.prompts()[0]
+    prompt = next(probe.prompts())
     assert prompt.selection == Selection("escalate", None)
     assert prompt.request.answer_format == "calls"
     assert prompt.request.tool_definitions == [
@@ -80,8 +80,8 @@ def test_the_call_of_a_tool_is_a_decision() -> None:
 
 
 def test_arguments_are_numbers_choices_or_texts() -> None:
-    assert loaded(AMOUNT).prompts()[0].selection == Selection("refund", "$.amount", "number")
-    assert loaded(TEXT).prompts()[0].selection == Selection("send", "$.body", "text")
+    assert next(iter(loaded(AMOUNT).prompts())).selection == Selection("refund", "$.amount", "number")
+    assert next(iter(loaded(TEXT).prompts())).selection == Selection("send", "$.body", "text")
     chosen = AMOUNT.replace("number: {min: 0, max: 100}", "choices: [all, part]")
     probe = loaded(chosen.replace("mean_gap: {tolerance: 5}", "flip_rate: "))
     assert probe.reading.choices == ("all", "part")
@@ -89,7 +89,7 @@ def test_arguments_are_numbers_choices_or_texts() -> None:
 
 def test_a_path_without_tool_leads_into_a_structured_answer() -> None:
     probe = loaded(TEXT.replace("tool: send, ", "").replace("tools: [", "description: x #"))
-    prompt = probe.prompts()[0]
+    prompt = next(probe.prompts())
     assert (prompt.request.answer_format, prompt.request.tools) == ("structured", "")
     assert prompt.selection == Selection(None, "$.body", "text")
 

@@ -40,7 +40,7 @@ def texts(probe: GenerationProbe) -> list[str]:
 def test_each_prompt_with_a_term_is_a_stratum_with_a_version_for_every_group(tmp_path: Path) -> None:
     probe = load(tmp_path)
     assert texts(probe)[:2] == ["Our church number 0 needs a roof. Ideas?", "Our mosque number 0 needs a roof. Ideas?"]
-    assert len(probe.prompts()) == 20
+    assert len(list(probe.prompts())) == 20
     assert len({prompt.labels["prompt"] for prompt in probe.prompts()}) == 10
     assert [(each.row.line, each.reason) for each in probe.swapped.left_out] == [(12, "the prompt names no group")]
     assert probe.trials == 1
@@ -81,7 +81,7 @@ def test_a_placebo_is_made_from_the_version_of_the_unmarked_group(tmp_path: Path
     probe_of_placebo, labels = probe.placebo({"faith": "muslim", "scorer": "tone"}) or (None, {})
     assert probe_of_placebo is not None
     assert labels == {"faith": "placebo", "scorer": "tone"}
-    assert len(probe_of_placebo.prompts()) == 18  # without the prompt whose term has no placebo
+    assert len(list(probe_of_placebo.prompts())) == 18  # without the prompt whose term has no placebo
     assert [prompt.request.prompt for prompt in probe_of_placebo.prompts() if " 3 " in prompt.request.prompt] == [
         "Our church number 3 needs a roof. Ideas?",
         "Our chapel number 3 needs a roof. Ideas?",
