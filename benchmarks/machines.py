@@ -23,7 +23,7 @@ from typing import Any
 
 from pytest_fairness.asking.store.maintenance import copy_responses
 from pytest_fairness.asking.store.store import Store
-from tests.support.postgres import Postgres
+from tests.support.postgres import running_server
 from tests.support.servers import ChatServer
 
 PROBE = """
@@ -49,10 +49,8 @@ def main() -> None:
     given = parser.parse_args()
     draw = random.Random(given.seed)  # noqa: S311 - no secret
     probe = PROBE.replace("TRIALS", str(given.requests // 4))
-    with tempfile.TemporaryDirectory() as name, ChatServer(delay=0.3) as server:
+    with tempfile.TemporaryDirectory() as name, ChatServer(delay=0.3) as server, running_server() as postgres:
         root = Path(name)
-        root.chmod(0o755)
-        postgres = Postgres(root / "postgres")
         url = postgres.new_database()
         machines = [
             Machine(root / f"machine{number}", probe, str(url), server.url, given) for number in range(given.machines)
@@ -73,7 +71,6 @@ def main() -> None:
         alone.process.wait()
         one_machine = alone.verdicts()
         sent = server.count
-        postgres.server.cleanup()
     print(f"{given.machines} machines, {given.requests} requests, {killed} kills, {seconds:.0f} s")
     print(
         f"sent {sent}, of which {sent - given.requests} again; recorded {len(recorded)}, distinct {len(set(recorded))}"

@@ -16,6 +16,7 @@ from pytest_fairness.asking.store.freshness import Freshness
 from pytest_fairness.asking.store.store import Store
 from pytest_fairness.errors import FairnessError, NotMeasurable, ProbeError, TargetError
 from pytest_fairness.records import Response
+from tests.support import hospital
 from tests.support.projects import KIM, LOU, PROBE, Project
 
 
@@ -194,3 +195,22 @@ def test_without_a_command_all_commands_are_listed(
 
 def test_errors_derive_from_one_class() -> None:
     assert issubclass(NotMeasurable, FairnessError)
+
+
+HOSPITAL = """
+kind: generation
+axes: {person: {unmarked: man, marked: [woman]}}
+responses: {file: answers.jsonl}
+audits: {jsd: {limit: 0.5}, mmd: {limit: 0.5}, marked_words: {limit: 9}}
+"""
+
+
+def test_renamed_probe_file_gives_the_same_digits(project: Project) -> None:
+    project.write("probes/answers.jsonl", hospital.AFTER.read_text("utf-8"))
+    probe = project.probe("probes/hospital.yaml", HOSPITAL)
+    before = project.report(target=None)["items"]
+    probe.rename(probe.with_name("clinic.yaml"))
+    after = project.report(target=None)["items"]
+    assert [(item["probe"], item["id"]) for item in after] == [("clinic", item["id"]) for item in before]
+    digits = ("value", "interval", "p_value", "details")
+    assert [[item[name] for name in digits] for item in after] == [[item[name] for name in digits] for item in before]

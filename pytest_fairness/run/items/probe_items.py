@@ -216,6 +216,4 @@ def items_of(probe: Probe, trials: int | None = None) -> list[ProbeItem]:
         for item in audit.items(probe, settings)
     ]
     alpha = min(MAX_ALPHA, probe.alpha / max(1, len(found)))
-    return [
-        ProbeItem.made_of(item, audit, trials, alpha=alpha, seed=f"{probe.name}/{item.id}") for item, audit in found
-    ]
+    return [ProbeItem.made_of(item, audit, trials, alpha=alpha, seed=item.id) for item, audit in found]

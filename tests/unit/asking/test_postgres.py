@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -81,7 +84,7 @@ def proxy(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Itera
     if sys.platform == "win32":
         pytest.skip("Python has no Unix sockets on Windows")
     folder = tmp_path_factory.mktemp("p")
-    server = postgres.server.get_uri().partition("host=")[2] + "/.s.PGSQL.5432"
+    server = str(postgres.socket)
     with closing(Proxy(server, folder)) as found:
         yield found, folder
 
@@ -192,7 +195,7 @@ def test_a_server_that_stays_away_ends_the_run(
 ) -> None:
     monkeypatch.setattr("pytest_fairness.asking.store.postgres.RECONNECT_TIMEOUT", 0.5)
     with Store(database_url) as store:
-        postgres.server.stop()
+        postgres.stop()
         try:
             with pytest.raises(StoreError, match=r"Check the server, or name another store with the ini fairness_sto"):
                 store.record("a", QUESTION, "target", ANSWER)
@@ -202,7 +205,7 @@ def test_a_server_that_stays_away_ends_the_run(
                     store.record("a", QUESTION, "target", ANSWER)
             assert time.monotonic() - started < 10 * 0.5, "only the first call waits for the server"
         finally:
-            postgres.server.start()
+            postgres.start()
         store.record("a", QUESTION, "target", ANSWER)
         assert store.get(["a"], ANY_ANSWER) == {"a": ANSWER}
 
@@ -235,3 +238,29 @@ def test_a_closed_store_is_not_opened_again(database_url: DatabaseUrl) -> None:
     store.close()
     with pytest.raises(StoreError, match="the store was closed; run again"):
         store.recorded(["a"], ANY_ANSWER)
+
+
+# The server of the tests
+
+
+def test_servers_start_at_the_same_time_and_leave_nothing_behind() -> None:
+    """Each worker of pytest-xdist starts a server of its own, also as root on a machine that never ran the tests."""
+    program = "from tests.support.postgres import running_server\nwith running_server() as one: one.new_database()"
+    users = Path("/etc/passwd")
+    before = users.read_bytes() if users.exists() else b""
+    with tempfile.TemporaryDirectory(prefix="t-") as folder:
+        Path(folder).chmod(0o755)
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-c", program],
+                cwd=Path(__file__).parents[3],
+                env={**os.environ, "TMPDIR": folder},
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for _ in range(3)
+        ]
+        errors = [process.communicate(timeout=60)[1] for process in processes]
+        assert [process.returncode for process in processes] == [0, 0, 0], errors
+        assert not list(Path(folder).iterdir())
+    assert (users.read_bytes() if users.exists() else b"") == before
