@@ -148,7 +148,10 @@ def looked_at(part: ProbeItem, current: Sequence[Answer], baseline: Sequence[Ans
         comparison = part.audit.compare(part, *runs)
     except NotMeasurable:
         return Judged(VerdictName.NOT_MEASURABLE, float("nan"), {}, asked, decides=False)
-    measured, before = ItemMeasurement(part, "", runs[0], present), BaselineComparison(_entry(earlier), (), comparison)
+    measured, before = (
+        ItemMeasurement(part, "", runs[0], present),
+        BaselineComparison(entry_of(earlier), (), comparison),
+    )
     return Judged(
         verdict_on(measured, before).name,
         comparison.value / (tolerance_of(part.audit, part) or 1.0),
@@ -159,7 +162,8 @@ def looked_at(part: ProbeItem, current: Sequence[Answer], baseline: Sequence[Ans
     )
 
 
-def _entry(earlier: Measurement) -> Entry:
+def entry_of(earlier: Measurement) -> Entry:
+    """Return the entry of a baseline with this measurement."""
     return Entry.measured(earlier, target="", sampling={}, fingerprint={}, date="")
 
 

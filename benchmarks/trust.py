@@ -1,9 +1,11 @@
 """Writes what `benchmarks.calibration` counted into `docs/explanation/trust.md`, as tables and a picture.
 
     python -m benchmarks.trust [--add] [COUNTS.jsonl ...]
+    python -m benchmarks.trust --nulls [COUNTS.jsonl]
 
 With `--add`, the page keeps the rows of the models that are not in the counts, and the picture stays as it is: the
-counts of the other models may be on another machine.
+counts of the other models may be on another machine. With `--nulls`, only the tables of designs of everyday use are
+written, from the counts of `benchmarks.nulls`.
 """
 
 from __future__ import annotations
@@ -13,13 +15,14 @@ import json
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import vl_convert
 
+from benchmarks import nulls
 from benchmarks.calibration import CHANGED, COUNTS, FAILED, UNCHANGED, WHOLE
 from pytest_fairness.records import VerdictName
 from pytest_fairness.stats.intervals.proportions import wilson
@@ -71,21 +74,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("counts", nargs="*", type=Path, default=[COUNTS], metavar="COUNTS.jsonl")
     parser.add_argument("--add", action="store_true", help="keep the rows of other models")
+    parser.add_argument("--nulls", action="store_true", help="write the tables of designs of everyday use")
     given = parser.parse_args()
+    if given.nulls:
+        write(nulls_tables(nulls.read(nulls.COUNTS if given.counts == [COUNTS] else given.counts[0])))
+        return
     cells = read(given.counts)
-    page = PAGE.read_text("utf-8")
     tables = tables_of(cells)
     if given.add:
-        tables = added(page, tables, {key[0] for key in cells})
+        tables = added(PAGE.read_text("utf-8"), tables, {key[0] for key in cells})
+    write(tables)
+    if not given.add:
+        PICTURE.parent.mkdir(exist_ok=True)
+        PICTURE.write_text(picture(cells), "utf-8")
+
+
+def write(tables: Mapping[str, str]) -> None:
+    """Replace tables of the page by name."""
+    page = PAGE.read_text("utf-8")
     for name, table in tables.items():
         start, end = f"<!-- {name} -->\n", "<!-- end -->"
         before, _, rest = page.partition(start)
         _, _, after = rest.partition(end)
         page = f"{before}{start}{table}\n{end}{after}"
     PAGE.write_text(page, "utf-8")
-    if not given.add:
-        PICTURE.parent.mkdir(exist_ok=True)
-        PICTURE.write_text(picture(cells), "utf-8")
 
 
 def tables_of(cells: dict[Key, Cell]) -> dict[str, str]:
@@ -99,6 +111,66 @@ def tables_of(cells: dict[Key, Cell]) -> dict[str, str]:
         "found": found(cells),
         "requests": requests(cells),
     }
+
+
+KNOWN = ("near-copies", "one name a group", "other topics, undeclared")
+"""Designs for which the audits have no method yet, or which are wrong as they are declared."""
+
+
+def nulls_tables(cells: Mapping[nulls.Key, nulls.Cell]) -> dict[str, str]:
+    """Return the tables of designs of everyday use: by design, by audit, and all counts."""
+    goals = {key: cell for key, cell in cells.items() if key[0] not in KNOWN}
+    sizes = {key: f"{key[0]}; {key[1]}" for key in cells}
+    return {
+        "nulls by design": _nulls_table("design", goals, lambda key: sizes[key]),
+        "nulls by audit": _nulls_table("audit", goals, lambda key: key[2]),
+        "nulls known": _nulls_table(
+            "design, audit",
+            {key: cell for key, cell in cells.items() if key[0] in KNOWN},
+            lambda key: f"{key[0]}; {key[2]}",
+        ),
+        "nulls all": _nulls_table("design, audit", goals, lambda key: f"{sizes[key]}; {key[2]}"),
+    }
+
+
+def _nulls_table(head: str, cells: Mapping[nulls.Key, nulls.Cell], name: Callable[[nulls.Key], str]) -> str:
+    """Return a table with a row for each name: shares of wrong verdicts, and coverage without and with an effect."""
+    total: dict[str, dict[str, nulls.Cell]] = defaultdict(lambda: defaultdict(nulls.Cell))
+    for key, cell in cells.items():
+        total[name(key)][key[3]].add(cell)
+    rows = []
+    for label, states in sorted(total.items()):
+        nothing, unchanged, changed = (states[state] for state in nulls.STATES)
+        rows.append(
+            [
+                label,
+                f"{nothing.runs}",
+                *(_rate(cell.red, cell.judged) for cell in (nothing, unchanged)),
+                *(_rate(cell.over, cell.judged) for cell in (nothing, unchanged)),
+                *(_percent(cell.covers, cell.intervals) for cell in (nothing, unchanged)),
+                *(_percent(cell.change_covers, cell.change_intervals) for cell in (nothing, unchanged, changed)),
+            ]
+        )
+    return _table(
+        [
+            head,
+            "judged",
+            "regression: nothing differs",
+            "same effect twice",
+            "over-limit: nothing differs",
+            "effect at the limit",
+            "value covered: nothing differs",
+            "effect",
+            "change covered: nothing differs",
+            "same effect twice",
+            "effect is new",
+        ],
+        rows,
+    )
+
+
+def _percent(hits: int, n: int) -> str:
+    return f"{hits / n:.0%}" if n else "–"
 
 
 MODEL = {"enough": 1, "boundary": 1, "errors": 1, "alarms": 0, "found": 0}
@@ -375,6 +447,8 @@ def _moved(cell: Cell) -> float:
 
 
 def _rate(hits: int, n: int) -> str:
+    if not n:
+        return "–"
     low, high = wilson(hits, n, 1.96)
     return f"{hits / n:.1%} [{low:.1%}, {high:.1%}]"
 

@@ -14,6 +14,9 @@ from pytest_fairness.run import ProbeItem
 Simulate = Callable[[int, float], list[Answer]]
 """From a seed and the size of the planted change to one run's answers; at 0 nothing is changed."""
 
+Truth = Callable[[ProbeItem, float], float | None]
+"""From an item and the size of the planted change to the item's true value; `None` where it depends on the size."""
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -27,6 +30,7 @@ class Scenario:
         planted: subjects of the items in which a change is planted; the others stay as they are.
         changes: sizes of the planted change.
         prepared: the answers as the model of an item's audit leaves them, for an audit with a model.
+        truth: true values of the items, where they are known.
     """
 
     name: str
@@ -36,6 +40,7 @@ class Scenario:
     planted: tuple[str, ...]
     changes: tuple[float, ...]
     prepared: Callable[[ProbeItem, list[Answer]], list[Answer]] = lambda _, run: run
+    truth: Truth = lambda _part, _change: None
 
 
 def probe(text: str, name: str) -> Probe:

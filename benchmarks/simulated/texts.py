@@ -78,11 +78,11 @@ def answers(seed: int, change: float, *, trials: int) -> list[Answer]:
     return run
 
 
-def document(random: np.random.Generator, share: float, even: bool) -> str:
-    """A text of which this share of the words is stereotyped; `even` says which topics it prefers."""
+def document(random: np.random.Generator, share: float, even: bool, length: int = TOKENS) -> str:
+    """A text of about `length` words, a share of them stereotyped; `even` says which topics it prefers."""
     words = vocabulary()
     mixture = random.dirichlet(np.where(np.arange(TOPICS) % 2 == even, 0.4, 0.2))
-    tokens = random.choice(WORDS, size=max(5, random.poisson(TOKENS)), p=mixture @ topics())
+    tokens = random.choice(WORDS, size=max(5, random.poisson(length)), p=mixture @ topics())
     # A text takes up some of the stereotypes, and comes back to them.
     taken = WORDS + random.choice(STEREOTYPES, size=4, replace=False)
     tokens = np.where(random.random(len(tokens)) < share, random.choice(taken, size=len(tokens)), tokens)

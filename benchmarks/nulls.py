@@ -1,0 +1,281 @@
+"""How often verdicts are wrong and intervals miss in designs of everyday use.
+
+    python -m benchmarks.nulls --repeats 300 --workers 2
+    python -m benchmarks.nulls --show
+
+Each repeat draws two runs without a difference between groups and two with a planted difference. Three pairs are
+measured, compared and judged as the plugin does: nothing differs, the same difference in both runs, and a difference
+that is only in the second run. Counted are unchanged pairs that are a `regression`, values that are `over-limit`
+although the true value equals the limit, and 95 % intervals that hold the true value and the true change. Where the
+true value depends on the size of a run, the mean over all runs takes its place. Counts are appended to
+`benchmarks/nulls.jsonl`; `python -m benchmarks.trust --nulls` writes them into the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.calibration import entry_of
+from benchmarks.simulated import everyday
+from benchmarks.simulated.scenario import Scenario
+from pytest_fairness.audits.answer_checks import checks
+from pytest_fairness.audits.info import Direction
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.records import Answer, VerdictName
+from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem, items_of
+from pytest_fairness.run.results import verdict_on
+
+COUNTS = Path(__file__).with_suffix(".jsonl")
+BATCH = 10
+FEWER = {"mmd": 5, "svm": 5, "jsd": 5}
+"""Audits that take long; of their repeats only one in so many is counted."""
+STATES = ("nothing", "unchanged", "changed")
+"""Nothing differs; the same planted difference in both runs; a difference that is only in the second run."""
+STEPS = 20
+
+Row = dict[str, Any]
+Key = tuple[str, str, str, str]
+"""Design, size, audit and state."""
+
+
+@cache
+def scenarios() -> dict[tuple[str, str], Scenario]:
+    """Return every design by its name and size."""
+    return {(each.name, each.size): each for each in everyday.scenarios()}
+
+
+def measured(part: ProbeItem, run: Sequence[Answer]) -> ItemMeasurement:
+    """Return the measurement of an item with the checks of its answers."""
+    found = part.audit.measure(part, run)
+    counted = part.audit.counted_answers(part, run)
+    return ItemMeasurement(part, "", run, replace(found, concerns=checks.concerns(part.audit, part, counted, found)))
+
+
+def judged(part: ProbeItem, current: Sequence[Answer], baseline: Sequence[Answer]) -> Row:
+    """Return what becomes of an item: its value with interval, its change with interval, and its verdicts.
+
+    `over` is the loss of the largest limit with which the value is `over-limit`; `None` without such a limit.
+    """
+    try:
+        found = measured(part, current)
+        change = part.audit.compare(part, current, baseline)
+    except NotMeasurable:
+        return {"verdict": VerdictName.NOT_MEASURABLE.value}
+    measurement = found.measurement
+    verdict = verdict_on(found, BaselineComparison(entry_of(measurement), (), change))
+    return {
+        "verdict": verdict.name.value,
+        "value": measurement.value,
+        "interval": measurement.interval,
+        "change": change.value,
+        "change_interval": change.interval,
+        "change_error": change.standard_error,
+        "over": over_limit_until(found),
+    }
+
+
+def over_limit_until(found: ItemMeasurement) -> float | None:
+    """Return the loss of the largest limit with which a value is `over-limit`; `None` without such a limit."""
+    part, info = found.item, found.item.audit.info
+
+    def over(loss: float) -> bool:
+        limit = -loss if info.better is Direction.HIGHER else loss
+        settings = part.settings.model_copy(update={"limit": limit})
+        limited = replace(found, item=replace(part, settings=settings))
+        return verdict_on(limited, BaselineComparison()).name is VerdictName.OVER_LIMIT
+
+    low, high = float(info.loss(ideal(part))), float(info.loss(found.measurement.value))
+    if high <= low or not over(low):
+        return None
+    if over(high - 1e-9):
+        return high
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if over(middle) else (low, middle)
+    return low
+
+
+def ideal(part: ProbeItem) -> float:
+    """Return the value of an item if no group differs."""
+    info = part.audit.info
+    return info.best if info.best is not None else 1.0 if info.better is Direction.HIGHER else 0.0
+
+
+def repeated(key: tuple[str, str], seeds: Sequence[int], audits: Sequence[str]) -> list[Row]:
+    """Return a row for each item and state of the design with this name and size; one result for each seed."""
+    return repeat(scenarios()[key], seeds, audits)
+
+
+def repeat(scenario: Scenario, seeds: Iterable[int], audits: Sequence[str] = ()) -> list[Row]:
+    """Return a row for each item and state of a design, with one result for each seed; see `judged`."""
+    (effect,) = scenario.changes
+    parts = [part.analyses[-1] for part in items_of(scenario.probe) if not audits or part.audit.info.name in audits]
+    rows: dict[tuple[str, str], Row] = {}
+    for seed in seeds:
+        runs = {(half, change): scenario.simulate(2 * seed + half, change) for half in (0, 1) for change in (0, effect)}
+        for part in parts:
+            if seed % FEWER.get(part.audit.info.name, 1):
+                continue
+            own = {
+                which: scenario.prepared(part, [answer for answer in run if part.uses(answer.labels)])
+                for which, run in runs.items()
+            }
+            for state, after, before in zip(STATES, (0, effect, effect), (0, effect, 0), strict=True):
+                row = rows.setdefault(
+                    (part.id, state),
+                    {
+                        "design": scenario.name,
+                        "size": scenario.size,
+                        "audit": part.audit.info.name,
+                        "item": part.id,
+                        "state": state,
+                        "truths": [_loss(part, scenario.truth(part, change)) for change in (before, after)],
+                        "truth": scenario.truth(part, after),
+                        "better": part.audit.info.better.value,
+                        "results": {},
+                    },
+                )
+                row["results"][seed] = judged(part, own[1, after], own[0, before])
+    return list(rows.values())
+
+
+def _loss(part: ProbeItem, value: float | None) -> float | None:
+    return None if value is None else float(part.audit.info.loss(value))
+
+
+@dataclass
+class Cell:
+    """What was counted of one audit of a design in one state, by items.
+
+    Attributes:
+        runs: items that were measured, or could not be measured.
+        judged: items that were measured.
+        red: items that are a `regression`.
+        over: items that are `over-limit` although their true value equals the limit.
+        covers, intervals: intervals of values that hold the true value, and all of them.
+        change_covers, change_intervals: the same of changes.
+        errors: ratio of the standard error of the change to the standard deviation of the change, by item.
+    """
+
+    runs: int = 0
+    judged: int = 0
+    red: int = 0
+    over: int = 0
+    covers: int = 0
+    intervals: int = 0
+    change_covers: int = 0
+    change_intervals: int = 0
+    errors: list[float] = field(default_factory=list)
+
+    def add(self, other: Cell) -> None:
+        """Add the counts of another cell."""
+        for each in fields(Cell):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+
+
+def read(path: Path) -> dict[Key, Cell]:
+    """Return the counts of a file; of a repeat that was counted twice, the last result counts."""
+    items: dict[tuple[str, ...], Row] = {}
+    for line in path.read_text("utf-8").splitlines():
+        row = json.loads(line)
+        key = row["design"], row["size"], row["audit"], row["state"], row["item"]
+        if key in items:
+            items[key]["results"].update(row["results"])
+        else:
+            items[key] = row
+    cells: dict[Key, Cell] = defaultdict(Cell)
+    for (design, size, audit, state, _), row in items.items():
+        _count(cells[design, size, audit, state], row)
+    return dict(cells)
+
+
+def _count(cell: Cell, row: Row) -> None:
+    """Add the results of one item."""
+    results = list(row["results"].values())
+    usable = [each for each in results if "value" in each]
+    cell.runs += len(results)
+    cell.judged += len(usable)
+    if not usable:
+        return
+    truth = row["truth"] if row["truth"] is not None else float(np.mean([each["value"] for each in usable]))
+    before, after = row["truths"]
+    if row["state"] != "changed":
+        change = 0.0
+    elif before is None or after is None:
+        change = float(np.mean([each["change"] for each in usable]))
+    else:
+        change = after - before
+    limit = -truth if row["better"] == Direction.HIGHER.value else abs(truth)
+    # Among several groups, either group of the pair that differs most may come first.
+    either = (truth, -truth) if row["better"] == Direction.ZERO.value else (truth,)
+    for each in usable:
+        cell.red += each["verdict"] == VerdictName.REGRESSION.value
+        if row["state"] != "changed":
+            cell.over += each["over"] is not None and each["over"] > limit + 1e-9
+            cell.intervals += each["interval"] is not None
+            cell.covers += any(_holds(each["interval"], value) for value in either)
+        cell.change_intervals += each["change_interval"] is not None
+        cell.change_covers += _holds(each["change_interval"], change)
+    errors = [each["change_error"] for each in usable if each["change_error"] is not None]
+    if len(errors) > 1 and (deviation := np.std([each["change"] for each in usable], ddof=1)) > 0:
+        cell.errors.append(float(np.sqrt(np.mean(np.square(errors))) / deviation))
+
+
+def _holds(interval: Sequence[float] | None, value: float) -> bool:
+    return interval is not None and interval[0] - 1e-9 <= value <= interval[1] + 1e-9
+
+
+def _share(hits: int, n: int) -> str:
+    return f"{hits / n:6.1%}" if n else "     –"
+
+
+def show(path: Path) -> None:
+    """Print the counts."""
+    for (design, size, audit, state), cell in sorted(read(path).items()):
+        print(
+            f"{design:26} {size:24} {audit:19} {state:10} n {cell.judged:4} of {cell.runs:4} "
+            f"red {_share(cell.red, cell.judged)} over {_share(cell.over, cell.judged)} "
+            f"covers {_share(cell.covers, cell.intervals)} change {_share(cell.change_covers, cell.change_intervals)} "
+            f"error/SD {np.mean(cell.errors) if cell.errors else float('nan'):.2f}"
+        )
+
+
+def main() -> None:
+    """Add repeats, or show what there is."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--show", action="store_true", help="print the counts and add nothing")
+    parser.add_argument("--counts", type=Path, default=COUNTS, help="file of the counts")
+    parser.add_argument("--only", nargs="+", default=[""], help="designs whose name and size begin so")
+    parser.add_argument("--audits", nargs="+", default=[], help="only these audits")
+    parser.add_argument("--repeats", type=int, default=300, help="repeats of each design")
+    parser.add_argument("--first", type=int, default=0, help="number of the first repeat")
+    parser.add_argument("--workers", type=int, default=1)
+    given = parser.parse_args()
+    if given.show:
+        show(given.counts)
+        return
+    keys = [key for key in scenarios() if " ".join(key).startswith(tuple(given.only))]
+    batches = [range(first, first + BATCH) for first in range(given.first, given.first + given.repeats, BATCH)]
+    # Each process has a folder of its own for answer files.
+    with ProcessPoolExecutor(given.workers, get_context("spawn")) as pool, given.counts.open("a") as file:
+        work = [pool.submit(repeated, key, seeds, given.audits) for seeds in batches for key in keys]
+        for number, future in enumerate(work, start=1):
+            file.writelines(json.dumps(row, sort_keys=True) + "\n" for row in future.result())
+            file.flush()
+            print(f"\r{number} of {len(work)}", end="", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
