@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> None:
     from pytest_fairness.plurals import counted
     from pytest_fairness.reports import files
     from pytest_fairness.reports.document import report_document
-    from pytest_fairness.reports.run_notes import on_rows_without_group
+    from pytest_fairness.reports.run_notes import on_answer_files
     from pytest_fairness.reports.tables.data_table import require_writable
     from pytest_fairness.reports.tables.measurements import measurements
     from pytest_fairness.reports.terminal.summary import measured_summary
@@ -111,7 +111,7 @@ def run(arguments: argparse.Namespace) -> None:
         started=started,
         seconds=time.time() - started,
         requests={},
-        notes=on_rows_without_group(results),
+        notes=on_answer_files(results),
     )
     for line in measured_summary(document, shutil.get_terminal_size().columns):
         print(line.text)

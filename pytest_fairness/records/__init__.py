@@ -11,6 +11,7 @@ from pytest_fairness.records.answers import (
     Answers,
     Judged,
     Judging,
+    OtherColumn,
     RowsWithoutGroup,
     Status,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "Measurement",
     "Message",
     "NumberFormat",
+    "OtherColumn",
     "Prompt",
     "Reply",
     "Request",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
@@ -111,6 +111,21 @@ class Answer:
 
 Answers = Sequence[Answer]
 """Answers of one run, or of one item of a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherColumn:
+    """Column of an answer file that the probe does not use, with its values in the rows of each group.
+
+    Attributes:
+        name: name of the column.
+        label: name of the label that holds the group, such as an axis.
+        counts: number of rows by stratum, group and value of the column.
+    """
+
+    name: str
+    label: str
+    counts: Mapping[tuple[Hashable, str, str], int]
 
 
 @dataclass(frozen=True, slots=True)

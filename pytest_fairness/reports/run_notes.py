@@ -6,11 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pytest_fairness.audits.answer_checks.confounding import CONFOUNDING
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import ItemResult, Json, RowsWithoutGroup
 
 Kind = Literal[
-    "default-target", "no-audit", "few-audits", "inconclusive-runs", "rows-without-group", "shard", "batches"
+    "default-target",
+    "no-audit",
+    "few-audits",
+    "inconclusive-runs",
+    "rows-without-group",
+    "confounding",
+    "shard",
+    "batches",
 ]
 
 
@@ -112,17 +120,23 @@ def on_inconclusive_runs(results: Sequence[ItemResult], runs: int, *, fails: boo
     ]
 
 
-def on_rows_without_group(results: Sequence[ItemResult]) -> list[RunNote]:
-    """Return a note for each probe whose answer file has rows that name no group of the probe and are left out."""
+def on_answer_files(results: Sequence[ItemResult]) -> list[RunNote]:
+    """Return notes on answer files: rows that name no group of the probe, and columns that predict the group."""
     left_out = {
         result.probe: RowsWithoutGroup(**counts)
         for result in results
         if result.measurement and (counts := result.measurement.details.get("rows_without_group"))
     }
+    predicting = dict.fromkeys(
+        f"{result.probe}: {note}."
+        for result in results
+        if result.measurement
+        for note in result.measurement.details.get(CONFOUNDING, ())
+    )
     return [
         RunNote("rows-without-group", f"{probe}: {rows}.{f' {rows.remedy}.' if rows.unknown else ''}")
         for probe, rows in left_out.items()
-    ]
+    ] + [RunNote("confounding", text) for text in predicting]
 
 
 def _advice(result: ItemResult) -> str:

@@ -23,6 +23,11 @@ class GenerationReader(TextReader[GenerationProbe]):
 
     duplicate_trial_remedy: ClassVar[str] = "; if a column distinguishes the two rows, name it under `responses.strata`"
 
+    @property
+    def group_labels(self) -> tuple[str, ...]:
+        """The probe's axes; see `TextReader.group_labels`."""
+        return tuple(self.probe.axes)
+
     @cached_property
     def _values(self) -> dict[str, dict[str, str]]:
         """For each axis, the probe's values by their folded form; see `probes.checks.folded`."""

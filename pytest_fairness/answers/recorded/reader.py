@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import ClassVar, Generic, TypeVar
 
 from pytest_fairness.answers import reading
@@ -18,7 +19,7 @@ from pytest_fairness.probes.base import Probe, ResponsesSettings
 from pytest_fairness.probes.diagnostics import raise_file_errors
 from pytest_fairness.probes.field_types import display_path
 from pytest_fairness.probes.table import Row
-from pytest_fairness.records import Answer, Json, Prompt, RowsWithoutGroup, Status
+from pytest_fairness.records import Answer, Json, OtherColumn, Prompt, RowsWithoutGroup, Status
 
 SHOWN_VALUES = 5
 """Largest number of unknown values that a message names."""
@@ -31,8 +32,14 @@ OTHERS = ""
 
 AT_ONCE = 4096
 """Number of rows in a chunk; see `map_chunks`."""
+FIRST_ROWS = 1000
+"""Number of rows from which it is decided which unused columns repeat their values."""
+MOST_COMBINATIONS = 20_000
+"""Largest number of combinations of labels and value that are counted for an unused column."""
 
 ProbeT = TypeVar("ProbeT", bound=Probe)
+Labels = tuple[tuple[str, str], ...]
+"""Names and values of the labels of a row."""
 TextRow = tuple[Prompt, int, str | None]
 """Prompt with the labels of a row, trial number, and text."""
 
@@ -86,6 +93,14 @@ class Reader(ABC, Generic[ProbeT]):
         Raises:
             ProbeError: rows are invalid, or the file lacks answers that the probe needs.
         """
+
+    @property
+    def other_columns(self) -> list[OtherColumn]:
+        """Columns that the probe does not use, with their values by group; empty where answers come in pairs.
+
+        A kind whose answers are compared only within the same entity, record or question needs none.
+        """
+        return []
 
     @property
     def without_group(self) -> RowsWithoutGroup | None:
@@ -169,6 +184,45 @@ class Reader(ABC, Generic[ProbeT]):
 class TextReader(Reader[ProbeT]):
     """Base class of the readers of files with one text per row; every row must have all columns."""
 
+    def __init__(self, probe: ProbeT, responses: ResponsesSettings) -> None:
+        super().__init__(probe, responses)
+        self._unused = {column: Counter[tuple[Labels, str]]() for column in self._repeating_columns()}
+
+    @property
+    def group_labels(self) -> tuple[str, ...]:
+        """Names of the labels that hold the group of a row; empty if the groups are compared in pairs of rows."""
+        return ()
+
+    @property
+    def other_columns(self) -> list[OtherColumn]:
+        """Unused columns whose values repeat, with their values by group, for each label of groups."""
+        return [_by_group(name, label, counts) for label in self.group_labels for name, counts in self._unused.items()]
+
+    def _repeating_columns(self) -> list[str]:
+        """Return the unused columns whose values repeat: no identifiers, long texts or lists."""
+        if not self.group_labels:
+            return []
+        used = {*self.columns.values(), *self.responses.strata}
+        unused = dict.fromkeys(
+            name for columns in self.content.columns.values() for name in columns if name not in used
+        )
+        first = list(islice(self.content.rows(unused), FIRST_ROWS)) if unused else []
+        values = {name: [row.fields.get(name) for row in first] for name in unused}
+        return [
+            name
+            for name, own in values.items()
+            if not any(isinstance(value, list | dict) for value in own)
+            and 2 * len({*map(fields.text, own)}) <= len(own)
+        ]
+
+    def _count_unused(self, row: Row, labels: Mapping[str, str]) -> None:
+        """Count the row's values of the unused columns; give up on a column with too many of them."""
+        combination = tuple(labels.items())
+        for name, counts in [*self._unused.items()]:
+            counts[combination, fields.text(row.fields.get(name))[:LONGEST_VALUE].strip()] += 1
+            if len(counts) > MOST_COMBINATIONS:
+                del self._unused[name]
+
     def _texts(self) -> list[Answer]:
         """Return the answers of the rows that belong to the probe.
 
@@ -188,12 +242,14 @@ class TextReader(Reader[ProbeT]):
         """Yield the rows that belong to the probe; add the errors of invalid rows to `trial_numbers`."""
         # Answers with equal labels share them, to save memory.
         shared: dict[tuple[str, ...], Prompt] = {}
-        for row in self.rows():
+        for row in self.content.rows({*self.columns.values(), *self.responses.strata, *self._unused}):
             if self.trial_numbers.lacks(row, self.columns.values()):
                 continue
             labels = self._labels(row)
             if labels is None:
                 continue
+            if self._unused:
+                self._count_unused(row, labels)
             cell = tuple(labels.values())
             prompt = shared.get(cell) or shared.setdefault(cell, self.probe.reading.recorded_prompt(labels, 0))
             trial = self.trial_numbers.number(row, cell, (f"{name} {value}" for name, value in labels.items()))
@@ -204,6 +260,17 @@ class TextReader(Reader[ProbeT]):
     @abstractmethod
     def _labels(self, row: Row) -> dict[str, str] | None:
         """Return the labels of a row; `None` if the row is left out, because it does not belong to the probe."""
+
+
+def _by_group(name: str, label: str, counts: Mapping[tuple[Labels, str], int]) -> OtherColumn:
+    """Return the counts of a column's values by stratum, group and value; the other labels are the stratum."""
+    found: Counter[tuple[Hashable, str, str]] = Counter()
+    for (combination, value), count in counts.items():
+        labels = dict(combination)
+        if label in labels:
+            group = labels.pop(label)
+            found[tuple(labels.items()), group, value] += count
+    return OtherColumn(name, label, found)
 
 
 def _read(rows: Sequence[TextRow], language: Language) -> list[tuple[str | None, Status, Json]]:

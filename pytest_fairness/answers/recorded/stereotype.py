@@ -21,6 +21,11 @@ class StereotypeReader(TextReader[StereotypeProbe]):
     Without a column `trial`, the answers for a case and group get trial numbers in the file's order.
     """
 
+    @property
+    def group_labels(self) -> tuple[str, ...]:
+        """The label `group`; see `TextReader.group_labels`."""
+        return ("group",)
+
     @cached_property
     def _labels_by_case(self) -> dict[tuple[str, str], dict[str, str]]:
         """Labels of the answers by the folded forms of case and group; see `probes.checks.folded`."""

@@ -244,7 +244,7 @@ class Controller:
             ended_early=session.exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED),
         )
         notes += [on_number] if on_number else []
-        notes += run_notes.on_rows_without_group(results)
+        notes += run_notes.on_answer_files(results)
         notes += self._on_inconclusive_runs(
             [result for result in judged if result.verdict.name is VerdictName.INCONCLUSIVE]
         )

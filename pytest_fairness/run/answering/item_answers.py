@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import cast
 
 from pytest_fairness import kinds
 from pytest_fairness.answers import reading
+from pytest_fairness.audits.anonymizer import MASK
+from pytest_fairness.audits.answer_checks import confounding
+from pytest_fairness.audits.answer_checks.confounding import Confounder
+from pytest_fairness.audits.text.documents import anonymizer
 from pytest_fairness.chunks import chunks_of
 from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed
 from pytest_fairness.languages.language import Language
 from pytest_fairness.probes.base import Probe
+from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Prompt, Response, RowsWithoutGroup
 from pytest_fairness.run.answering.embedding import embedded
 from pytest_fairness.run.answering.engines import Engines
@@ -26,6 +32,23 @@ READ_AT_ONCE = 4_000
 """Number of responses that are parsed at a time; freeing larger slices would fragment the memory."""
 
 
+@dataclass(frozen=True)
+class AnswerFileContent:
+    """Content of a probe's `responses:` files.
+
+    Attributes:
+        probe: the probe.
+        answers: its answers.
+        without_group: the rows that name no group of the probe; `None` without such rows.
+        confounders: columns that the probe does not declare, and that predict the group.
+    """
+
+    probe: Probe
+    answers: list[Answer]
+    without_group: RowsWithoutGroup | None
+    confounders: Sequence[Confounder]
+
+
 class ItemAnswers:
     """Source of the answers of a run's items.
 
@@ -38,7 +61,7 @@ class ItemAnswers:
         self._last_probe: tuple[Probe, Target] | None = None
         self._answers_by_prompt: dict[int, tuple[Prompt, Answer]] = {}
         """Each prompt of the last probe with its answer, by `id(prompt)`; at most `KEPT_PROMPTS`."""
-        self._recorded: tuple[Probe, list[Answer], RowsWithoutGroup | None] | None = None
+        self._recorded: AnswerFileContent | None = None
         self._last: tuple[ProbeItem, Target, list[Answer]] | None = None
 
     def of_item(self, item: ProbeItem, target: Target | None) -> list[Answer]:
@@ -56,7 +79,7 @@ class ItemAnswers:
         item.models.require()
         self._targets.embedder(item)
         if target is None:
-            return self.classified(item.probe, list(item.select_own(self._read(item.probe)[1])))
+            return self.classified(item.probe, list(item.select_own(self.of_file(item.probe).answers)))
         if self._last is not None:
             other, asked, answers = self._last
             if asked is target and _have_same_prompts(item, other):
@@ -88,9 +111,21 @@ class ItemAnswers:
             return classified_by_scorer(answers, probe, self._engines.store)
         return answers
 
-    def without_group(self, probe: Probe) -> RowsWithoutGroup | None:
-        """Return the rows of the `responses:` files that name no group of the probe; `None` without such rows."""
-        return None if probe.responses is None else self._read(probe)[2]
+    def of_file(self, probe: Probe) -> AnswerFileContent:
+        """Return the content of the probe's `responses:` files; the files of the last probe are not read again.
+
+        Raises:
+            ProbeError: a file is invalid, or lacks answers that the probe needs.
+        """
+        if self._recorded is None or self._recorded.probe is not probe:
+            self._recorded = None  # freed before the next answers are read
+            reader = kinds.reader(probe)
+            answers = reader.answers()
+            mask = partial(anonymizer(probe).masked, mask=MASK) if isinstance(probe, GenerationProbe) else str
+            strata = () if probe.responses is None else probe.responses.strata
+            confounders = confounding.confounders(reader.other_columns, strata, mask)
+            self._recorded = AnswerFileContent(probe, answers, reader.without_group, confounders)
+        return self._recorded
 
     def prepared(self, item: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
         """Return the answers prepared for the item's audit: scored, embedded, or unchanged if the audit has no model.
@@ -108,17 +143,6 @@ class ItemAnswers:
         """Free the answers in memory."""
         self._last = self._last_probe = None
         self._answers_by_prompt.clear()
-
-    def _read(self, probe: Probe) -> tuple[Probe, list[Answer], RowsWithoutGroup | None]:
-        """Return the probe, its answers in the `responses:` files, and the rows that name no group of the probe.
-
-        The files of the last probe are not read again.
-        """
-        if self._recorded is None or self._recorded[0] is not probe:
-            self._recorded = None  # freed before the next answers are read
-            reader = kinds.reader(probe)
-            self._recorded = probe, reader.answers(), reader.without_group
-        return self._recorded
 
     def _first_answers(self, item: ProbeItem, target: Target) -> list[Answer]:
         """Return the answers to all prompts except follow-up prompts; responses are parsed in slices to save memory."""

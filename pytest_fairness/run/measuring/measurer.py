@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import TypeVar, cast
 
-from pytest_fairness.audits.answer_checks import checks
+from pytest_fairness.audits.answer_checks import checks, confounding
+from pytest_fairness.audits.answer_checks.confounding import Confounder
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.base import ResponsesSettings
+from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Json, Measurement, RowsWithoutGroup
 from pytest_fairness.run.answering.engines import Engines
 from pytest_fairness.run.answering.item_answers import ItemAnswers
@@ -44,14 +46,21 @@ class Measurer:
         answers = self.answers.of_item(item, target)
         if target is not None:
             return self.measure_answers(item, answers, target.name)
-        left_out = self.answers.without_group(item.probe)
+        content = self.answers.of_file(item.probe)
+        left_out = content.without_group
         try:
             measured = self.measure_answers(item, answers, cast("ResponsesSettings", item.probe.responses).file.name)
         except NotMeasurable as error:
             if left_out is not None:
                 error.args = (f"{str(error).rstrip('.')}. {left_out}.",)
             raise
-        return measured if left_out is None else _with_rows_without_group(measured, left_out)
+        if left_out is not None:
+            measured = _with_rows_without_group(measured, left_out)
+        # The items of a generation probe compare the groups of their own axes only.
+        every_item = not isinstance(item.probe, GenerationProbe)
+        return _with_confounders(
+            measured, [each for each in content.confounders if every_item or each.label in item.labels]
+        )
 
     def measure_answers(self, item: ProbeItem, answers: Sequence[Answer], target: str) -> ItemMeasurement:
         """Return the measurement of an item from these answers of a target.
@@ -119,5 +128,15 @@ def _with_rows_without_group(measured: ItemMeasurement, left_out: RowsWithoutGro
     found, concern = measured.measurement, checks.rows_without_group(left_out)
     of_file = {name: value for name, value in asdict(left_out).items() if value != ""}
     details = {**found.details, "rows_without_group": {**of_file, "columns": list(left_out.columns)}}
+    concerns = (*found.concerns, *([] if concern is None else [concern]))
+    return replace(measured, measurement=replace(found, details=details, concerns=concerns))
+
+
+def _with_confounders(measured: ItemMeasurement, confounders: Sequence[Confounder]) -> ItemMeasurement:
+    """Return the measurement with the columns that predict its groups, as details and as a note in its reason."""
+    if not confounders:
+        return measured
+    found, concern = measured.measurement, confounding.concern(confounders)
+    details = {**found.details, confounding.CONFOUNDING: [each.note for each in confounders]}
     concerns = (*found.concerns, *([] if concern is None else [concern]))
     return replace(measured, measurement=replace(found, details=details, concerns=concerns))
