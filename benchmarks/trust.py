@@ -30,6 +30,9 @@ from pytest_fairness.stats.intervals.proportions import wilson
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "explanation" / "trust.md"
 PICTURE = ROOT / "docs" / "images" / "trust.svg"
+QUOTING = (ROOT / "README.md", ROOT / "docs" / "faq.md")
+"""Pages that quote the share of unchanged probes that failed."""
+QUOTED = re.compile(r"[\d.]+ % of [\d,]+(?=\s+probes)")
 POINT = "value > baseline + tolerance"
 UNMOVED = {("lists", "uncertainty"), ("lists", "shortfall")}
 """Audits of a model in which nothing is planted for them."""
@@ -90,7 +93,7 @@ def main() -> None:
 
 
 def write(tables: Mapping[str, str]) -> None:
-    """Replace tables of the page by name."""
+    """Replace tables of the page by name, and the share of false alarms where other pages quote it."""
     page = PAGE.read_text("utf-8")
     for name, table in tables.items():
         start, end = f"<!-- {name} -->\n", "<!-- end -->"
@@ -98,6 +101,15 @@ def write(tables: Mapping[str, str]) -> None:
         _, _, after = rest.partition(end)
         page = f"{before}{start}{table}\n{end}{after}"
     PAGE.write_text(page, "utf-8")
+    for path in QUOTING:
+        path.write_text(QUOTED.sub(false_alarms(page), path.read_text("utf-8")), "utf-8")
+
+
+def false_alarms(page: str) -> str:
+    """Return the share of unchanged probes that failed, as other pages quote it: `0.8 % of 6,720`."""
+    table = page.partition("<!-- by audit -->\n")[2].partition("\n<!-- end -->")[0]
+    (row,) = [row for row in _rows(table) if row[0] == WHOLE]
+    return f"{row[2].partition('%')[0]} % of {int(row[1]):,}"
 
 
 def tables_of(cells: dict[Key, Cell]) -> dict[str, str]:

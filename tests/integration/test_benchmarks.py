@@ -9,7 +9,9 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
+from scipy.stats import multivariate_normal, norm
 
 from benchmarks import calibration, trust
 from benchmarks.simulated import pairs, recommender, refused, selections, sentences, spoken
@@ -97,3 +99,32 @@ def test_counts_of_new_models_leave_the_rows_of_the_others() -> None:
         )
     )
     assert int(after.split("|")[2]) == int(before.split("|")[2]) + 300
+
+
+def test_readme_and_faq_quote_the_false_alarms_of_the_trust_page() -> None:
+    quoted = trust.false_alarms(trust.PAGE.read_text("utf-8"))
+    assert [trust.QUOTED.findall(path.read_text("utf-8")) for path in trust.QUOTING] == [[quoted], [quoted]]
+
+
+@pytest.mark.parametrize(("alpha", "share"), [(0.05, "24 %"), (0.01, "13 %"), (0.0025, "8 %")])
+def test_the_share_of_false_alarms_that_return_is_that_of_two_runs_with_one_baseline(alpha: float, share: str) -> None:
+    # The errors of two changes with a common baseline have the correlation 1/2.
+    both = multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]]).cdf(np.full(2, norm.ppf(alpha)))
+    assert f"{both / alpha:.0%}".replace("%", " %") == share
+    rows = trust.PAGE.read_text("utf-8").partition("### Runs that share a baseline")[2].partition("## ")[0].splitlines()
+    (row,) = [row for row in rows if row.startswith(f"| {alpha * 100:g} % |")]
+    assert row.split("|")[2].strip() == share
+
+
+@pytest.mark.parametrize(("alpha", "years", "red", "items"), [(0.01, 1.0, 49, 7), (0.0025, 0.95, 12, 3)])
+def test_a_year_of_nightly_runs_with_one_baseline(alpha: float, years: float, red: int, items: int) -> None:
+    random, error = np.random.default_rng(2), 0.8
+    alarms = []
+    for _ in range(300):
+        baseline = random.normal(scale=error / np.sqrt(2), size=20)
+        changes = random.normal(scale=error / np.sqrt(2), size=(250, 20)) - baseline
+        alarms.append((changes > 1) & (changes > norm.isf(alpha) * error))
+    found = np.array(alarms)
+    assert found.any(axis=(1, 2)).mean() == pytest.approx(years, abs=0.03)
+    assert found.sum(axis=(1, 2)).mean() == pytest.approx(red, rel=0.15)
+    assert found.any(axis=1).sum(axis=1).mean() == pytest.approx(items, rel=0.15)
