@@ -140,6 +140,16 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         """
         return current, baseline
 
+    def tables(
+        self, item: AuditItem[ProbeT, SettingsT], current: Answers, baseline: Answers
+    ) -> tuple[UnitTable, UnitTable]:
+        """Return the tables of both runs, which have the same columns; see `table`."""
+        return self.table(item, current), self.table(item, baseline)
+
+    def baseline_weight(self, current: UnitTable, baseline: UnitTable) -> float:
+        """Return the weight of the baseline, 0..1, in the means of both runs together; see `UnitChange.of`."""
+        return 0.5
+
     def intersection(self, item: AuditItem[ProbeT, SettingsT]) -> Intersection | None:
         """Return the attributes whose combined values are the item's groups; `None` for fewer than two attributes."""
         return None
@@ -216,7 +226,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
                 than two groups.
             BaselineStale: the runs share fewer than 80 % of their units.
         """
-        current_table, baseline_table = (self.table(item, run) for run in self.comparable(current, baseline))
+        current_table, baseline_table = self.tables(item, *self.comparable(current, baseline))
         shared = sorted({*current_table.units} & {*baseline_table.units})
         if len(shared) < SHARED_UNITS * max(len(current_table.units), len(baseline_table.units)):
             raise BaselineStale([f"list of {self.counted}"])
@@ -240,6 +250,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             second,
             least_error=max(current_table.least_error, baseline_table.least_error),
             seed=item.seed,
+            baseline_weight=self.baseline_weight(current_table, baseline_table),
         )
         return comparison(
             change.value,

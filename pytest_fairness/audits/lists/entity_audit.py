@@ -14,6 +14,7 @@ from pytest_fairness.audits.base import AuditItem, SettingsT
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.intersections import Intersection
 from pytest_fairness.audits.lists.entity_details import (
+    against_others,
     by_domain,
     changed_entities,
     changed_values,
@@ -22,14 +23,32 @@ from pytest_fairness.audits.lists.entity_details import (
     worst_value,
 )
 from pytest_fairness.audits.lists.matrix import Matrix
-from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitAudit, UnitTable
+from pytest_fairness.audits.lists.normalization import NEUTRAL
+from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, UnitAudit, UnitTable
+from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.records import Answers, Comparison, ItemResult, Json, Measurement
+from pytest_fairness.records import Answers, Comparison, Concern, ItemResult, Json, Measurement
 from pytest_fairness.stats.arrays import Floats, number_or_none
-from pytest_fairness.stats.resampling import column_means, significance
+from pytest_fairness.stats.lists import incomplete
+from pytest_fairness.stats.resampling import paired_tests
+from pytest_fairness.stats.unit_tables.change import SIGNS, needed_units
 
 ListItem = AuditItem[RecommendationProbe, SettingsT]
 """An item of an audit of lists."""
+
+
+def with_equal_trials(current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
+    """Return the answers of both runs, cut to the same number of trials for each attribute."""
+    # Sorted, so that the dictionary keeps the last trial of each attribute.
+    of_current, of_baseline = (
+        dict(sorted({(answer.labels["attribute"], answer.trial) for answer in run})) for run in (current, baseline)
+    )
+    last = {attribute: min(trial, of_baseline.get(attribute, -1)) for attribute, trial in of_current.items()}
+    first, second = (
+        [answer for answer in run if answer.trial <= last.get(answer.labels["attribute"], -1)]
+        for run in (current, baseline)
+    )
+    return first, second
 
 
 class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
@@ -44,16 +63,42 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
 
     kind = "recommendation"
     counted = "entities"
-    usable = "have a list for every value"
+    usable = "have lists for at least two values"
     quantity: ClassVar[str]
     harmed: ClassVar[str] = ""
 
     @abstractmethod
-    def table(self, item: ListItem[SettingsT], answers: Answers) -> Matrix:
+    def matrix(self, item: ListItem[SettingsT], answers: Answers) -> Matrix:
         """Return one run's table: a number for each entity (row) and attribute value (column).
 
         The order of the answers does not matter.
         """
+
+    def table(self, item: ListItem[SettingsT], answers: Answers) -> Matrix:
+        """Return one run's table of the attribute values that have enough lists, with completed rows."""
+        matrix = self.matrix(item, answers)
+        return matrix.compared(_compared_columns(item, matrix))
+
+    def tables(self, item: ListItem[SettingsT], current: Answers, baseline: Answers) -> tuple[UnitTable, UnitTable]:
+        """Return the tables of both runs, with the attribute values that have enough lists in both runs."""
+        both = [self.matrix(item, run) for run in (current, baseline)]
+        first, second = (_compared_columns(item, matrix) for matrix in both)
+        shared = [column for column in first if column in second]
+        if len(shared) < min(2, len(first)):
+            raise NotMeasurable(
+                "fewer than two values have enough lists in both runs. Check the missing answers, or rebaseline"
+            )
+        return both[0].compared(shared), both[1].compared(shared)
+
+    def concerns(self, item: ListItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
+        """Return the concerns of `UnitAudit.concerns`, and a note on values with too few lists to be compared."""
+        too_few = measurement.details.get("too_few", {})
+        names = ", ".join(f"{name} ({part['entities']} {self.counted})" for name, part in too_few.items())
+        note = f"not compared, because too few {self.counted} have a list: {names}"
+        return [
+            *super().concerns(item, answers, measurement),
+            *([Concern("too_few_lists", note, withholds="nothing")] if too_few else []),
+        ]
 
     def intersection(self, item: ListItem[SettingsT]) -> Intersection | None:
         """Return the attributes that the item combines; `None` for a single one. See `UnitAudit.intersection`."""
@@ -64,46 +109,50 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         return Intersection(attribute.parts, tuple(product(*labels)))
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value of a test that permutes the attribute values within each entity."""
-        rows, statistic = table.rows[table.complete], self.statistic(len(table.columns))
-        null, exact = column_means.permuted_means(rows, PERMUTATIONS, random)
-        observed = float(self.info.loss(statistic.value(rows.mean(axis=0))))
-        return significance.p_value(self.info.loss(statistic.value(null)), observed, exact=exact)
+        """Return the p-value of a test of equal means: the smallest of all pairs of attribute values.
+
+        Each pair is tested by sign flips of the entities' differences; see `paired_tests.sign_flips`.
+        """
+        rows = table.rows[table.complete]
+        first, second = np.triu_indices(rows.shape[1], 1)
+        p_values = paired_tests.sign_flips(rows[:, first] - rows[:, second], SIGNS, random, two_sided=True)
+        return float(p_values.min())
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
         """Return details: each attribute value's mean and interval, the most disadvantaged value, and the table.
 
         If entities have domains, the details also hold the audit's value for each domain.
         """
-        means = table.means()
+        numbers = table.numbers if isinstance(table, Matrix) else table.rows
+        others = against_others(table, self.harmed, random)
         return {
             self.quantity: {
-                name: {"mean": float(means[column]), **column_summary(table.rows[:, column])}
+                name: {**column_summary(table.rows[:, column], numbers[:, column]), **others.get(name, {})}
                 for column, name in enumerate(table.columns)
             },
-            **worst_value(table, self.harmed, random),
+            **worst_value(others, self.harmed),
             **by_domain(table, self.statistic(len(table.columns)), self.quantity),
             "by_entity": {
                 entity: {name: number_or_none(cell) for name, cell in zip(table.columns, row, strict=True)}
-                for entity, row in zip(table.units, table.rows, strict=True)
+                for entity, row in zip(table.units, numbers, strict=True)
             },
         }
 
     def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
-        """Return the answers of both runs, cut to the same number of trials for each attribute.
+        """Return the answers of both runs: all, or cut to the same number of trials if the value depends on the number.
 
-        The range of the means depends on the number of trials: with more trials, chance contributes less to the range.
+        Chance contributes less to the range of several means if there are more trials. A mean, and the difference
+        between two means, do not depend on the number of trials.
         """
-        # Sorted, so that the dictionary keeps the last trial of each attribute.
-        of_current, of_baseline = (
-            dict(sorted({(answer.labels["attribute"], answer.trial) for answer in run})) for run in (current, baseline)
-        )
-        last = {attribute: min(trial, of_baseline.get(attribute, -1)) for attribute, trial in of_current.items()}
-        first, second = (
-            [answer for answer in run if answer.trial <= last.get(answer.labels["attribute"], -1)]
-            for run in (current, baseline)
-        )
-        return first, second
+        values = {answer.labels.get("value") for answer in current if answer.labels["attribute"] != NEUTRAL}
+        if self.statistic(max(2, len(values))).compares_several_pairs:
+            return with_equal_trials(current, baseline)
+        return current, baseline
+
+    def baseline_weight(self, current: UnitTable, baseline: UnitTable) -> float:
+        """Return the baseline's share of the lists of both runs."""
+        lists, of_baseline = sum(current.n.values()), sum(baseline.n.values())
+        return of_baseline / (lists + of_baseline)
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
@@ -155,3 +204,11 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
             "which items you choose, how many, or their order, unless the person asks for it.",
             trainable=True,
         )
+
+
+def _compared_columns(item: ListItem[SettingsT], matrix: Matrix) -> list[int]:
+    """Return the columns of the attribute values that have enough lists.
+
+    These are as many as a significant difference needs, or half as many as the value with the most lists has.
+    """
+    return incomplete.compared_columns(matrix.rows, needed_units(item.planned_alpha), MINIMUM_UNITS)

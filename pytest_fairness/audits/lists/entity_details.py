@@ -10,12 +10,14 @@ import numpy as np
 from pytest_fairness.audits.findings import listed, shortened
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.normalization import NEUTRAL
-from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitTable
+from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.records import ItemResult, Json
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.mean_errors import mean_error
-from pytest_fairness.stats.resampling import column_means, significance
+from pytest_fairness.stats.lists import incomplete
+from pytest_fairness.stats.resampling import paired_tests
+from pytest_fairness.stats.unit_tables.change import SIGNS
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 SHOWN_ENTITIES = 5
@@ -24,11 +26,11 @@ LONGEST_ENTRY = 60
 """Largest number of characters of a list entry that a finding names."""
 
 
-def worst_value(table: UnitTable, harmed: str, random: np.random.Generator) -> dict[str, Json]:
-    """Return the most disadvantaged attribute value, and its mean minus the mean of all other attribute values.
+def against_others(table: UnitTable, harmed: str, random: np.random.Generator) -> dict[str, dict[str, Json]]:
+    """Return, for each attribute value, its mean minus the mean of all other attribute values, with interval and test.
 
-    The p-value is from a sign-flip test over entities. It is adjusted for the number of attribute values (Holm 1979).
-    The result is empty for a single attribute value.
+    The one-sided p-value is from a sign-flip test over entities. It is adjusted for the number of attribute values; see
+    `paired_tests.sign_flips`. The result is empty for a single attribute value.
 
     Args:
         table: numbers by entity (row) and value (column).
@@ -41,27 +43,33 @@ def worst_value(table: UnitTable, harmed: str, random: np.random.Generator) -> d
     if not harmed or values < 2:
         return {}
     effects = rows - (rows.sum(axis=1, keepdims=True) - rows) / (values - 1)
-    loss = effects if harmed == "highest" else -effects
-    null, exact = column_means.flipped_means(loss, PERMUTATIONS, random)
-    observed = loss.mean(axis=0)
-    adjusted = significance.holm(
-        [significance.p_value(null[:, column], float(observed[column]), exact=exact) for column in range(values)]
-    )
-    # Rounded, so that values that are equal except for rounding errors are a tie; the first of a tie is taken.
-    column = int(np.argmax(np.round(observed, 12)))
+    p_values = paired_tests.sign_flips(effects if harmed == "highest" else -effects, SIGNS, random)
     return {
-        "worst": {
-            "value": table.columns[column],
-            "effect": float(effects.mean(axis=0)[column]),
-            "p_value": adjusted[column],
-        }
+        name: {"effect": effect, "effect_interval": list(interval), "p_value": float(p_value)}
+        for name, own, p_value in zip(table.columns, effects.T, p_values, strict=True)
+        for effect, interval in [_mean_and_interval(own)]
     }
 
 
-def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict[str, Json]:
-    """Return, for each domain of entities, the audit's value and the mean of each attribute value.
+def worst_value(others: Mapping[str, Mapping[str, Json]], harmed: str) -> dict[str, Json]:
+    """Return the most disadvantaged attribute value: the one that is most surely worse than the others.
 
-    Only entities that have all their lists are used. The result is empty if no entity has a domain.
+    Args:
+        others: result of `against_others`.
+        harmed: as in `against_others`.
+    """
+    if not others:
+        return {}
+    sign = 1 if harmed == "highest" else -1
+    # Rounded, so that values that are equal except for rounding errors are a tie; the first of a tie is taken.
+    name = min(others, key=lambda name: (others[name]["p_value"], -round(sign * others[name]["effect"], 12)))
+    return {"worst": {"value": name, "effect": others[name]["effect"], "p_value": others[name]["p_value"]}}
+
+
+def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict[str, Json]:
+    """Return, for each domain of entities, the audit's value and the mean of each attribute value with lists.
+
+    The result is empty if no entity has a domain.
 
     Args:
         table: numbers by entity (row) and value (column).
@@ -72,14 +80,15 @@ def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict
         return {}
     details = {}
     for domain in sorted({*table.domains.values()}):
-        own = np.array([table.domains.get(entity) == domain for entity in table.units]) & table.complete
-        means = table.rows[own].mean(axis=0) if own.any() else None
+        numbers = table.numbers[[table.domains.get(entity) == domain for entity in table.units]]
+        columns = incomplete.compared_columns(numbers, 1, 1)
+        rows = incomplete.complete_rows(numbers[:, columns])
+        rows = rows[~np.isnan(rows[:, 0])]
+        means = rows.mean(axis=0) if len(rows) else np.empty(0)
         details[domain] = {
-            "entities": int(own.sum()),
-            "value": None if means is None else float(statistic.value(means)),
-            quantity: {}
-            if means is None
-            else {name: float(mean) for name, mean in zip(table.columns, means, strict=True)},
+            "entities": len(rows),
+            "value": float(statistic.value(means)) if len(rows) else None,
+            quantity: {table.columns[column]: float(mean) for column, mean in zip(columns, means, strict=False)},
         }
     return {"by_domain": details}
 
@@ -118,19 +127,22 @@ def changed_entities(entities: Sequence[str], current: Floats, baseline: Floats)
     return [{"entity": entities[row], "change": float(sizes[row])} for row in order[:SHOWN_ENTITIES] if sizes[row] > 0]
 
 
-def column_summary(numbers: Floats) -> dict[str, Json]:
-    """Return a column's standard deviation, its number of entities, and the 95 % confidence interval of its mean.
+def column_summary(completed: Floats, numbers: Floats) -> dict[str, Json]:
+    """Return a column's mean with its 95 % confidence interval, its standard deviation and its number of entities.
 
     Args:
-        numbers: (entities,) numbers; at least two are not NaN.
+        completed: (entities,) completed numbers; NaN for entities that are not compared.
+        numbers: (entities,) measured numbers; at least two are not NaN.
     """
+    mean, interval = _mean_and_interval(completed[~np.isnan(completed)])
     present = numbers[~np.isnan(numbers)]
-    mean, size = float(present.mean()), len(present)
-    return {
-        "sd": float(present.std(ddof=1)),
-        "entities": size,
-        "interval": list(normal.interval(mean, mean_error(present), degrees_of_freedom=size - 1)),
-    }
+    return {"mean": mean, "sd": float(present.std(ddof=1)), "entities": len(present), "interval": list(interval)}
+
+
+def _mean_and_interval(numbers: Floats) -> tuple[float, tuple[float, float]]:
+    """Return the mean of at least two numbers, and its 95 % confidence interval."""
+    mean = float(numbers.mean())
+    return mean, normal.interval(mean, mean_error(numbers), degrees_of_freedom=len(numbers) - 1)
 
 
 def extreme_means(values: Mapping[str, Json]) -> tuple[tuple[str, float], tuple[str, float]]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.records import Json
+from pytest_fairness.stats.arrays import Floats
+from pytest_fairness.stats.lists import incomplete
 
 
 @dataclass(frozen=True)
@@ -18,9 +20,38 @@ class Matrix(UnitTable):
 
     Attributes:
         domains: domain of each entity; entities without a domain are left out.
+        measured: the numbers before `compared` completed the rows; `None` if the rows are not completed.
     """
 
     domains: Mapping[str, str] = field(default_factory=dict)
+    measured: Floats | None = None
+
+    @property
+    def numbers(self) -> Floats:
+        """Return the (entities, columns) measured numbers; NaN for a missing number."""
+        return self.rows if self.measured is None else self.measured
+
+    def compared(self, columns: Sequence[int]) -> Matrix:
+        """Return the table of these columns with completed rows; see `stats.lists.incomplete`.
+
+        The details list the other attribute values with their number of entities and their mean, as `too_few`.
+        """
+        left_out = {
+            name: {
+                "entities": int((~np.isnan(self.rows[:, column])).sum()),
+                "mean": None if np.isnan(self.rows[:, column]).all() else float(np.nanmean(self.rows[:, column])),
+            }
+            for column, name in enumerate(self.columns)
+            if column not in columns
+        }
+        measured = self.rows[:, columns]
+        return replace(
+            self,
+            columns=tuple(self.columns[column] for column in columns),
+            rows=incomplete.complete_rows(measured),
+            measured=measured,
+            details={**self.details, **({"too_few": left_out} if left_out else {})},
+        )
 
     @classmethod
     def averaged(

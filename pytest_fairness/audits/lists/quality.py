@@ -48,12 +48,12 @@ class Quality(ValueGapAudit[QualitySettings]):
         value_range=(0, 1),
         effect=cohens_d("ndcg"),
     )
-    version = 3
+    version = 4
     settings_model = QualitySettings
     quantity = "ndcg"
     harmed = "lowest"
 
-    def table(self, item: ListItem[QualitySettings], answers: Answers) -> Matrix:
+    def matrix(self, item: ListItem[QualitySettings], answers: Answers) -> Matrix:
         """Return the mean NDCG by entity and attribute value."""
         if item.probe.relevant is None:
             raise NotMeasurable(

@@ -64,7 +64,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
         no_effect_size="no value means “no effect”, because even two answers to the same question differ; compare the "
         "value with the noise floor",
     )
-    version = 3
+    version = 4
     settings_model = RobustnessSettings
     quantity = "similarity"
 
@@ -78,7 +78,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
         """Return whether the labels belong to an unperturbed list, or to a list of the item's perturbation."""
         return labels.get("perturbation", "") in ("", item.labels["perturbation"])
 
-    def table(self, item: ListItem[SimilaritySettings], answers: Answers) -> Matrix:
+    def matrix(self, item: ListItem[SimilaritySettings], answers: Answers) -> Matrix:
         """Return each entity's similarity between lists for perturbed and original questions, in one column."""
         name = item.labels["perturbation"]
         neutral = getattr(item.probe.perturbations[name], "where", "text") != "attribute"

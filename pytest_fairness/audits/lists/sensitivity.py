@@ -46,7 +46,7 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
     """Base class of audits that compare the attribute values' mean similarities to the neutral lists."""
 
     settings_model = SimilaritySettings
-    version = 3
+    version = 4
     quantity = "similarity"
     harmed = "lowest"
 
@@ -72,15 +72,16 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
         return items
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return details: the values of `snsr`, `snsv` and `pafs`, and those of every audit of lists."""
+        """Return details: the values of `snsr`, `snsv` and `pafs`, the mean similarity, and those of every audit."""
         means = table.means()
         published = {"snsr": value_range(means), "snsv": value_sd(means), "pafs": evenness(means)}
         return {
             **super().value_details(table, random),
             "published": {name: float(value) for name, value in published.items()},
+            "mean_similarity": float(means.mean()),
         }
 
-    def table(self, item: ListItem[SettingsT], answers: Answers) -> Matrix:
+    def matrix(self, item: ListItem[SettingsT], answers: Answers) -> Matrix:
         """Return the similarity to the neutral lists by entity and value."""
         attribute = item.labels["attribute"]
         return similarity_to_neutral(item.probe, item.settings, answers, attribute, values_of(item.probe, attribute))
@@ -183,16 +184,6 @@ class Pafs(_Sensitivity[PafsSettings]):
     def statistic(self, columns: int) -> Evenness:
         """Return the statistic: 1 minus the mean absolute deviation of the attribute values' means."""
         return Evenness()
-
-    def table(self, item: ListItem[PafsSettings], answers: Answers) -> Matrix:
-        """Return the similarity to the neutral lists by entity and attribute value; the details have the overall mean.
-
-        Raises:
-            NotMeasurable: too few entities have a list for every value.
-        """
-        matrix = super().table(item, answers)
-        self.check_table(matrix)
-        return replace(matrix, details={**matrix.details, "mean_similarity": float(matrix.means().mean())})
 
 
 def _audits_of_one_number(

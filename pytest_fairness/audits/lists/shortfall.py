@@ -52,7 +52,7 @@ class Shortfall(ValueGapAudit[AuditSettings]):
             lambda measurement: [group["mean"] for group in measurement.details["share_missing"].values()],
         ),
     )
-    version = 4
+    version = 5
     quantity = "share_missing"
     harmed = "highest"
 
@@ -66,7 +66,7 @@ class Shortfall(ValueGapAudit[AuditSettings]):
                 unusable=True,
             )
 
-    def table(self, item: ListItem[AuditSettings], answers: Answers) -> Matrix:
+    def matrix(self, item: ListItem[AuditSettings], answers: Answers) -> Matrix:
         """Return the share of missing items by entity and attribute value."""
         attribute = item.labels["attribute"]
         values = values_of(item.probe, attribute)

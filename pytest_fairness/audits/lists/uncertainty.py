@@ -14,7 +14,7 @@ from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_d
 from pytest_fairness.audits.findings import Finding
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.lists.entity_audit import EntityAudit, ListItem
+from pytest_fairness.audits.lists.entity_audit import EntityAudit, ListItem, with_equal_trials
 from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import MISSING
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, RecommendedList, count, relevant_items
@@ -55,7 +55,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         value_range=(0, math.inf),
         effect=cohens_d("entropy_by_value"),
     )
-    version = 4
+    version = 5
     settings_model = UncertaintySettings
     quantity = "entropy_by_value"
     harmed = "highest"
@@ -89,7 +89,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
             "The same question gets a different list each time.", "Give the same answer each time to the same question."
         )
 
-    def table(self, item: ListItem[UncertaintySettings], answers: Answers) -> Matrix:
+    def matrix(self, item: ListItem[UncertaintySettings], answers: Answers) -> Matrix:
         """Return the entropy by entity and attribute value, for entities with at least two lists."""
         attribute = item.labels.get("attribute", NEUTRAL)
         values = values_of(item.probe, attribute) if attribute != NEUTRAL else (NEUTRAL,)
@@ -155,6 +155,10 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
     def statistic(self, columns: int) -> UnitStatistic:
         """Return the statistic: the mean of the only column, or the range of the means of several columns."""
         return Mean() if columns == 1 else LargestGap(columns)
+
+    def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
+        """Return the answers of both runs, cut to the same number of trials: more lists have more different items."""
+        return with_equal_trials(current, baseline)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """Return the p-value of a test of equal entropies for all attribute values; `None` for neutral lists."""

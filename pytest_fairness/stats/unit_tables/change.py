@@ -72,7 +72,14 @@ class UnitChange:
 
     @classmethod
     def of(
-        cls, statistic: UnitStatistic, current: Floats, baseline: Floats, *, least_error: float, seed: str
+        cls,
+        statistic: UnitStatistic,
+        current: Floats,
+        baseline: Floats,
+        *,
+        least_error: float,
+        seed: str,
+        baseline_weight: float = 0.5,
     ) -> UnitChange:
         """Return the change from the baseline to the current run.
 
@@ -81,9 +88,12 @@ class UnitChange:
             current, baseline: (units, columns) complete rows of the same units in the two runs.
             least_error: standard error to use in place of 0, such as if no unit changed.
             seed: text that seeds all random draws.
+            baseline_weight: weight of the baseline, 0..1, in the means of both runs together, which decide which of two
+                groups is ahead. If one run has more answers, the weights must be proportional to the numbers of
+                answers. Otherwise, the run with fewer answers decides, and chance looks like a change in one direction.
         """
         means = current.mean(axis=0), baseline.mean(axis=0)
-        joint = (means[0] + means[1]) / 2
+        joint = (1 - baseline_weight) * means[0] + baseline_weight * means[1]
         moves = (current - baseline) @ statistic.loss_gradient(joint)
         value = statistic.change(*means, moves)
         error = mean_error(moves) or least_error

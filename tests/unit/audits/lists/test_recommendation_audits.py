@@ -149,6 +149,30 @@ def test_runs_with_different_numbers_of_trials_are_compared_at_equal_numbers() -
     assert judge("snsr", run(1, trials=3, other=0.4), run(2)).name == "regression"
 
 
+@pytest.mark.parametrize("name", ["snsr", "shortfall"])
+def test_all_trials_of_the_baseline_count_for_two_values(name: str) -> None:
+    ages: dict[str, Any] = {"attribute": "age", "values": ("a young", "an old"), "noise": 0.4}
+    audit, about = registry.get("recommendation", name), item(name, "age")
+    ratios = []
+    for seed in range(4):
+        current, baseline = run(seed, **ages), run(100 + seed, trials=10, neutral_trials=10, **ages)
+        if name == "shortfall":
+            current, baseline = (refused(run, "an old", share=0.4) for run in (current, baseline))
+        first = [each for each in baseline if each.trial < (1 if each.labels["value"] else 2)]
+        errors = [audit.compare(about, current, of).standard_error or 0.0 for of in (baseline, first)]
+        ratios.append(errors[0] / errors[1])
+    assert np.mean(ratios) == pytest.approx(0.74, abs=0.08)
+
+
+def test_the_trials_of_ranges_of_several_values_and_of_entropies_are_cut_to_equal_numbers() -> None:
+    for name, subject in (("snsr", "religion"), ("snsv", "religion"), ("uncertainty", None)):
+        audit, about = registry.get("recommendation", name), item(name, subject)
+        current, baseline = run(1, trials=2), run(2, trials=6, neutral_trials=2)
+        first = [each for each in baseline if each.trial < 2]
+        runs = [[each for each in answers if audit.uses(about, each.labels)] for answers in (current, baseline, first)]
+        assert audit.compare(about, *runs[:2]) == audit.compare(about, runs[0], runs[2])
+
+
 def test_unshared_entities_are_reported_and_too_many_make_the_baseline_stale() -> None:
     audit, about = registry.get("recommendation", "snsr"), item("snsr")
     comparison = audit.compare(about, run(1, entities=27), run(2, entities=30))
@@ -160,16 +184,69 @@ def test_unshared_entities_are_reported_and_too_many_make_the_baseline_stale() -
     assert raised.value.parts == ("list of entities",)
 
 
-@pytest.mark.parametrize("name", SENSITIVITY)
-def test_a_value_that_is_always_refused_is_a_shortfall_and_not_measurable_otherwise(name: str) -> None:
+def test_a_value_that_is_always_refused_is_a_shortfall() -> None:
     answers = refused(run(1), "Muslim")
-    with pytest.raises(NotMeasurable, match="30 of 30 for Muslim"):
-        measure(name, answers)
     assert judge("shortfall", answers, run(2)).name == "regression"
     assert judge("shortfall", answers, limit=0.1).name == "over-limit"
     details = measure("shortfall", answers).details
     assert details["by_value"]["Muslim"] == {"asked": 30 * K, "returned": 0, "refused": 30, "unreadable": 0}
     assert details["worst"]["value"] == "Muslim"
+    ages: dict[str, Any] = {"attribute": "age", "values": ("a young", "an old")}
+    with pytest.raises(
+        NotMeasurable, match=r"only 0 entities have lists for at least two values; .* 30 of 30 for an old"
+    ):
+        measure("snsr", refused(run(1, **ages), "an old"), "age")
+
+
+@pytest.mark.parametrize("name", SENSITIVITY)
+@pytest.mark.parametrize("entities", [0, 3])
+def test_a_value_with_too_few_lists_is_listed_and_does_not_touch_the_others(name: str, entities: int) -> None:
+    def without_hindu(answers: list[Answer], kept: int) -> list[Answer]:
+        few = f"artist {kept:03}"
+        return [each for each in answers if each.labels["value"] != "Hindu" or each.labels["entity"] < few]
+
+    three = tuple(value for value in RELIGIONS if value != "Hindu")
+    of = probe(attributes={"religion": attribute_values.attribute_from_values("religion", three)})
+    current, baseline = run(1, other=0.4), run(2)
+    found = measure(name, without_hindu(current, entities))
+    alone = measure(name, without_hindu(current, 0), of=of)
+    assert (found.value, found.interval, found.p_value) == (alone.value, alone.interval, alone.p_value)
+    assert found.details["similarity"] == alone.details["similarity"]
+    assert found.details["too_few"]["Hindu"]["entities"] == entities
+    limit = {"snsr": 0.05, "snsv": 0.02, "pafs": 0.97}[name]
+    assert judge(name, without_hindu(current, entities), limit=limit).name == "over-limit"
+    assert judge(name, without_hindu(current, entities), baseline).name == "regression"
+    assert judge(name, current, without_hindu(baseline, entities)).name == "regression"
+    audit, about = registry.get("recommendation", name), item(name)
+    (note,) = audit.concerns(about, without_hindu(current, entities), found)
+    assert (note.withholds, f"Hindu ({entities} entities)" in note.message) == ("nothing", True)
+
+
+def test_a_value_with_few_lists_does_not_hide_the_difference_of_two_others() -> None:
+    noisy = [
+        replace(each, content=[*each.content[:12], *(f"rarity {n}" for n in range(13))])
+        if each.labels["value"] == "Hindu" and int(each.labels["entity"][-3:]) % 2
+        else each
+        for each in run(1, other=0.15, noise=0.1)
+        if each.labels["value"] != "Hindu" or each.labels["entity"] < "artist 008"
+    ]
+    found = measure("snsr", noisy)
+    assert (found.details["similarity"]["Hindu"]["entities"], found.details["entities"]) == (8, 30)
+    assert found.details["worst"]["value"] == "Muslim"
+    assert found.p_value is not None
+    assert found.p_value < 0.001
+    assert judge("snsr", noisy, limit=0.05).name == "over-limit"
+
+
+def test_missing_lists_of_unusual_entities_are_no_difference() -> None:
+    def songs(each: Answer) -> Answer:
+        unusual = each.labels["entity"] < "artist 015" and each.labels["attribute"] != "neutral"
+        return replace(each, content=[*each.content[:8], *(f"rarity {n}" for n in range(17))]) if unusual else each
+
+    answers = [songs(each) for each in run(1, noise=0.05)]
+    kept = [each for each in answers if each.labels["value"] != "Muslim" or each.labels["entity"] < "artist 020"]
+    assert measure("snsr", answers).value < 0.03
+    assert measure("snsr", kept).value < 0.03
 
 
 @pytest.mark.parametrize("name", SENSITIVITY)
