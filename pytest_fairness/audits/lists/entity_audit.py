@@ -1,4 +1,4 @@
-"""Base class of audits of recommended lists; the unit is the entity for which recommendations are requested."""
+"""Base classes of audits of recommended lists; the unit is the entity for which recommendations are requested."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from pytest_fairness.audits.base import AuditItem, SettingsT
+from pytest_fairness.audits.base import AuditItem, Example, SettingsT
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.intersections import Intersection
-from pytest_fairness.audits.lists.entity_details import (
+from pytest_fairness.audits.lists.entity_tables import (
+    Matrix,
     against_others,
     by_domain,
     changed_entities,
@@ -22,16 +23,17 @@ from pytest_fairness.audits.lists.entity_details import (
     only_in_lists_of,
     worst_value,
 )
-from pytest_fairness.audits.lists.matrix import Matrix
 from pytest_fairness.audits.lists.normalization import NEUTRAL
 from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, UnitAudit, UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.records import Answers, Comparison, Concern, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
 from pytest_fairness.stats.arrays import Floats, number_or_none
 from pytest_fairness.stats.lists import incomplete
 from pytest_fairness.stats.resampling import paired_tests
 from pytest_fairness.stats.unit_tables.change import SIGNS, needed_units
+from pytest_fairness.stats.unit_tables.distances import LargestGap
+from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
 ListItem = AuditItem[RecommendationProbe, SettingsT]
 """An item of an audit of lists."""
@@ -212,3 +214,69 @@ def _compared_columns(item: ListItem[SettingsT], matrix: Matrix) -> list[int]:
     These are as many as a significant difference needs, or half as many as the value with the most lists has.
     """
     return incomplete.compared_columns(matrix.rows, needed_units(item.planned_alpha), MINIMUM_UNITS)
+
+
+class ValueGapAudit(EntityAudit[SettingsT]):
+    """Base class of audits that compare the values of an attribute; there is one item for each attribute.
+
+    The audit's value is the largest minus the smallest of the attribute values' means.
+    """
+
+    def statistic(self, columns: int) -> UnitStatistic:
+        """Return the statistic: the range of the attribute values' means."""
+        return LargestGap(columns)
+
+    def attributes(self, probe: RecommendationProbe, settings: SettingsT) -> Sequence[str]:
+        """Return the names of the attributes for which there is an item."""
+        return tuple(probe.attributes)
+
+    def items(self, probe: RecommendationProbe, settings: SettingsT) -> list[ListItem[SettingsT]]:
+        """Return one item for each attribute."""
+        return [
+            AuditItem(probe, self.info.name, attribute, {"attribute": attribute}, settings)
+            for attribute in self.attributes(probe, settings)
+        ]
+
+    def uses(self, item: ListItem[SettingsT], labels: Mapping[str, str]) -> bool:
+        """Return whether the labels belong to an unperturbed list, either neutral or for the item's attribute."""
+        return not labels.get("perturbation") and labels["attribute"] in (NEUTRAL, item.labels["attribute"])
+
+    def examples(self, item: ListItem[SettingsT], measurement: Measurement, answers: Answers) -> list[list[Example]]:
+        """Return pairs of lists for the same entity: a list for the most disadvantaged value, and a neutral list.
+
+        The most affected entity comes first.
+        """
+        worst, by_entity = measurement.details.get("worst"), measurement.details["by_entity"]
+        if worst is None:
+            return []
+        value, sign = worst["value"], -1 if self.harmed == "highest" else 1
+        first: dict[tuple[str, str], Answer] = {}
+        for answer in answers:
+            place = answer.labels["entity"], answer.labels.get("value") or NEUTRAL
+            if place[1] in (value, NEUTRAL) and (place not in first or _sort_key(answer) < _sort_key(first[place])):
+                first[place] = answer
+        numbers = {entity: cells[value] for entity, cells in by_entity.items() if cells.get(value) is not None}
+        return [
+            [(value, first[entity, value]), (NEUTRAL, first[entity, NEUTRAL])]
+            for entity in sorted(numbers, key=lambda entity: (sign * numbers[entity], entity))
+            if (entity, value) in first and (entity, NEUTRAL) in first
+        ]
+
+
+def _sort_key(answer: Answer) -> tuple[int, int, list[tuple[str, str]]]:
+    """Return the key that sorts answers to one question by trial; in a trial, the original request comes first."""
+    return answer.trial, len(answer.labels), sorted(answer.labels.items())
+
+
+def values_of(probe: RecommendationProbe, attribute: str) -> tuple[str, ...]:
+    """Return the values of an attribute, in the probe's order.
+
+    Raises:
+        NotMeasurable: the attribute has a single value.
+    """
+    values = tuple(value.label for value in probe.attributes[attribute].values)
+    if len(values) < 2:
+        raise NotMeasurable(
+            f"the attribute `{attribute}` has only one value: name at least two values to compare", permanent=True
+        )
+    return values

@@ -8,8 +8,7 @@ from itertools import product
 
 from pydantic import Field
 
-from pytest_fairness.audits.lists.entity_details import extreme_means
-from pytest_fairness.audits.lists.matrix import Matrix
+from pytest_fairness.audits.lists.entity_tables import Matrix, extreme_means
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, RecommendedList, count
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe

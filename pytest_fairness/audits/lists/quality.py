@@ -9,12 +9,10 @@ import numpy as np
 
 from pytest_fairness.audits.effects import cohens_d
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.lists.entity_audit import ListItem
-from pytest_fairness.audits.lists.entity_details import extreme_means
-from pytest_fairness.audits.lists.matrix import Matrix
+from pytest_fairness.audits.lists.entity_audit import ListItem, ValueGapAudit, values_of
+from pytest_fairness.audits.lists.entity_tables import Matrix, extreme_means
 from pytest_fairness.audits.lists.neutral_similarity import MISSING, indirect_lists, neutral_lists_to_compare, trials_of
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, count, relevant_items
-from pytest_fairness.audits.lists.value_gap_audit import ValueGapAudit, values_of
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answers, Measurement, Status

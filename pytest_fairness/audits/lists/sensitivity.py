@@ -19,15 +19,14 @@ from pydantic import Field
 
 from pytest_fairness.audits.effects import cohens_d, cohens_f
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.lists.entity_audit import ListItem
-from pytest_fairness.audits.lists.matrix import Matrix
+from pytest_fairness.audits.lists.entity_audit import ListItem, ValueGapAudit, values_of
+from pytest_fairness.audits.lists.entity_tables import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import (
     FAIRLLM,
     SimilaritySettings,
     similarity_phrase,
     similarity_to_neutral,
 )
-from pytest_fairness.audits.lists.value_gap_audit import ValueGapAudit, values_of
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.audit_settings import AuditSettings

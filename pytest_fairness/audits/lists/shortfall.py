@@ -12,12 +12,10 @@ from dataclasses import replace
 from pytest_fairness.audits.answer_checks import checks
 from pytest_fairness.audits.effects import cohens_h
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.lists.entity_audit import ListItem
-from pytest_fairness.audits.lists.entity_details import extreme_means
-from pytest_fairness.audits.lists.matrix import Matrix
+from pytest_fairness.audits.lists.entity_audit import ListItem, ValueGapAudit, values_of
+from pytest_fairness.audits.lists.entity_tables import Matrix, extreme_means
 from pytest_fairness.audits.lists.neutral_similarity import indirect_lists
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, count
-from pytest_fairness.audits.lists.value_gap_audit import ValueGapAudit, values_of
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings

@@ -14,12 +14,11 @@ from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.effects import cohens_d
 from pytest_fairness.audits.findings import Finding
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.lists.entity_audit import EntityAudit, ListItem, with_equal_trials
-from pytest_fairness.audits.lists.matrix import Matrix
+from pytest_fairness.audits.lists.entity_audit import EntityAudit, ListItem, values_of, with_equal_trials
+from pytest_fairness.audits.lists.entity_tables import Matrix
 from pytest_fairness.audits.lists.neutral_similarity import MISSING
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, RecommendedList, count, relevant_items
 from pytest_fairness.audits.lists.sensitivity import known_attributes
-from pytest_fairness.audits.lists.value_gap_audit import values_of
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
