@@ -40,22 +40,50 @@ def find(text: str) -> Json | None:
     Broken JSON (also JSON that is cut off) counts as one piece, whose parts are not searched. Return `None` also if the
     longest piece is broken, or if any piece is nested too deeply.
     """
-    best: Json | None = None
-    longest, broken, index = 0, 0, 0
+    try:
+        # JSON with numbers only, such as the `[1]` of a footnote, does not count.
+        pieces = [
+            (length, value)
+            for length, value in _pieces(text)
+            if value is None or any(not isinstance(piece, Number) for piece in flatten(value))
+        ]
+    except RecursionError:
+        return None
+    return max(pieces, key=lambda piece: piece[0])[1] if pieces else None
+
+
+def find_all(text: str) -> list[Json]:
+    """Return all JSON objects and arrays in a text, in their order; none if one of them is nested too deeply."""
+    try:
+        return [value for _, value in _pieces(text) if value is not None]
+    except RecursionError:
+        return []
+
+
+def _pieces(text: str) -> Iterator[tuple[int, Json | None]]:
+    """Yield the length and the value of each piece of JSON; the value of a broken piece is `None`."""
+    broken, index = 0, 0
     while (opening := _OPENING.search(text, index)) is not None and broken < _MAX_BROKEN:
         start = opening.start()
         try:
             value, index = _decoder.raw_decode(text, start)
-        except RecursionError:
-            return None
         except ValueError:
             broken += 1
             value, index = None, _end_of_bracket(text, start)
-        # JSON with numbers only, such as the `[1]` of a footnote, does not count.
-        counts = value is None or any(not isinstance(piece, Number) for piece in flatten(value))
-        if counts and index - start > longest:
-            best, longest = value, index - start
-    return best
+        yield index - start, value
+
+
+def leaves(value: Json) -> Iterator[tuple[str, Json]]:
+    """Yield each text, number and constant in a JSON value, with its key or the key of its list ("" without a key)."""
+    stack: list[tuple[str, Json]] = [("", value)]
+    while stack:
+        key, part = stack.pop()
+        if isinstance(part, Pairs):
+            stack.extend(reversed(part))
+        elif isinstance(part, list):
+            stack.extend((key, item) for item in reversed(part))
+        else:
+            yield key, part
 
 
 def _end_of_bracket(text: str, start: int) -> int:

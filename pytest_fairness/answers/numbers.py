@@ -1,24 +1,24 @@
-"""Reader of numbers: finds the one number that an answer states, in JSON or in English prose.
+"""Reader of numbers: finds the one number that an answer states in English prose.
 
 A number in an answer may be an age, a date or a list marker, and not the answer. The reader therefore ranks numbers by
 how they are marked: (0) as final ("Final score: 72"), (1) by a label or by standing alone ("Score: 72", "72"), (2) by
 the probe's unit or scale ("$85,000", "72/100"), (3) by a verb or a colon ("I would say 72"). The best rank that occurs
 must hold a single number. Any other answer is unreadable, with a reason (`Unread`).
 
-The documentation of `kind: counterfactual` lists the rules.
+An answer in JSON is read only if the probe says which of its values counts: with `answer: {path: …}`, or with the name
+of the number as the key. The documentation of `kind: counterfactual` lists the rules.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from enum import StrEnum
 from functools import lru_cache
 
 from pytest_fairness.answers import json_in_text
 from pytest_fairness.answers.amounts import WINDOW, Amount, amounts, without_other_numbers
-from pytest_fairness.answers.json_in_text import Number, Pairs
-from pytest_fairness.records import Json, NumberFormat
+from pytest_fairness.answers.json_in_text import Number
+from pytest_fairness.records import NumberFormat
 
 
 class Unread(StrEnum):
@@ -39,8 +39,11 @@ LABELS = (
 """Names of the number in JSON and in prose, besides the probe's own name for it."""
 
 _EMPHASIS = re.compile(r"[*`]+|(?<!\w)__?|__?(?!\w)|\\(?=[$%])|^#{1,6} ", re.MULTILINE)
-_THOUGHTS_END = "</think>"
-"""End of the thoughts that some models write before the answer."""
+_SHOWN = r"[-+]?[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?"
+_BRACKETS = re.compile(rf"\[\[\s*({_SHOWN})\s*\]\]|^\s*\[\s*({_SHOWN})\s*\]\s*$")
+"""Number in two pairs of brackets, which many judges write, or a list of one number as the whole text."""
+_LATEX_TEXT = re.compile(r"\\(?:text|mathrm|mathbf)\{([^{}]*)\}")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _JSON_BEGINS = re.compile(r"(?:```\w*\s*)?[\[{]")
 _FINAL = re.compile(r"(?:\\boxed\{|\b(?:final|overall|total)\b[^.!?\n]*)$", re.IGNORECASE)
 _ABOUT = r"(?:[~\u2248]|about |around |approximately |roughly )?"
@@ -64,21 +67,24 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
 _SENTENCE_START = re.compile(r"(?:[.!?]\s|\n)(?=[^.!?\n]*$)")
 
 
-def read(text: str, wanted: NumberFormat, *, cut: bool = False) -> float | Unread:
-    """Return the number that an answer states, or the reason why none is read.
+def read(text: str, wanted: NumberFormat, *, cut: bool = False) -> float | str:
+    """Return the number that an answer states, or the reason why none is read: one of `Unread`, or text about JSON.
 
     Args:
         text: the answer.
         wanted: range, unit and name of the number.
         cut: whether the target cut the text off; a number at its end may then lack digits.
     """
-    plain = text.rpartition(_THOUGHTS_END)[2].strip()
+    plain = _BRACKETS.sub(r"\1\2", _INVISIBLE.sub("", _LATEX_TEXT.sub(r"\1", text))).strip()
     found = None if cut else json_in_text.find(plain)
     if found is not None:
-        stated = _number_in_json(found, wanted)
-        if stated is not Unread.NONE or _JSON_BEGINS.match(plain):
-            return stated
-    elif _JSON_BEGINS.match(plain):
+        leaves = list(json_in_text.leaves(found))
+        named = [str(leaf) for key, leaf in leaves if wanted.name and key.casefold() == wanted.name.casefold()]
+        if named:
+            return _only_result([_number_in_prose(leaf, wanted) for leaf in named])
+        keys = [key for key, leaf in leaves if isinstance(leaf, Number) and key]
+        return f"JSON with the numbers {', '.join(dict.fromkeys(keys))}" if keys else "JSON"
+    if _JSON_BEGINS.match(plain):
         return Unread.NONE  # broken JSON
     return _number_in_prose(f"{plain}\u2026" if cut else plain, wanted)
 
@@ -88,38 +94,8 @@ def is_marked(text: str, wanted: NumberFormat) -> bool:
 
     Such a text is no refusal.
     """
-    plain = without_other_numbers(_EMPHASIS.sub("", text.rpartition(_THOUGHTS_END)[2]))
+    plain = without_other_numbers(_EMPHASIS.sub("", text))
     return any(rank <= 1 for rank, _ in _ranked(plain, amounts(plain, wanted), wanted))
-
-
-def _number_in_json(value: Json, wanted: NumberFormat) -> float | Unread:
-    """Return the number in a JSON value: the value under the key `wanted.name` or a known label, or the only number."""
-    leaves = list(_leaves(value))
-    for names in ([wanted.name.casefold()] if wanted.name else [], LABELS):
-        named = [leaf for key, leaf in leaves if key.casefold() in names]
-        if named:
-            return _only_result([_number_in_leaf(leaf, wanted) for leaf in named])
-    results = [_number_in_leaf(leaf, wanted) for _, leaf in leaves]
-    return _only_result([result for result in results if result is not Unread.NONE])
-
-
-def _leaves(value: Json) -> Iterator[tuple[str, Json]]:
-    """Yield each text, number and constant in a JSON value, with its key or the key of its list ("" without a key)."""
-    stack: list[tuple[str, Json]] = [("", value)]
-    while stack:
-        key, part = stack.pop()
-        if isinstance(part, Pairs):
-            stack.extend(reversed(part))
-        elif isinstance(part, list):
-            stack.extend((key, item) for item in reversed(part))
-        else:
-            yield key, part
-
-
-def _number_in_leaf(leaf: Json, wanted: NumberFormat) -> float | Unread:
-    if isinstance(leaf, Number):
-        return _value_in_limits((float(leaf),), wanted)  # NaN and Infinity are outside of every range
-    return _number_in_prose(leaf.strip(), wanted) if isinstance(leaf, str) else Unread.NONE
 
 
 def _only_result(results: list[float | Unread]) -> float | Unread:

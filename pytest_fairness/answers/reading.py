@@ -1,6 +1,7 @@
 """Conversion of responses into answers; an answer has a status and a content.
 
-Responses are untrusted input: every parser is deterministic, takes linear time and accepts any text.
+One step comes before all readers: `thoughts.split` separates what the model says from what it thinks. Responses are
+untrusted input: every parser is deterministic, takes linear time and accepts any text.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from pytest_fairness.answers import choices, json_in_text, list_items, numbers, titles
 from pytest_fairness.answers.refusals import is_refusal
 from pytest_fairness.answers.structured import select
+from pytest_fairness.answers.thoughts import Spoken, split
 from pytest_fairness.languages.language import Language
 from pytest_fairness.records import (
     CALLED,
@@ -26,19 +30,44 @@ from pytest_fairness.records import (
     Prompt,
     Reply,
     Response,
-    Selection,
     Status,
     ToolCall,
     calls_in,
     reply_in,
+    with_thoughts,
 )
 
 LONGEST = 200_000
 """Maximum number of characters of an answer. A longer answer, from a model that never stops, counts as unreadable,
 because audits would take minutes to count its words."""
+NO_ANSWER = "only thoughts, no answer"
+UNFINISHED = "thoughts that do not end"
 
 _JSON_BEGINS = re.compile(r"(?:```\w*\s*)?[\[{]")
+_STATUS_KEYS = ("code", "status", "status_code", "error_code")
+_STATUS_WORD = re.compile(
+    r"(?:[45]\d\d|blocked|declined|denied|error|fail(?:ed|ure)?|false|no|none|not (?:applicable|available)|n/?a|null|ok"
+    r"|refus(?:al|ed)|rejected|success|true|unavailable|unknown)\.?",
+    re.IGNORECASE,
+)
+"""Text in JSON that is no answer beside a refusal."""
 _WITHHELD = frozenset({"refusal", "content_filter"})
+
+
+class Content(NamedTuple):
+    """Content of a text: empty if it is a refusal or unreadable.
+
+    Attributes:
+        value: one of the allowed choices or a number (`float`), if the prompt asks for a choice or a number. Otherwise,
+            a list of strings for the formats `list` and `titles`, a list of numbers for `likelihood`, and a string for
+            any other format.
+        refused: whether the text is a refusal.
+        unread: reason why the text is unreadable, if there is one to name.
+    """
+
+    value: Json
+    refused: bool = False
+    unread: str = ""
 
 
 def answer(prompt: Prompt, response: Response | None, language: Language) -> Answer:
@@ -47,24 +76,42 @@ def answer(prompt: Prompt, response: Response | None, language: Language) -> Ans
     Args:
         prompt: the prompt, which defines the format of the answer.
         response: the response, or `None` if there is none.
-        language: language of the answer.
+        language: language of the answer, whose patterns recognise refusals.
     """
-    status, content = read(
-        response, prompt.request.answer_format, language, prompt.choices, prompt.number, prompt.selection
-    )
-    text = None if response is None else response.text
-    if response is not None and prompt.request.answer_format == "calls":
-        text = Reply(response.text, calls_in(response.tool_calls)).as_json
-    # Interned to save memory, because thousands of answers are from the same model.
-    served = sys.intern(response.served) if response is not None and response.served else None
+    if response is None:
+        return Answer(prompt.labels, prompt.trial, None, Status.FAILED)
+    is_text = prompt.request.answer_format not in ("likelihood", "embedding")
+    spoken = split(response.text, language.thoughts) if is_text else Spoken(response.text)
+    said = replace(response, text=spoken.text) if spoken.text is not response.text else response
+    measures_thoughts = prompt.selection is not None and prompt.selection.thoughts
+    if response.finish_reason in _WITHHELD:
+        status, content = Status.REFUSED, Content(None)
+    elif len(said.text) + len(said.tool_calls or "") > LONGEST:
+        status, content = Status.UNREADABLE, Content(None)
+    elif measures_thoughts:
+        content = Content(whole_characters(spoken.thoughts).strip()[:LONGEST], unread="no thoughts")
+        status = Status.OK if content.value else Status.UNREADABLE
+    elif spoken.thoughts and not said.text.strip() and not said.tool_calls:
+        status = Status.UNREADABLE
+        content = Content(None, unread=UNFINISHED if spoken.unfinished else NO_ANSWER)
+    else:
+        content = _content(prompt, said, language)
+        usable = content.value or isinstance(content.value, float)
+        status = Status.REFUSED if content.refused else Status.OK if usable else Status.UNREADABLE
+    text = said.text
+    if prompt.request.answer_format == "calls":
+        text = Reply(said.text, calls_in(said.tool_calls)).as_json
     return Answer(
         labels=prompt.labels,
         trial=prompt.trial,
-        text=text,
+        text=with_thoughts(text, spoken.thoughts) if measures_thoughts else text,
         status=status,
-        content=content,
-        truncated=response is not None and response.finish_reason == "length",
-        served=served,
+        content=content.value if status is Status.OK else None,
+        truncated=response.finish_reason == "length",
+        thoughts=spoken.thoughts,
+        unread=content.unread if status is Status.UNREADABLE else "",
+        # Interned to save memory, because thousands of answers are from the same model.
+        served=sys.intern(response.served) if response.served else None,
     )
 
 
@@ -91,58 +138,26 @@ def recorded(prompt: Prompt, text: str | None, language: Language, *, refused: b
     return answer(prompt, Response(reply.text, reason, tool_calls=reply.calls_as_json), language)
 
 
-def read(
-    response: Response | None,
-    answer_format: AnswerFormat,
-    language: Language,
-    allowed: Sequence[str] = (),
-    number: NumberFormat | None = None,
-    selection: Selection | None = None,
-) -> tuple[Status, Json]:
-    """Return the status and the content of a response.
-
-    Args:
-        response: the response, or `None` if there is none.
-        answer_format: the format that the request asked for.
-        language: language of the answer, whose patterns recognise refusals.
-        allowed: possible choices; empty if the request did not ask for a choice.
-        number: form of the number that the request asked for; `None` if it asked for no number.
-        selection: the part of the response that is read; `None` for the whole response.
-
-    Returns:
-        The status and the content. The content is `None` unless the status is `OK`. If the request asked for a choice
-        or a number, the content is this choice or number. Otherwise, it is a list of strings for the formats `list` and
-        `titles`, a list of numbers for `likelihood`, and a string for any other format.
-    """
-    if response is None:
-        return Status.FAILED, None
-    if response.finish_reason in _WITHHELD:
-        return Status.REFUSED, None
-    if len(response.text) + len(response.tool_calls or "") > LONGEST:
-        return Status.UNREADABLE, None
-    selected = response.text
-    if selection is not None:
-        found = select(response, selection)
-        if found is None:
-            return (Status.REFUSED if is_refusal(selected, language) else Status.UNREADABLE), None
-        selected, answer_format = found, selection.format
+def _content(prompt: Prompt, said: Response, language: Language) -> Content:
+    """Return the content of a response without thoughts."""
+    selected, answer_format = said.text, prompt.request.answer_format
+    if prompt.selection is not None:
+        found = select(said, prompt.selection)
+        if found.text is None:
+            return Content(None, is_refusal(selected, language), found.unread)
+        selected, answer_format = found.text, prompt.selection.format
     text = whole_characters(selected).strip()
     if not text:
-        return Status.UNREADABLE, None
-    if number is not None:
-        cut = selection is None and response.finish_reason == "length"
-        content, refused = _number(text, number, language, cut=cut)
-    else:
-        content, refused = _parsed(text, answer_format, language, tuple(allowed))
-    if refused:
-        return Status.REFUSED, None
-    return (Status.OK, content) if content or isinstance(content, float) else (Status.UNREADABLE, None)
+        return Content(None)
+    if prompt.number is not None:
+        cut = prompt.selection is None and said.finish_reason == "length"
+        return _number(text, prompt.number, language, cut=cut)
+    return _parsed(text, answer_format, language, prompt.choices)
 
 
 # The items of a probe read the same responses, and a baseline often holds the responses of the run.
 @lru_cache(maxsize=8_192)
-def _parsed(text: str, answer_format: AnswerFormat, language: Language, allowed: tuple[str, ...]) -> tuple[Json, bool]:
-    """Return the content of a text (empty if unreadable), and whether the text is a refusal."""
+def _parsed(text: str, answer_format: AnswerFormat, language: Language, allowed: tuple[str, ...]) -> Content:
     return _choice(text, allowed, language) if allowed else _READERS[answer_format](text, language)
 
 
@@ -155,32 +170,47 @@ def whole_characters(text: str) -> str:
     return text
 
 
-def _json(text: str, language: Language) -> tuple[str | None, bool]:
+def _json(text: str, language: Language) -> Content:
     found = json_in_text.find(text)
     if found is None:
-        return None, is_refusal(text, language)
+        return Content(None, is_refusal(text, language))
     pieces = [whole_characters(piece) for piece in json_in_text.flatten(found)]
-    # A refusal in JSON: {"error": "I'm sorry, but I can't …"}
-    refused = len(pieces) <= 2 and is_refusal(pieces[-1], language)
-    return "\n".join(pieces), refused
+    return Content("\n".join(pieces), _refuses_in_json(found, language))
 
 
-def _list(text: str, language: Language) -> tuple[list[str], bool]:
+def _refuses_in_json(value: Json, language: Language) -> bool:
+    """Return whether a text in JSON is a refusal, and nothing else in the JSON is an answer.
+
+    For example, `{"products": [], "note": "I'm sorry, but I can't …"}`.
+    """
+    refused = False
+    for key, leaf in json_in_text.leaves(value):
+        if isinstance(leaf, json_in_text.Number):
+            if key.casefold() not in _STATUS_KEYS:
+                return False
+        elif isinstance(leaf, str) and leaf.strip() and not _STATUS_WORD.fullmatch(leaf.strip()):
+            if not is_refusal(leaf, language):
+                return False
+            refused = True
+    return refused
+
+
+def _list(text: str, language: Language) -> Content:
     return _with_refusal(text, _items(text, list_items.items), language)
 
 
-def _titles(text: str, language: Language) -> tuple[list[str], bool]:
+def _titles(text: str, language: Language) -> Content:
     items = _items(text, lambda plain: titles.items(plain, language))
     return _with_refusal(text, titles.without_common_artist(items), language)
 
 
-def _with_refusal(text: str, items: list[str], language: Language) -> tuple[list[str], bool]:
+def _with_refusal(text: str, items: list[str], language: Language) -> Content:
     # Interned to save memory, because answers repeat the same titles.
     items = [sys.intern(whole_characters(item)) for item in items]
     if len(items) >= list_items.MINIMUM_REAL:
         # A copy, because a list that was filled item by item keeps up to a third more memory than it needs.
-        return items.copy(), False
-    return items, is_refusal(text, language) or (len(items) == 1 and is_refusal(items[0], language))
+        return Content(items.copy())
+    return Content(items, is_refusal(text, language) or (len(items) == 1 and is_refusal(items[0], language)))
 
 
 def _items(text: str, unstructured: Callable[[str], list[str]]) -> list[str]:
@@ -191,41 +221,38 @@ def _items(text: str, unstructured: Callable[[str], list[str]]) -> list[str]:
     return [] if _JSON_BEGINS.match(text) else unstructured(text)
 
 
-def _likelihood(text: str, _: Language) -> tuple[list[float], bool]:
-    """Return the known log-probabilities in a likelihood response, and `False`: a likelihood is never a refusal."""
+def _likelihood(text: str, _: Language) -> Content:
+    """Return the known log-probabilities in a likelihood response; a likelihood is never a refusal."""
     try:
         logs = json.loads(text)["log_probabilities"]
         known = [float(log) for log in logs if log is not None]
     except (ValueError, LookupError, TypeError, RecursionError):
-        return [], False
-    return ([] if any(map(math.isnan, known)) else known), False
+        return Content([])
+    return Content([] if any(map(math.isnan, known)) else known)
 
 
-def _text(text: str, language: Language) -> tuple[str, bool]:
-    return text, is_refusal(text, language)
+def _text(text: str, language: Language) -> Content:
+    return Content(text, is_refusal(text, language))
 
 
-def _choice(text: str, allowed: Sequence[str], language: Language) -> tuple[str | None, bool]:
+def _choice(text: str, allowed: tuple[str, ...], language: Language) -> Content:
     # "No, I can't help with that" is a refusal, not the choice "no".
     if is_refusal(choices.first_sentence(text, allowed, language), language):
-        return None, True
+        return Content(None, refused=True)
     found = choices.read(text, allowed, language)
-    return found, found is None and is_refusal(text, language)
+    return Content(found, found is None and is_refusal(text, language))
 
 
 @lru_cache(maxsize=8_192)
-def _number(text: str, wanted: NumberFormat, language: Language, *, cut: bool) -> tuple[float | None, bool]:
-    """Return the number in a text, and whether the text is a refusal.
-
-    A text with a number that is marked as the answer is no refusal; see `numbers.is_marked`.
-    """
+def _number(text: str, wanted: NumberFormat, language: Language, *, cut: bool) -> Content:
+    # A text with a number that is marked as the answer is no refusal.
     if is_refusal(text, language) and not numbers.is_marked(text, wanted):
-        return None, True
+        return Content(None, refused=True)
     found = numbers.read(text, wanted, cut=cut)
-    return (None if isinstance(found, numbers.Unread) else found), False
+    return Content(found) if isinstance(found, float) else Content(None, unread=str(found))
 
 
-_READERS: dict[AnswerFormat, Callable[[str, Language], tuple[Json, bool]]] = {
+_READERS: dict[AnswerFormat, Callable[[str, Language], Content]] = {
     "json": _json,
     "structured": _json,
     "calls": _text,
@@ -235,4 +262,4 @@ _READERS: dict[AnswerFormat, Callable[[str, Language], tuple[Json, bool]]] = {
     "text": _text,
     "number": _text,
 }
-"""By answer format, the function that returns the content of a text and whether the text is a refusal."""
+"""By answer format, the function that returns the content of a text."""

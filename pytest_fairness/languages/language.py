@@ -21,6 +21,8 @@ from pytest_fairness.languages.words import normalise
 
 BUILT_IN = ("en", "de", "es", "fr", "it", "pt")
 """ISO 639 codes of the languages with a data file."""
+Marks = tuple[tuple[str, str], ...]
+"""Pairs of texts that begin and end a model's thoughts, such as `("<plan>", "</plan>")`."""
 _PART = re.compile(r"\{([a-z_]+)\}")
 _REQUIRED_PART = re.compile(r"\{[a-z_]+\}(?![?*]|\{\d)")
 _NEVER = re.compile(r"(?!)")
@@ -77,6 +79,7 @@ class Language:
         refusal_sources: mappings from attributes of `RefusalPatterns` to regular expressions: one mapping for each
             language with a data file, one for English (many models refuse in English), and one for the probe's phrases.
         refusals_missing: names of the languages whose refusals are not recognised.
+        thoughts: marks of thoughts that the probe declares, in addition to the known ones.
     """
 
     codes: tuple[str, ...]
@@ -91,6 +94,7 @@ class Language:
     negations: frozenset[str]
     refusal_sources: tuple[Mapping[str, str], ...]
     refusals_missing: tuple[str, ...]
+    thoughts: Marks = ()
 
     @property
     def shown(self) -> str:
@@ -114,7 +118,9 @@ class Language:
         refusals = [source for sources in self.refusal_sources for source in sources.values()]
         choices = self.before_choice.pattern, self.after_choice.pattern
         sets = [sorted(own) for own in (self.generic_words, self.function_words, self.elisions, self.negations)]
-        content = self.codes, self.identity_terms, sets, self.no_identity_before, choices, refusals
+        content: tuple[object, ...] = self.codes, self.identity_terms, sets, self.no_identity_before, choices, refusals
+        if self.thoughts:
+            content = (*content, self.thoughts)
         return sha256(repr(content).encode()).hexdigest()
 
     def words(self, text: str) -> list[str]:

@@ -24,7 +24,7 @@ from pytest_fairness.records import Answer, Message, Prompt, Reply, Status, repl
 
 TURN = "turn"
 """Name of the label that numbers the answers of a conversation, from the second turn on."""
-MeasuredTurn = Literal["last", "all"] | int
+MeasuredTurn = Literal["last", "all", "thoughts"] | int
 
 Turns = dict[int, Answer]
 """The answers of one conversation, by turn; the first turn is 1."""
@@ -51,10 +51,11 @@ class ConversationProbe(Probe):
         description="User messages after the first answer. Each message is sent with the conversation so far, after "
         "the model has answered the previous message.",
     )
-    measure: Literal["last", "all"] | Annotated[int, Field(ge=1)] = Field(
+    measure: Literal["last", "all", "thoughts"] | Annotated[int, Field(ge=1)] = Field(
         default="last",
         description="Which of the model's answers in a conversation is measured: last, all (joined to one text), or a "
-        "number: 1 is the first answer, before `turns`.",
+        "number: 1 is the first answer, before `turns`. thoughts measures what the model thinks before its last "
+        "answer.",
     )
 
     @cached_property
@@ -154,6 +155,11 @@ def diagnostics(data: Content, *, sources: Sequence[str], labels: str, texts: bo
         yield Diagnostic((labels, TURN), message, at_key=True)
     if measure is None:
         return
+    if measure == "thoughts":
+        if not texts or "path" in checks.mapping(data.get("answer")):
+            message = "only a probe whose answers are texts, without `path`, can measure thoughts: remove `measure`"
+            yield Diagnostic(("measure",), message, at_key=True)
+        return
     if not isinstance(turns, list):
         message = "only a conversation with `turns` has several answers: remove `measure`"
         yield Diagnostic(("measure",), message, at_key=True)
@@ -182,8 +188,7 @@ def without_turn(labels: Mapping[str, str]) -> dict[str, str]:
 
 def reply_to(answer: Answer, *, calls: bool) -> Reply:
     """Return the text and tool calls of an answer; `calls` says whether the answer may have tool calls."""
-    text = answer.text or ""
-    return (reply_in(text) if calls else None) or Reply(text, ())
+    return (reply_in(answer.text or "") if calls else None) or Reply(answer.said, ())
 
 
 @dataclass(frozen=True)
@@ -193,7 +198,8 @@ class ConversationTurns(FollowUps):
     Attributes:
         next_turn: function that returns the prompt of the next turn, from the answers of a conversation so far.
         number: number of turns of a complete conversation.
-        measure: number of the turn whose answer is measured, or `last`; `all` joins the texts of all answers.
+        measure: number of the turn whose answer is measured; `last` or `thoughts` for the last turn; `all` joins the
+            texts of all answers.
         calls: whether answers may have tool calls. A tool call ends a conversation, because no tool is run.
     """
 

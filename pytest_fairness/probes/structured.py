@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness.json_paths import compiled
+from pytest_fairness.languages.language import Language
 from pytest_fairness.probes import checks
 from pytest_fairness.probes.answer_reading import AnswerReading
 from pytest_fairness.probes.audit_settings import ProbeModel
@@ -35,6 +36,9 @@ def _single_value_path(path: str) -> str:
             "path", "must lead to one value, such as $.items[0].name: remove wildcards, slices, filters and `..`"
         )
     return path
+
+
+Mark = Annotated[Line, Field(min_length=2)]
 
 
 class Tool(ProbeModel):
@@ -70,6 +74,12 @@ class StructuredAnswerSettings(ProbeModel):
         description="JSONPath of the measured value, such as $.decision. The path applies to an answer in JSON or, "
         "with `tool`, to the arguments of the call.",
     )
+    thoughts: tuple[tuple[Mark, Mark], ...] = Field(
+        default=(),
+        min_length=1,
+        description="Marks between which the model thinks, such as [[<plan>, </plan>]], in addition to the known marks "
+        "of reasoning models. Thoughts are no part of an answer.",
+    )
 
 
 class StructuredProbe(ConversationProbe):
@@ -93,12 +103,19 @@ class StructuredProbe(ConversationProbe):
         """The format of answers or, with `path`, of the measured values."""
 
     @cached_property
+    def language(self) -> Language:
+        """The language of the answers, with the marks of thoughts that the probe declares."""
+        return replace(super().language, thoughts=self._structured_answer.thoughts)
+
+    @cached_property
     def reading(self) -> AnswerReading:
         """Form of the answers or, with `tool` or `path`, of the measured part of an answer."""
         answer = self._structured_answer
         form: AnswerFormat = (
             "calls" if answer.tool is not None else "structured" if answer.path is not None else self._value_format
         )
+        if self.measure == "thoughts":
+            return replace(super().reading, format=form, selection=Selection(None, None, thoughts=True))
         if answer.tool is None and answer.path is None:
             return replace(super().reading, format=form)
         return replace(super().reading, format=form, selection=Selection(answer.tool, answer.path, self._value_format))
@@ -111,6 +128,8 @@ class StructuredProbe(ConversationProbe):
         """Return the tools, and the part of an answer that is measured; see `Probe.fingerprint`."""
         answer = self._structured_answer
         parts = {name: str(value) for name, value in (("tool", answer.tool), ("path", answer.path)) if value}
+        parts |= {"thoughts": canonical(answer.thoughts)} if answer.thoughts else {}
+        parts |= {"measure": "thoughts"} if self.measure == "thoughts" else {}
         return parts | ({"tools": self._tools_as_json} if self.tools else {})
 
 

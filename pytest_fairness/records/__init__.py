@@ -30,6 +30,9 @@ from pytest_fairness.records.requests import (
     Response,
     Sampling,
     Selection,
+    is_thought,
+    thoughts_of,
+    with_thoughts,
 )
 from pytest_fairness.records.results import ItemResult, Verdict, VerdictName, outcome_of
 from pytest_fairness.records.tool_calls import Reply, ToolCall, calls_in, reply_in, reply_of
@@ -69,10 +72,13 @@ __all__ = [
     "Verdict",
     "VerdictName",
     "calls_in",
+    "is_thought",
     "json_text",
     "json_value",
     "outcome_of",
     "reply_in",
     "reply_of",
+    "thoughts_of",
+    "with_thoughts",
     "without_nonfinite",
 ]

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Self
 
 from pytest_fairness.records.plain_json import Json
+from pytest_fairness.records.requests import with_thoughts
 
 
 class Status(StrEnum):
@@ -77,7 +78,8 @@ class Answer:
     Attributes:
         labels: labels of the prompt; see `Prompt`.
         trial: number of the trial among the answers with the same labels, from 0.
-        text: text of the response; `None` if the request failed.
+        text: text of the response without the model's thoughts; `None` if the request failed. If the thoughts are
+            measured, it holds them as well; see `records.with_thoughts`.
         status: whether the answer can be measured.
         content: data parsed from the text; `None` unless `status` is `OK`. It is one of the prompt's choices or a
             number (`float`), if the prompt asks for a choice or a number. Otherwise it is a list of strings for the
@@ -86,6 +88,8 @@ class Answer:
         judged: votes of the model that classified the answer; the majority decides. The model is a judge model, or a
             scorer that recognises refusals, which has one vote. `None` if no model classified the answer.
         truncated: whether the target cut the text off at `max_tokens` (finish reason `length`).
+        thoughts: the model's thoughts; empty if there are none.
+        unread: reason why the answer is unreadable; empty if it is readable, or if there is no reason to name.
         error: error message of a failed request; else `None`.
         served: name of the model that answered; see `Response.served`.
         embedding: embedding vector of the text, as little-endian 32-bit numbers. `None` if the audit needs no
@@ -99,6 +103,8 @@ class Answer:
     content: Json = None
     judged: Judged | None = None
     truncated: bool = False
+    thoughts: str = field(default="", repr=False)
+    unread: str = ""
     error: str | None = None
     served: str | None = None
     embedding: bytes | None = field(default=None, repr=False)
@@ -107,6 +113,11 @@ class Answer:
     def usable(self) -> bool:
         """Return whether the answer can be measured."""
         return self.status is Status.OK
+
+    @property
+    def said(self) -> str:
+        """Return the text without thoughts; empty if there is no text."""
+        return (self.text or "").removeprefix(with_thoughts("", self.thoughts))
 
 
 Answers = Sequence[Answer]

@@ -154,6 +154,39 @@ class Response:
         return f"{self.model or 'a model'} ({self.fingerprint})"
 
 
+def with_thoughts(text: str, thoughts: str) -> str:
+    """Return the text of a response with the model's thoughts before it, between the marks of many models.
+
+    In this form, thoughts that an API returns apart from the text are recorded and stored.
+    """
+    return f"<think>{thoughts}</think>{text}" if thoughts.strip() else text
+
+
+def thoughts_of(message: Json) -> str:
+    """Return the thoughts in a message of an API: its `reasoning_content` or `reasoning`, or parts of its content.
+
+    Args:
+        message: message of a chat completion, or a message with a list of content blocks; any other JSON has no
+            thoughts.
+    """
+    if not isinstance(message, dict):
+        return ""
+    for key in ("reasoning_content", "reasoning"):
+        if isinstance(message.get(key), str):
+            return str(message[key])
+    content = message.get("content")
+    blocks = [part for part in content if is_thought(part)] if isinstance(content, list) else []
+    inside = [block.get("thinking", block.get("text")) for block in blocks]
+    parts = [part for found in inside for part in (found if isinstance(found, list) else [found])]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def is_thought(part: Json) -> bool:
+    """Return whether a part of a message's content holds thoughts."""
+    return isinstance(part, dict) and part.get("type") in ("thinking", "reasoning")
+
+
 @dataclass(frozen=True, slots=True)
 class NumberFormat:
     """Number that a prompt asks for.
@@ -188,11 +221,13 @@ class Selection:
         path: JSONPath of one value in the arguments of the call, or in the answer; `None` to measure only whether the
             tool is called (`CALLED` or `NOT_CALLED`).
         format: format in which the value is parsed.
+        thoughts: whether the model's thoughts are measured in place of its answer.
     """
 
     tool: str | None
     path: str | None
     format: AnswerFormat = "text"
+    thoughts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

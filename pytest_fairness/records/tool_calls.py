@@ -6,6 +6,7 @@ import json
 from typing import NamedTuple
 
 from pytest_fairness.records.plain_json import Json
+from pytest_fairness.records.requests import is_thought, thoughts_of, with_thoughts
 
 
 class ToolCall(NamedTuple):
@@ -69,9 +70,9 @@ def reply_of(message: Json) -> Reply:
     if not isinstance(calls, list):
         raise ValueError("has `tool_calls` that are not a list")  # noqa: TRY004 - the content of a document is wrong
     used = [*calls, *(block for block in blocks if block.get("type") == "tool_use")]
-    texts = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
+    texts = [block["text"] for block in blocks if isinstance(block.get("text"), str) and not is_thought(block)]
     text = content if isinstance(content, str) else "".join(texts)
-    return Reply(text, tuple(map(_call, used)))
+    return Reply(with_thoughts(text, thoughts_of(message)), tuple(map(_call, used)))
 
 
 def reply_in(text: str) -> Reply | None:

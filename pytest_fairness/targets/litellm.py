@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.options import RunSettings
-from pytest_fairness.records import Request, Response, reply_of
+from pytest_fairness.records import Request, Response, reply_of, with_thoughts
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.one_line import identifier
 from pytest_fairness.targets.web.address import public_url
@@ -142,18 +142,19 @@ class LiteLLMTarget:
         choice, usage = completion.choices[0], getattr(completion, "usage", None)
         refusal = getattr(choice.message, "refusal", None)
         text = choice.message.content if choice.message.content is not None else refusal
+        thoughts = str(getattr(choice.message, "reasoning_content", None) or "")
         written = [call.model_dump() for call in getattr(choice.message, "tool_calls", None) or []]
         try:
             calls = reply_of({"tool_calls": written}).calls_as_json if written else None
         except ValueError as error:
             raise RequestFailed(f"{self.name}: the completion {error}.", retry=RetryReason.TRANSIENT) from error
-        if text is None and calls is None:
+        if text is None and calls is None and not thoughts.strip():
             raise RequestFailed(
                 f"{self.name}: the completion has no text (finish_reason {choice.finish_reason!r}). A larger "
                 "max_tokens may help."
             )
         return Response(
-            self._redact(text or ""),
+            self._redact(with_thoughts(text or "", thoughts)),
             finish_reason="refusal" if refusal else choice.finish_reason,
             prompt_tokens=getattr(usage, "prompt_tokens", None),
             completion_tokens=getattr(usage, "completion_tokens", None),

@@ -132,11 +132,11 @@ RECORDED = "\n".join(
 
 
 def test_recorded_numbers_have_baselines_and_verdicts(project: Project) -> None:
-    project.probe("probes/salaries.yaml", RECORDED)
+    project.probe("probes/salaries.yaml", RECORDED.replace("unit: USD", "unit: USD, name: salary"))
     project.write("probes/offers.jsonl", recorded(lambda record, sex: f"I would offer ${fair(record, sex):,} a year."))
     project.run("--fairness", "--fairness-rebaseline", target=None)
     assert set(project.verdicts(target=None).values()) == {"pass"}
-    # The same numbers in another form.
+    # The same numbers in another form, under the key that the probe names.
     project.write("probes/offers.jsonl", recorded(lambda record, sex: {"salary": fair(record, sex), "currency": "USD"}))
     assert set(project.verdicts(target=None).values()) == {"pass"}
     project.write("probes/offers.jsonl", recorded(lambda record, sex: f"{biased(record, sex) / 1000:.3f}k"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import ClassVar, Generic, TypeVar
 
@@ -19,7 +20,7 @@ from pytest_fairness.probes.base import Probe, ResponsesSettings
 from pytest_fairness.probes.diagnostics import raise_file_errors
 from pytest_fairness.probes.field_types import display_path
 from pytest_fairness.probes.table import Row
-from pytest_fairness.records import Answer, Json, OtherColumn, Prompt, RowsWithoutGroup, Status
+from pytest_fairness.records import Answer, OtherColumn, Prompt, RowsWithoutGroup
 
 SHOWN_VALUES = 5
 """Largest number of unknown values that a message names."""
@@ -231,10 +232,11 @@ class TextReader(Reader[ProbeT]):
         """
         answers = []
         for rows, found in map_chunks(_read, chunks_of(self._rows_of_probe(), AT_ONCE), self.probe.language):
-            for (prompt, trial, written), (text, status, content) in zip(rows, found, strict=True):
+            for (prompt, trial, written), answer in zip(rows, found, strict=True):
                 # Another process returns copies. Equal texts are kept once, to save memory.
-                text = written if text == written else text
-                answers.append(Answer(prompt.labels, trial, text, status, text if content == text else content))
+                text = written if answer.text == written else answer.text
+                content = text if answer.content == text else answer.content
+                answers.append(replace(answer, labels=prompt.labels, trial=trial, text=text, content=content))
         self.trial_numbers.raise_errors()
         return answers
 
@@ -273,7 +275,6 @@ def _by_group(name: str, label: str, counts: Mapping[tuple[Labels, str], int]) -
     return OtherColumn(name, label, found)
 
 
-def _read(rows: Sequence[TextRow], language: Language) -> list[tuple[str | None, Status, Json]]:
-    """Return the text, the status and the content of the answer in each row."""
-    answers = (reading.recorded(prompt, text, language) for prompt, _, text in rows)
-    return [(answer.text, answer.status, answer.content) for answer in answers]
+def _read(rows: Sequence[TextRow], language: Language) -> list[Answer]:
+    """Return the answer in each row, without labels, which are long and need no copy in another process."""
+    return [replace(reading.recorded(prompt, text, language), labels={}) for prompt, _, text in rows]

@@ -96,6 +96,11 @@ def failed_requests(answers: Answers) -> Concern | None:
     )
 
 
+def unread_reasons(answers: Answers) -> dict[str, int]:
+    """Return the number of unreadable answers by the reason why they are unreadable, the most frequent first."""
+    return dict(Counter(answer.unread for answer in answers if answer.unread).most_common())
+
+
 def _unclassified_answers(item: AnyItem, answers: Answers) -> Concern | None:
     """Return a concern if the model that recognises refusals failed on some answers, else `None`."""
     if item.probe.reading.refusals.by == "patterns":

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from pytest_fairness.answers import numbers
-from pytest_fairness.answers.numbers import Unread
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.records.decisions import RecordItem
 from pytest_fairness.audits.records.shown_values import ShownValueAudit
@@ -19,7 +16,7 @@ from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.plurals import significant
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement, Status
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.intervals.mean_errors import mean_error
@@ -83,7 +80,6 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
                     for value, column in zip(table.columns, numbers_.T, strict=True)
                 },
                 "equal_records": int((numbers_ == numbers_[:, :1]).all(axis=1).sum()),
-                "unread_reasons": unread_reasons(item.probe, answers),
                 **table.details,
             },
         )
@@ -103,7 +99,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         """Return a phrase with the value, the summaries of the two compared values, and the unreadable answers."""
         details, name = measurement.details, self.summary_name(measurement)
         shown = " and ".join(f"{self._summary_text(details, value)} shown as {value}" for value in details["values"])
-        unread = ", ".join(f"{reason} ({count})" for reason, count in details["unread_reasons"].items())
+        unread = ", ".join(f"{reason} ({count})" for reason, count in details.get("unread_reasons", {}).items())
         return (
             f"gap {significant(measurement.value)} {details['unit']}".rstrip()
             + f" ({name} {shown}; each {name} over the same {details['records']} records"
@@ -155,15 +151,3 @@ def _summaries(name: str, values: Sequence[str], scores: Floats, *, sd: bool) ->
         ends = list(normal.interval(mean, error, degrees_of_freedom=len(column) - 1))
         summaries[value] = {name: mean, **({"sd": float(column.std(ddof=1))} if sd else {}), "interval": ends}
     return summaries
-
-
-def unread_reasons(probe: CounterfactualProbe, answers: Answers) -> dict[str, int]:
-    """Return the number of unreadable answers by the reason why no number was read, the most frequent first.
-
-    The result is empty if the probe's answers are not numbers.
-    """
-    if probe.reading.number is None:
-        return {}
-    texts = [answer.text for answer in answers if answer.status is Status.UNREADABLE and answer.text]
-    counts = Counter(numbers.read(text, probe.reading.number) for text in texts)
-    return {str(reason): count for reason, count in counts.most_common() if isinstance(reason, Unread)}

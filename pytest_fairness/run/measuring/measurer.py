@@ -107,11 +107,21 @@ class Measurer:
         try:
             measurement = item.audit.measure(item, readable)
         except NotMeasurable as error:
-            failed = checks.failed_requests(counted)
-            if failed is not None:
-                error.args = (f"{str(error).rstrip('.')}. {failed.message}.",)
+            failed, unread = checks.failed_requests(counted), checks.unread_reasons(counted)
+            causes = (
+                [f"Unreadable answers: {', '.join(f'{why} ({count})' for why, count in unread.items())}"]
+                if unread
+                else []
+            )
+            causes += [failed.message] if failed is not None else []
+            if causes:
+                error.args = (f"{str(error).rstrip('.')}. {'. '.join(causes)}.",)
             raise
         details = dict(measurement.details)
+        if thoughts := sum(bool(answer.thoughts) for answer in counted):
+            details["thoughts"] = {"answers": thoughts, "of": len(counted)}
+        if unread := checks.unread_reasons(counted):
+            details["unread_reasons"] = unread
         if (cut := checks.truncated(item.probe, counted))["answers"]:
             details["truncated"] = cut
         if (moved := noise.paraphrases(item, readable)) is not None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
-from pytest_fairness.records import Json, Request, Response
+from pytest_fairness.records import Json, Request, Response, thoughts_of, with_thoughts
 from pytest_fairness.targets.one_line import identifier
 from pytest_fairness.targets.web.api_client import (
     MALFORMED,
@@ -133,15 +133,15 @@ class Messages(ApiClient):
         """
         parts, reason, usage = message["content"], message.get("stop_reason"), message.get("usage")
         text = "".join(str(part["text"]) for part in parts if part["type"] == "text")
-        calls = self._tool_calls([part for part in parts if part["type"] == "tool_use"])
-        if not text and calls is None and reason != "refusal":
+        calls, thoughts = self._tool_calls([part for part in parts if part["type"] == "tool_use"]), thoughts_of(message)
+        if not text and calls is None and reason != "refusal" and not thoughts.strip():
             raise RequestFailed(
                 f"{self._name}: the message of {self._endpoint} has no text (stop_reason {reason!r}). A larger "
                 "max_tokens may help."
             )
         usage = usage if isinstance(usage, dict) else {}
         return Response(
-            self._redact_answer(text),
+            self._redact_answer(with_thoughts(text, thoughts)),
             finish_reason=FINISH_REASONS.get(reason, reason) if isinstance(reason, str) else None,
             prompt_tokens=token_count(usage.get("input_tokens")),
             completion_tokens=token_count(usage.get("output_tokens")),

@@ -13,7 +13,7 @@ from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.json_paths import JsonPath
 from pytest_fairness.options import RunSettings
 from pytest_fairness.plurals import counted
-from pytest_fairness.records import AnswerFormat, Json, Request, Response, reply_of
+from pytest_fairness.records import AnswerFormat, Json, Request, Response, reply_of, thoughts_of, with_thoughts
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.http.json_template import JsonTemplate
 from pytest_fairness.targets.web.address import is_web_address, public_address, public_url
@@ -65,6 +65,9 @@ class HttpTarget:
         self._references = References(self.name)
         self._path = self._json_path(settings.http_answer)
         self._answer_path = settings.http_answer
+        around, content, _ = settings.http_answer.rpartition(".content")
+        # The message around the answer, which may hold thoughts.
+        self._message_path = self._json_path(around) if content and around else None
         asked = json.dumps([urlsplit(url).query, settings.http_body, settings.http_answer, settings.http_headers])
         version = settings.target_version
         self.identity = versioned(f"{self.name} asked by {hashlib.sha256(asked.encode()).hexdigest()[:12]}", version)
@@ -235,7 +238,9 @@ class HttpTarget:
         self._readable_answers += 1
         if reply is not None:
             return Response(reply.text, tool_calls=reply.calls_as_json)
-        return Response(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        around = self._message_path.find(content) if self._message_path is not None else []
+        return Response(with_thoughts(text, thoughts_of(around[0]) if around else ""))
 
     def _no_match_error(self, content: Json, errors: HttpErrors) -> RequestFailed | TargetError:
         """Return the error for a response in which the JSONPath of the answer matches nothing."""

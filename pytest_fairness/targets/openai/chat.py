@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 import openai
 
 from pytest_fairness.errors import FairnessError, RequestFailed, RetryReason, TargetError
-from pytest_fairness.records import Json, Request, Response
+from pytest_fairness.records import Json, Request, Response, is_thought, thoughts_of, with_thoughts
 from pytest_fairness.targets import embeddings
 from pytest_fairness.targets.one_line import identifier
 from pytest_fairness.targets.openai import echoed_likelihoods
@@ -263,10 +263,11 @@ class Chat(ApiClient):
         choice = completion["choices"][0]
         message = choice["message"]
         text, refusal, reason = _joined(message.get("content")), message.get("refusal"), choice.get("finish_reason")
+        thoughts = thoughts_of(message)
         usage, model = completion.get("usage"), identifier(completion.get("model"))
         if refusal:
             text, reason = text or str(refusal), "refusal"
-        elif text is None and (reason == "content_filter" or message.get("tool_calls")):
+        elif text is None and (reason == "content_filter" or message.get("tool_calls") or thoughts.strip()):
             text = ""
         if text is None:
             raise RequestFailed(
@@ -277,7 +278,7 @@ class Chat(ApiClient):
             reason = "length"
         usage = usage if isinstance(usage, dict) else {}
         return Response(
-            self._redact_answer(text),
+            self._redact_answer(with_thoughts(text, thoughts)),
             finish_reason=reason if isinstance(reason, str) else None,
             prompt_tokens=token_count(usage.get("prompt_tokens")),
             completion_tokens=token_count(usage.get("completion_tokens")),
@@ -290,7 +291,7 @@ class Chat(ApiClient):
 def _joined(content: Json) -> str | None:
     """Return the text of a message's content, which is a text or a list of parts; `None` if it has no text."""
     if isinstance(content, list):
-        texts = [part.get("text") if isinstance(part, dict) else part for part in content]
+        texts = [part.get("text") if isinstance(part, dict) else part for part in content if not is_thought(part)]
         found = [text for text in texts if isinstance(text, str)]
         return "".join(found) if found else None
     return content if isinstance(content, str) else None

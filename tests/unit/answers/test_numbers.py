@@ -65,7 +65,6 @@ NONE, SEVERAL, RANGE, OUTSIDE, UNIT, SEPARATOR = Unread
         ("### 72", 72),
         ("72 - strong candidate", 72),
         ("<score>72</score>", 72),
-        ("<think>Score: 60? Or 70?</think>\n72", 72),
         ("Score [0-100]: 72, confidence: 90%", 72),
         ("Mark is 39 and has the reference number 12: I give him 72.", 72),
     ],
@@ -182,25 +181,37 @@ def test_other_answers_hold_no_salary(text: str, reason: Unread) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ('{"score": 72, "confidence": 0.9}', 72),
-        ('{"result": {"score": "72/100"}, "id": 5}', 72),
-        ('{"risk": 72}', 72),
-        ('{"risk": 72, "id": 5}', SEVERAL),
-        ('```json\n{"score": 72}\n```', 72),
-        ('Here it is: {"score": 72}', 72),
-        ('{"score": null}', NONE),
-        ('{"score": true}', NONE),
-        ('{"score": NaN}', OUTSIDE),
-        ('{"score": Infinity}', OUTSIDE),
-        ('{"score": 1e999}', OUTSIDE),
-        ('{"score": 0}', 0),
+        ('{"score": 72, "confidence": 0.9}', "JSON with the numbers score, confidence"),
+        ('{"result": {"score": "72/100"}, "id": 5}', "JSON with the numbers id"),
+        ('```json\n{"score": 72}\n```', "JSON with the numbers score"),
+        ('Here it is: {"score": 72}', "JSON with the numbers score"),
+        ('{"score": null}', "JSON"),
+        ('{"score": true}', "JSON"),
         ('{"score": 7', NONE),
-        ('{"error": "overloaded", "code": 50}', 50),
+        ('{"error": "overloaded", "code": 50}', "JSON with the numbers code"),
         ("[72, 73]", NONE),
+        ("[72]", 72),
+        ("[[72]]", 72),
+        ("Rating: [[72]]", 72),
     ],
 )
-def test_json(text: str, found: float | Unread) -> None:
+def test_json_without_a_path_is_unreadable_with_its_numeric_keys(text: str, found: float | str) -> None:
     assert numbers.read(text, SCORE) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"risk": 72, "id": 5}', 72),
+        ('{"result": {"Risk": "72/100"}, "id": 5}', 72),
+        ('{"risk": NaN}', NONE),
+        ('{"risk": 1e999}', OUTSIDE),
+        ('{"risk": 0}', 0),
+        ('{"risk": 1, "other": {"risk": 2}}', SEVERAL),
+    ],
+)
+def test_the_number_at_the_key_that_the_probe_names_is_read(text: str, found: float | Unread) -> None:
+    assert numbers.read(text, NumberFormat(0, 100, "points", name="risk")) == found
 
 
 def test_settings_choose_the_name_the_ends_of_ranges_and_the_decimal_mark() -> None:
@@ -266,7 +277,7 @@ def test_other_values_in_files_are_unreadable(written: object) -> None:
 
 @given(
     st.floats(0, 200_000, allow_subnormal=False),
-    st.sampled_from(["{}", "Score: {}", "{} USD", "I'd say {}.", '{{"score": {}}}']),
+    st.sampled_from(["{}", "Score: {}", "{} USD", "I'd say {}.", "[[{}]]"]),
 )
 @example(0.30000000000000004, "{}")
 @example(5e-324, "{}")
@@ -288,7 +299,7 @@ def test_thousands_separators_change_nothing(number: int) -> None:
 def test_any_text_is_read_or_unreadable(text: str) -> None:
     for wanted in (SCORE, SALARY, NumberFormat(-5, 5, "%", "n", "middle", ",")):
         found = numbers.read(text, wanted)
-        assert isinstance(found, Unread) or wanted.min <= found <= wanted.max
+        assert isinstance(found, str) or wanted.min <= found <= wanted.max
 
 
 def test_a_long_list_of_numbers_takes_no_long_time() -> None:

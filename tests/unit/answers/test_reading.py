@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.answers.reading import answer, read
+from pytest_fairness.answers.reading import answer
 from pytest_fairness.answers.refusals import is_refusal
 from pytest_fairness.languages.language import ENGLISH
 from pytest_fairness.records import AnswerFormat, Json, Prompt, Request, Response, Status
+from tests.support.readings import read
 
 FORMATS: tuple[AnswerFormat, ...] = tuple(
     each for each in get_args(AnswerFormat) if each not in ("likelihood", "embedding")

@@ -26,6 +26,7 @@ from pytest_fairness.records import (
     reply_in,
     reply_of,
 )
+from tests.support import readings
 
 CALL = Selection("escalate", None)
 DECISION = Selection(None, "$.decision")
@@ -58,7 +59,7 @@ def said(text: str, *calls: tuple[str, Json], finish_reason: str = "stop") -> Re
 
 def read(response: Response | None, selection: Selection, choices: tuple[str, ...] = ()) -> tuple[Status, Json]:
     form: AnswerFormat = "structured" if selection.tool is None else "calls"
-    return reading.read(response, form, ENGLISH, choices, selection=selection)
+    return readings.read(response, form, ENGLISH, choices, selection=selection)
 
 
 def decided(response: Response | None) -> tuple[Status, Json]:
@@ -200,7 +201,7 @@ def test_a_value_may_be_a_number_a_text_or_a_list() -> None:
     text = '{"a": [{"score": 72, "why": "Two\\nlines.", "tags": ["x y", "z w"]}], "score": 3}'
     number = NumberFormat(0, 100)
     score = Selection(None, "$.a[0].score", "number")
-    assert reading.read(Response(text), "structured", ENGLISH, (), number, score) == (OK, 72)
+    assert readings.read(Response(text), "structured", ENGLISH, (), number, score) == (OK, 72)
     assert read(Response(text), Selection(None, "$.a[0].why")) == (OK, "Two\nlines.")
     assert read(Response(text), Selection(None, "$.a[0].tags", "list")) == (OK, ["x y", "z w"])
     assert read(Response(text), Selection(None, "$.a[0].tags", "json")) == (OK, "x y\nz w")

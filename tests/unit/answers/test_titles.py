@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.answers import titles
-from pytest_fairness.answers.reading import read
 from pytest_fairness.languages.language import ENGLISH
 from pytest_fairness.records import Response, Status
+from tests.support.readings import read
 
 SONGS = ["Hello", "Skyfall", "Someone Like You"]
 

@@ -118,10 +118,10 @@ def test_only_a_refusal_may_have_no_text() -> None:
         after(Reply(None))
 
 
-def test_content_other_than_text_is_ignored() -> None:
+def test_thoughts_come_before_the_text() -> None:
     content = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}]
     raw = json.dumps({"content": content, "stop_reason": "end_turn"}).encode()
-    assert after(Reply(raw=raw)) == Response("yes", "stop")
+    assert after(Reply(raw=raw)) == Response("<think>hm</think>yes", "stop")
 
 
 @pytest.mark.parametrize(

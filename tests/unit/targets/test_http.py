@@ -103,6 +103,8 @@ def test_headers_are_filled_from_the_environment(monkeypatch: pytest.MonkeyPatch
 
 # What is read
 
+THOUGHT = "<think>hm</think>yes"
+
 
 @pytest.mark.parametrize(
     ("path", "content", "text"),
@@ -113,6 +115,8 @@ def test_headers_are_filled_from_the_environment(monkeypatch: pytest.MonkeyPatch
         ("$.items[*].title", {"items": [{"title": "a"}, {"title": "b"}]}, '["a", "b"]'),
         ("$[0].text", [{"text": "first"}], "first"),
         ("$", "alone", "alone"),
+        ("$.choices[0].message.content", {"choices": [{"message": {"content": "yes", "reasoning": "hm"}}]}, THOUGHT),
+        ("$.content", {"content": "yes"}, "yes"),
     ],
 )
 def test_the_answer_is_the_value_at_the_path(path: str, content: Any, text: str) -> None:

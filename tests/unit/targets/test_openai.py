@@ -90,11 +90,28 @@ def test_text_reason_and_tokens_are_read() -> None:
         (Reply("Well.", refusal="I can't help."), "Well.", "refusal"),
         (Reply(None, finish_reason="content_filter"), "", "content_filter"),
         (Reply([{"type": "text", "text": "two "}, {"type": "text", "text": "parts"}]), "two parts", "stop"),
+        (
+            Reply(
+                [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "yes"}]
+            ),
+            "<think>hm</think>yes",
+            "stop",
+        ),
     ],
 )
 def test_unusual_completions_are_read(reply: Reply, text: str, reason: str) -> None:
     answer = ask_with(reply)
     assert (answer.text, answer.finish_reason) == (text, reason)
+
+
+@pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
+@pytest.mark.parametrize("content", ["yes", None, ""])
+def test_thoughts_beside_the_text_come_before_it(key: str, content: str | None) -> None:
+    raw = {"choices": [{"message": {"content": content, key: "Perhaps no?"}, "finish_reason": "length"}]}
+    found = ask_with(Reply(raw=json.dumps(raw).encode()))
+    assert found == Response(f"<think>Perhaps no?</think>{content or ''}", "length")
+    without = {"choices": [{"message": {"content": "yes", key: ""}}]}
+    assert ask_with(Reply(raw=json.dumps(without).encode())).text == "yes"
 
 
 def test_a_completion_without_usage_is_read() -> None:

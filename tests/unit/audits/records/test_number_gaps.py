@@ -318,6 +318,8 @@ def test_reports_get_the_unit_the_compared_numbers_and_the_reasons_for_unreadabl
     item = item_of(asked(10), "mean_gap")
     texts = {"Male": ["70"] * 8 + ["70 to 80", "70"], "Female": ["60"] * 8 + ["60", "170"]}
     found = item.audit.measure(item, answers(item, saying(texts)))
+    reasons = checks.unread_reasons(answers(item, saying(texts)))
+    found = replace(found, details={**found.details, "unread_reasons": reasons})
     assert item.audit.describe(found) == (
         "gap 10 points (mean 70 shown as Male and 60 shown as Female; each mean over the same 8 records; "
         "unreadable answers: a range (1), outside min and max (1))"
