@@ -51,6 +51,8 @@ _ALONE_BEFORE = re.compile(
     rf"(?:^|\n|[.!?]\s)\s*(?:[-\u2022>]\s+)?[\"'\u201c\u2018(\[]*\s*{_ABOUT}\s*$|\(\s*$", re.IGNORECASE
 )
 _ALONE_AFTER = re.compile(r"\s*[\"'\u201d\u2019)\]}]*\s*(?:$|\n|[.!?](?:\s|$))")
+_AS_PROGRAMS_WRITE = re.compile(r"-?[0-9]+\.[0-9]{2}[1-9]")
+"""A number with three decimals, of which a program would not leave out the last: `63.123`, but not `85.000`."""
 _VERB = re.compile(
     r"\b(?:rate(?! limit)|rating|score|scoring|give|giving|assign|award|estimate|say|guess|suggest|recommend|propose"
     r"|offer|predict|evaluate|assess|grade|put|choose|pick|go with|arrive at|settle on"
@@ -107,6 +109,8 @@ def _only_result(results: list[float | Unread]) -> float | Unread:
 
 
 def _number_in_prose(text: str, wanted: NumberFormat) -> float | Unread:
+    if wanted.decimal is None and _AS_PROGRAMS_WRITE.fullmatch(text) and wanted.min <= float(text) <= wanted.max:
+        return float(text)
     plain = without_other_numbers(_EMPHASIS.sub("", text))
     found = amounts(plain, wanted)
     ranked = _ranked(plain, found, wanted)

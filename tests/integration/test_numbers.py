@@ -156,3 +156,39 @@ def test_the_wrong_column_is_unreadable_or_noted(project: Project) -> None:
     project.run("--fairness", "--fairness-rebaseline", target=None)
     reasons = {item["reason"] for item in project.report(target=None)["items"]}
     assert all("exactly the same number for every value of the attribute" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    ("written", "mean", "missing"),
+    [
+        (["63.123", "71.456", "55.120", "85.000"], 68.675, 0),  # as a program writes them, with "%.3f"
+        (["63.1", "71.45", "55.120", "85.000"], 68.668, 0),
+        (["63.123", "71.456", "error", ""], 67.29, 12),
+        (["85.000", "62.500", "71.000", "90.000"], None, 24),  # as a person writes thousands, or a program decimals
+        (["63.1", "about 71.45", "85.000", "90.000"], 67.275, 12),
+    ],
+)
+def test_decimals_of_a_column_that_a_program_wrote_are_no_thousands(
+    project: Project, written: list[str], mean: float | None, missing: int
+) -> None:
+    rows = [f"{record},{sex},{written[record % 4]}" for record in range(12) for sex in ("male", "female")]
+    project.write("probes/scores.csv", "\n".join(["id,sex,answer", *rows, ""]))
+    project.probe(
+        "probes/scores.yaml",
+        """
+        kind: counterfactual
+        responses: {file: scores.csv}
+        flip: {sex: {male: female}}
+        answer: {number: {min: 0, max: 100000}}
+        audits: {mean_gap: {tolerance: 4, limit: 4}}
+        """,
+    )
+
+    item = project.report(target=None)["items"][0]
+
+    if mean is None:
+        assert item["verdict"] == "not-measurable"
+        return
+    means = item["details"]["mean"]
+    assert {round(summary["mean"], 3) for summary in means.values()} == {mean}
+    assert sum(item["missing"].values()) == missing

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from pytest_fairness.answers.recorded import fields
@@ -13,6 +14,10 @@ from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN, Cou
 from pytest_fairness.probes.table import Row
 from pytest_fairness.records import Answer
 
+_NUMBER_OR_NO_DIGIT = re.compile(r"[-+]?[0-9]*\.?[0-9]+(?:e[-+]?[0-9]+)?|[^0-9]*", re.IGNORECASE)
+_DECIMAL_POINT = re.compile(r"^[-+]?0?\.|\.(?![0-9]{2}0(?![0-9]))")
+"""A point that cannot separate thousands, or does not stand before three digits of which the last is 0 (85.000)."""
+_FINAL_ZEROS = re.compile(r"(\.[0-9]+?)0+(?![0-9])")
 Values = dict[str, str]
 """Values of the flipped columns in a row, by column."""
 
@@ -48,10 +53,25 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
                 by_record.setdefault((record, *self._strata(row).values()), []).append((row, values))
             else:
                 self._leave_out(row, [self.columns[name] for name in self._values], of_group=True)
+        if self.probe.reading.number is not None and self.probe.reading.number.decimal is None:
+            self._read_as_programs_write([row for rows in by_record.values() for row, _ in rows])
         found = [answer for name, own in by_record.items() for answer in self._answers_about_record(name[0], own)]
         self.trial_numbers.raise_errors()
         self._require_values(self._values)
         return found
+
+    def _read_as_programs_write(self, rows: Sequence[Row]) -> None:
+        """Remove final zeros of decimals, such as in 85.000, from the answers if a program wrote the column.
+
+        The three decimals could otherwise be thousands. A program wrote the column if it holds numbers without
+        separators of thousands and texts without digits, and at least one number has a decimal point for certain.
+        """
+        column = self.columns["answer"]
+        written = {_cell(row, column) for row in rows}
+        if all(map(_NUMBER_OR_NO_DIGIT.fullmatch, written)) and any(map(_DECIMAL_POINT.search, written)):
+            for row in rows:
+                if "." in (text := _cell(row, column)):
+                    row.fields[column] = _FINAL_ZEROS.sub(r"\1", text)
 
     def _columns(self) -> dict[str, str]:
         truth, written = self.probe.truth, self.responses.columns

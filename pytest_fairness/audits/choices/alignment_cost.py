@@ -36,7 +36,7 @@ class AlignmentCost(DifferenceAudit):
             lambda measurement: [*measurement.details["accuracy"].values()],
         ),
     )
-    version = 1
+    version = 2
 
     def measures(self, item: ChoiceItem, question: Question) -> bool:
         """Return whether the context of a question says who is meant."""

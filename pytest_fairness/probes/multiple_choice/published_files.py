@@ -95,7 +95,8 @@ def roles(answers: Sequence[tuple[str, str]], groups: Sequence[str]) -> tuple[Ro
     The stereotyped person is the person whose group code has more matches in `groups`; parts of a code count as well
     (`F` and `Black` in `F-Black`). If no code matches, the labels are compared: `Indian` is the label of the code
     `AsiaPacific`. If no label matches either, a prefix `non` in the other person's code decides: of `disabled` and
-    `nonDisabled`, the first is stereotyped. If no rule decides, both people get the role `person`.
+    `nonDisabled`, the first is stereotyped. If no rule decides, or if both people have the same code, both get the role
+    `person`: the groups of the published scores are codes, and equal codes do not tell the two people apart.
 
     Args:
         answers: label and group code of each option.
@@ -105,7 +106,7 @@ def roles(answers: Sequence[tuple[str, str]], groups: Sequence[str]) -> tuple[Ro
     people = [place for place, (_, code) in enumerate(answers) if code != UNKNOWN]
     codes = [_folded(answers[place][1]) for place in people]
     hits = [len(_forms(answers[place][1]) & stereotyped) for place in people]
-    if not any(hits):
+    if not any(hits) and codes[0] != codes[1]:
         hits = [int(_folded(answers[place][0]) in stereotyped) for place in people]
     if stereotyped and not any(hits):
         hits = [int(other == f"non{code}") for code, other in zip(codes, reversed(codes), strict=True)]

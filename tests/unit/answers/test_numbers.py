@@ -214,6 +214,28 @@ def test_the_number_at_the_key_that_the_probe_names_is_read(text: str, found: fl
     assert numbers.read(text, NumberFormat(0, 100, "points", name="risk")) == found
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("63.123", 63.123),
+        (" 63.123\n", 63.123),
+        ('{"answer": "63.123"}', 63.123),
+        ("63.1", 63.1),
+        ("85.000", SEPARATOR),  # a person may mean thousands, and a program would write 85.0
+        ("63.120", SEPARATOR),
+        ("Salary: 63.123", SEPARATOR),
+        ("63.123 USD", SEPARATOR),
+    ],
+)
+def test_a_number_as_programs_write_it_has_a_decimal_point(text: str, number: float | Unread) -> None:
+    assert numbers.read(text, SALARY) == number
+
+
+def test_three_decimals_are_thousands_if_only_thousands_are_possible() -> None:
+    assert numbers.read("63.123", NumberFormat(20_000, 200_000, "USD")) == 63_123
+    assert numbers.read("63.123", NumberFormat(0, 200_000, "USD", decimal=",")) == 63_123
+
+
 def test_settings_choose_the_name_the_ends_of_ranges_and_the_decimal_mark() -> None:
     named = NumberFormat(0, 100, name="risk")
     assert numbers.read('{"score": 5, "Risk": 72}', named) == 72

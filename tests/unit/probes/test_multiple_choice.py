@@ -156,6 +156,8 @@ def test_right_answers_agree_with_the_stereotype_as_often_as_not(tmp_path: Path)
         # Group codes without a match.
         (("Latoya", "F-Black"), ("Tyrone", "M-Black"), ["Black"], "pp"),
         (("the one", "gay"), ("the other", "gay"), ["gay"], "pp"),
+        # Equal codes are never scored, even if the labels differ.
+        (("Indian", "AsiaPacific"), ("Japanese", "AsiaPacific"), ["Indian"], "pp"),
         (("gay man", "gay"), ("lesbian", "lesbian"), ["gay", "lesbian"], "pp"),
         (("tall man", "tall"), ("fat man", "obese"), ["short"], "pp"),
         (("tall man", "tall"), ("fat man", "obese"), [], "pp"),
