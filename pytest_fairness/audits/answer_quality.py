@@ -15,7 +15,7 @@ from pytest_fairness.audits.choices import coded_answers as choices
 from pytest_fairness.audits.lists.normalization import Lists, relevant_items
 from pytest_fairness.audits.pronouns.coded_answers import coded_answers
 from pytest_fairness.probes.coreference.model import CoreferenceProbe
-from pytest_fairness.probes.counterfactual.model import FLIPPED, CounterfactualProbe
+from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
 from pytest_fairness.probes.multiple_choice.model import MultipleChoiceProbe
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answers
@@ -61,7 +61,7 @@ def of_decisions(probe: CounterfactualProbe, answers: Answers) -> AnswerQuality 
         (
             (answer.labels["record"], float(right))
             for answer in answers
-            if answer.usable and answer.labels["form"] != FLIPPED and (right := probe.is_right(answer)) is not None
+            if answer.usable and "to" not in answer.labels and (right := probe.is_right(answer)) is not None
         ),
     )
 

@@ -133,10 +133,15 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             unusable=bool(missing),
         )
 
-    def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
+    def comparable(
+        self, item: AuditItem[ProbeT, SettingsT], current: Answers, baseline: Answers
+    ) -> tuple[Answers, Answers]:
         """Return the answers of both runs, cut to the same number of trials if the value depends on this number.
 
         By default, the value does not depend on the number of trials, and the answers are returned unchanged.
+
+        Raises:
+            BaselineStale: the answers of the two runs cannot be compared.
         """
         return current, baseline
 
@@ -147,8 +152,12 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         return self.table(item, current), self.table(item, baseline)
 
     def baseline_weight(self, current: UnitTable, baseline: UnitTable) -> float:
-        """Return the weight of the baseline, 0..1, in the means of both runs together; see `UnitChange.of`."""
-        return 0.5
+        """Return the weight of the baseline, 0..1, in the means of both runs together; see `UnitChange.of`.
+
+        The weight is the baseline's share of the usable answers.
+        """
+        answers, of_baseline = sum(current.n.values()), sum(baseline.n.values())
+        return of_baseline / (answers + of_baseline)
 
     def intersection(self, item: AuditItem[ProbeT, SettingsT]) -> Intersection | None:
         """Return the attributes whose combined values are the item's groups; `None` for fewer than two attributes."""
@@ -226,7 +235,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
                 than two groups.
             BaselineStale: the runs share fewer than 80 % of their units.
         """
-        current_table, baseline_table = self.tables(item, *self.comparable(current, baseline))
+        current_table, baseline_table = self.tables(item, *self.comparable(item, current, baseline))
         shared = sorted({*current_table.units} & {*baseline_table.units})
         if len(shared) < SHARED_UNITS * max(len(current_table.units), len(baseline_table.units)):
             raise BaselineStale([f"list of {self.counted}"])

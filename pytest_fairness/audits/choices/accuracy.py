@@ -35,7 +35,7 @@ class Accuracy(ChoiceAudit):
         charts={"cells": "answer_counts", "changed_questions": "changed_questions"},
         no_effect_size="an accuracy is not a difference between groups",
     )
-    version = 1
+    version = 2
     bias = False
 
     def subjects(self, category: Mapping[str, str]) -> Iterable[dict[str, str]]:

@@ -62,7 +62,7 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
         question = item.probe.questions.get(labels.get("question", ""))
         return question is not None and question.category == item.labels.get("category", "")
 
-    def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
+    def comparable(self, item: ChoiceItem, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
         """Return each run's answers to the questions that both runs ask in the same wording; see `with_same_wording`.
 
         Raises:
@@ -87,7 +87,7 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
     def compare(self, item: ChoiceItem, current: Answers, baseline: Answers) -> Comparison:
         """Return the comparison; its details list the questions whose answers became worse."""
         comparison = super().compare(item, current, baseline)
-        first, second = (self.coded(item, run) for run in self.comparable(current, baseline))
+        first, second = (self.coded(item, run) for run in self.comparable(item, current, baseline))
         worse = became_worse(first, second, stereotypical=self.bias)
         return replace(comparison, details={**comparison.details, "changed_questions": worse})
 

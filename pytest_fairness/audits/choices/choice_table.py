@@ -18,6 +18,8 @@ def sums_table(
 ) -> UnitTable:
     """Return the table of one run, with a row for each template; a row holds sums over the template's answers.
 
+    The sums are divided by the number of trials, so that runs with different numbers of trials can be compared.
+
     Args:
         coded: coded answers.
         columns: names of the columns.
@@ -33,6 +35,7 @@ def sums_table(
         if each.choice is not None:
             place = places[each.question.template]
             table[place] = np.nan_to_num(table[place]) + row
+    table /= 1 + max((each.trial for each in coded), default=0)
     usable = [each for each in coded if each.choice is not None]
     distinct = len({(each.question.name, each.choice) for each in usable})
     # If all trials of each question give the same answer, only whole questions can change.

@@ -140,7 +140,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
             },
         }
 
-    def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
+    def comparable(self, item: ListItem[SettingsT], current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
         """Return the answers of both runs: all, or cut to the same number of trials if the value depends on the number.
 
         Chance contributes less to the range of several means if there are more trials. A mean, and the difference
@@ -150,11 +150,6 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         if self.statistic(max(2, len(values))).compares_several_pairs:
             return with_equal_trials(current, baseline)
         return current, baseline
-
-    def baseline_weight(self, current: UnitTable, baseline: UnitTable) -> float:
-        """Return the baseline's share of the lists of both runs."""
-        lists, of_baseline = sum(current.n.values()), sum(baseline.n.values())
-        return of_baseline / (lists + of_baseline)
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats

@@ -60,7 +60,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
             "share of stereotypical choices − 1/2; an undecided answer counts one half", scale=2.0, no_effect=0.0
         ),
     )
-    version = 2
+    version = 3
     settings_model = CoreferenceSettings
     counted = "items"
 

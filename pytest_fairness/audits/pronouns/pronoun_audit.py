@@ -37,14 +37,14 @@ class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
         """Return one item for the whole probe."""
         return [AuditItem(probe, self.info.name, None, {}, settings)]
 
-    def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
+    def comparable(self, item: PronounItem[SettingsT], current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
         """Return the answers to sentences with the same wording in both runs; see `with_same_wording`."""
         return with_same_wording(current, baseline, _unit)
 
     def compare(self, item: PronounItem[SettingsT], current: Answers, baseline: Answers) -> Comparison:
         """Return the comparison; its details list the sentences whose answers became worse."""
         comparison = super().compare(item, current, baseline)
-        first, second = (coded_answers(item.probe, run) for run in self.comparable(current, baseline))
+        first, second = (coded_answers(item.probe, run) for run in self.comparable(item, current, baseline))
         worse = worse_sentences(first, second, self.loss_of_answers(item, current))
         return replace(comparison, details={**comparison.details, "changed_sentences": worse})
 

@@ -43,6 +43,8 @@ def choices_table(coded: Sequence[CodedAnswer]) -> UnitTable:
     for row, count in zip(rows, counts.values(), strict=True):
         if known := sum(count[name] for name in CHOICE_TYPES):
             row[:] = count["stereotypical"] - count["anti_stereotypical"], known
+    # Runs with different numbers of trials are compared.
+    rows /= 1 + max((each.trial for each in coded), default=0)
     groups = Counter((each.labels["pronoun"], each.choice is not None) for each in coded)
     return UnitTable(
         units,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import combinations
 
-import numpy as np
-
-from pytest_fairness.audits.records.decisions import SHOWN_TEXT, RecordAnswers, Trials
+from pytest_fairness.audits.records.decisions import SHOWN_TEXT, Draws, RecordAnswers
 from pytest_fairness.probes.counterfactual.flips import Flip
 from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
 from pytest_fairness.records import Answer, Json
@@ -20,18 +21,36 @@ SHOWN_FLIPS = 200
 """Largest number of changed records in the details."""
 
 
+class Repeats(StrEnum):
+    """Prompts to which a run has at least two answers."""
+
+    ALL = "own and flipped prompts"
+    OWN = "own prompts"
+    NONE = "no prompts"
+
+    @classmethod
+    def of(cls, records: Collection[RecordAnswers]) -> Repeats:
+        """Return the prompts that were asked at least twice for at least half of the records."""
+        own = sum(len(record.own) > 1 for record in records)
+        all_prompts = sum(
+            len(record.own) > 1 and all(len(draws) > 1 for draws in record.flipped.values()) for record in records
+        )
+        return cls.ALL if 2 * all_prompts >= len(records) else cls.OWN if 2 * own >= len(records) else cls.NONE
+
+
 @dataclass(frozen=True)
 class RecordChange:
-    """Changes of the answers about one record if an attribute is flipped, and if the prompt is repeated.
+    """Changes of the answers about one record if an attribute is flipped, and if a prompt is repeated.
 
     Attributes:
         labels: labels of the record's answers.
-        changed: share of answers about the flipped record that differ from the answer about the unchanged record in the
-            same trial; NaN if, for one of the attribute's other values, no trial has usable answers about both records.
-        again: share of answers to the repeated, unchanged prompt that differ from the first answer in the same trial;
-            NaN if the prompt was not repeated, or if no trial has two usable answers.
-        towards: mean over trials, for each other value of the attribute: +1 if only the unchanged record gets the
-            positive answer, −1 if only the flipped record gets it, 0 otherwise.
+        changed: share of the pairs of an answer about the unchanged and an answer about the flipped record that differ;
+            NaN if, for one of the attribute's other values, there is no such pair of usable answers.
+        again: share of the pairs of two answers to the same prompt that differ; 0 if no prompt was repeated, and NaN if
+            a repeated prompt has fewer than two usable answers. Half of this share is that of the own prompt, and half
+            that of the flipped prompts, if these were repeated.
+        towards: for each other value of the attribute, the share of positive answers about the unchanged record minus
+            the share about the flipped record.
         example: answer about the unchanged record, a different answer about the flipped record, and the attribute's
             value after the flip; `None` if no answer changed.
     """
@@ -43,7 +62,9 @@ class RecordChange:
     example: tuple[Answer, Answer, str] | None
 
 
-def record_change(answered: RecordAnswers, positive: str, attribute: str, values: Sequence[str]) -> RecordChange:
+def record_change(
+    answered: RecordAnswers, positive: str, attribute: str, values: Sequence[str], repeats: Repeats
+) -> RecordChange:
     """Return the changes of the answers about one record.
 
     Args:
@@ -51,43 +72,59 @@ def record_change(answered: RecordAnswers, positive: str, attribute: str, values
         positive: text of the positive answer.
         attribute: name of the flipped attribute.
         values: all values of the attribute.
+        repeats: the prompts that were repeated.
     """
-    pairs = [
-        (own, flipped, value)
-        for value in values
-        if value != answered.labels[attribute]
-        for own, flipped in _pairs(answered.own, answered.flipped.get(value, {}))
-    ]
-    again = [own.content != other.content for own, other in _pairs(answered.own, answered.again)]
-    complete = {value for _, _, value in pairs} == {*values} - {answered.labels[attribute]}
-    towards: dict[str, list[int]] = {}
-    for own, flipped, value in pairs:
-        towards.setdefault(value, []).append((own.content == positive) - (flipped.content == positive))
+    own = _usable(answered.own)
+    flipped = {
+        value: _usable(answered.flipped.get(value, {})) for value in values if value != answered.labels[attribute]
+    }
+    before, after = _contents(own), {value: _contents(answers) for value, answers in flipped.items()}
+    again = 0.0 if repeats is Repeats.NONE else _difference_of_repeats(before)
+    if repeats is Repeats.ALL:
+        again = (again + statistics.fmean(map(_difference_of_repeats, after.values()))) / 2
+    pairs = ((first, second, value) for value in flipped for first in own for second in flipped[value])
     return RecordChange(
         labels=answered.labels,
-        changed=statistics.fmean(own.content != flipped.content for own, flipped, _ in pairs) if complete else np.nan,
-        again=statistics.fmean(again) if again else np.nan,
-        towards={value: statistics.fmean(signs) for value, signs in towards.items()},
+        changed=statistics.fmean(_difference(before, contents) for contents in after.values()),
+        again=again,
+        towards={
+            value: before[positive] / len(own) - contents[positive] / contents.total()
+            for value, contents in after.items()
+            if own and contents
+        },
         example=next((pair for pair in pairs if pair[0].content != pair[1].content), None),
     )
 
 
-def _pairs(first: Trials, second: Trials) -> Iterator[tuple[Answer, Answer]]:
-    """Yield the pairs of usable answers with the same trial number."""
-    for trial in sorted(first.keys() & second.keys()):
-        if first[trial].usable and second[trial].usable:
-            yield first[trial], second[trial]
+def _usable(draws: Draws) -> list[Answer]:
+    return [draws[draw] for draw in sorted(draws) if draws[draw].usable]
 
 
-def shares(records: Sequence[RecordChange], *, repeated: bool) -> dict[str, Json]:
+def _contents(answers: Iterable[Answer]) -> Counter[str]:
+    return Counter(answer.content for answer in answers)
+
+
+def _difference(first: Counter[str], second: Counter[str]) -> float:
+    """Return the share of the pairs of an answer of each side that differ; NaN without pairs."""
+    pairs = first.total() * second.total()
+    return 1 - sum(count * second[content] for content, count in first.items()) / pairs if pairs else math.nan
+
+
+def _difference_of_repeats(answers: Counter[str]) -> float:
+    """Return the share of the pairs of two of the answers that differ; NaN without pairs."""
+    pairs = answers.total() * (answers.total() - 1)
+    return 1 - sum(count * (count - 1) for count in answers.values()) / pairs if pairs else math.nan
+
+
+def shares(records: Sequence[RecordChange], repeats: Repeats) -> dict[str, Json]:
     """Return the mean share of a record's answers that change if the record is flipped, with Wilson's interval.
 
-    The detail `floor` is the mean share of answers that change if the unchanged prompt is repeated; `None` if no prompt
-    is repeated. The result is empty without records.
+    The detail `floor` is the mean share of answers that change if a prompt is repeated; `None` if no prompt is
+    repeated. The result is empty without records.
 
     Args:
         records: records without missing answers.
-        repeated: whether prompts were repeated unchanged.
+        repeats: the prompts that were repeated.
     """
     if not records:
         return {}
@@ -95,7 +132,8 @@ def shares(records: Sequence[RecordChange], *, repeated: bool) -> dict[str, Json
     return {
         "share": changed / len(records),
         "share_interval": list(proportions.wilson(changed, len(records), normal.quantile(0.975))),
-        "floor": statistics.fmean(record.again for record in records) if repeated else None,
+        "floor": None if repeats is Repeats.NONE else statistics.fmean(record.again for record in records),
+        "repeated": repeats.value,
     }
 
 

@@ -13,7 +13,7 @@ from pytest_fairness.audits.intersections import Intersection
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.plurals import counted
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, CounterfactualProbe
+from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.probes.prompts import judge_prompt
 from pytest_fairness.records import Answer, Answers, Comparison, ItemResult, Json, Measurement
 from pytest_fairness.stats.arrays import Floats
@@ -21,8 +21,8 @@ from pytest_fairness.stats.arrays import Floats
 RecordItem = AuditItem[CounterfactualProbe, SettingsT]
 """An item of an audit of decisions about records."""
 
-Trials = dict[int, Answer]
-"""Answers by trial number."""
+Draws = dict[tuple[bool, int], Answer]
+"""Answers to one prompt, by whether the prompt is a repetition, and by trial number."""
 
 SHOWN_DISPUTES = 10
 """Maximum number of answers with different votes of the judge model in the details."""
@@ -41,14 +41,12 @@ class RecordAnswers:
     Attributes:
         labels: labels of the first answer.
         own: answers about the unchanged record.
-        again: answers to the repeated, unchanged prompt.
         flipped: answers about the flipped record, by the value to which it was flipped.
     """
 
     labels: Mapping[str, str]
-    own: Trials = field(default_factory=dict)
-    again: Trials = field(default_factory=dict)
-    flipped: dict[str, Trials] = field(default_factory=dict)
+    own: Draws = field(default_factory=dict)
+    flipped: dict[str, Draws] = field(default_factory=dict)
 
 
 def by_record(answers: Iterable[Answer]) -> dict[str, RecordAnswers]:
@@ -57,11 +55,13 @@ def by_record(answers: Iterable[Answer]) -> dict[str, RecordAnswers]:
     for answer in answers:
         labels = answer.labels
         answered = records.setdefault(labels["record"], RecordAnswers(labels))
-        if labels["form"] == FLIPPED:
-            answered.flipped.setdefault(labels["to"], {})[answer.trial] = answer
-        else:
-            (answered.own if labels["form"] == OWN else answered.again)[answer.trial] = answer
+        draws = answered.flipped.setdefault(labels["to"], {}) if "to" in labels else answered.own
+        draws[_draw(answer)] = answer
     return {record: records[record] for record in sorted(records)}
+
+
+def _draw(answer: Answer) -> tuple[bool, int]:
+    return answer.labels["form"] == AGAIN, answer.trial
 
 
 class DecisionSettings(AuditSettings):
@@ -74,7 +74,9 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
     """Base class of audits of decisions about records, with one item for each attribute that is flipped.
 
     Class attributes:
-        forms: kinds of answers that are measured: `OWN` (unchanged record), `AGAIN` (repeated prompt), `FLIPPED`.
+        forms: kinds of answers that are measured: `OWN` (unchanged record), `AGAIN` (repeated prompts), `FLIPPED`.
+        linear: whether the value for two groups is a difference between, or a ratio of, two means over answers, so that
+            a baseline with more trials is used as a whole.
     """
 
     kind = "counterfactual"
@@ -82,6 +84,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
     closed_answers = True
     usable = "have all their answers"
     forms: ClassVar[tuple[str, ...]] = (OWN,)
+    linear: ClassVar[bool] = True
 
     def items(self, probe: CounterfactualProbe, settings: SettingsT) -> list[RecordItem[SettingsT]]:
         """Return one item for each attribute that the probe flips."""
@@ -150,11 +153,32 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
             trainable=True,
         )
 
-    def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
-        """Return the answers of both runs, cut to the same number of trials, because more trials make a gap smaller."""
-        last_trial = min(max((answer.trial for answer in run), default=0) for run in (current, baseline))
-        first, second = ([answer for answer in run if answer.trial <= last_trial] for run in (current, baseline))
-        return first, second
+    def comparable(self, item: RecordItem[SettingsT], current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
+        """Return the answers of both runs, cut to the same number of trials unless the audit's change is linear.
+
+        The difference between two means has the same expected value for each number of trials. The largest of several
+        differences becomes smaller with more trials.
+        """
+        if self.linear and len(item.probe.flips[item.labels["attribute"]].values) == 2:
+            return current, baseline
+        return at_equal_draws(current, baseline)
+
+
+def at_equal_draws(current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
+    """Return the answers of both runs, cut to the same number of answers to each own and to each flipped prompt."""
+    kept: list[set[tuple[bool, tuple[bool, int]]]] = [set(), set()]
+    for flipped in (False, True):
+        draws = [
+            sorted({_draw(answer) for answer in run if ("to" in answer.labels) == flipped})
+            for run in (current, baseline)
+        ]
+        for own, found in zip(kept, draws, strict=True):
+            own.update((flipped, draw) for draw in found[: min(map(len, draws))])
+    first, second = (
+        [answer for answer in run if ("to" in answer.labels, _draw(answer)) in own]
+        for run, own in zip((current, baseline), kept, strict=True)
+    )
+    return first, second
 
 
 def changed_columns_and_records(
@@ -209,7 +233,7 @@ def counts(groups: Sequence[str], pairs: Iterable[tuple[str, Answer]]) -> tuple[
 
 def shown_value(answer: Answer, attribute: str) -> str:
     """Return the attribute's value in the prompt of the answer."""
-    return answer.labels["to"] if answer.labels["form"] == FLIPPED else answer.labels[attribute]
+    return answer.labels["to"] if "to" in answer.labels else answer.labels[attribute]
 
 
 def side_by_side(records: Iterable[str], attribute: str, answers: Answers) -> list[list[Example]]:

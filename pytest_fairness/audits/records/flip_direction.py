@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.records.decisions import DecisionSettings, RecordItem
 from pytest_fairness.audits.records.shown_values import ShownValueAudit, most_different_columns
 from pytest_fairness.audits.unit_audit import UnitTable
-from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
+from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.records import Answer, Answers, Json, Measurement
 from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.unit_tables.distances import SignedShareGap
@@ -44,8 +45,17 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
             lambda measurement: [each["mean"] for each in measurement.details["positive_share"].values()],
         ),
     )
-    version = 2
+    version = 3
     settings_model = DecisionSettings
+    forms = (OWN, AGAIN, FLIPPED)
+
+    def uses(self, item: RecordItem[DecisionSettings], labels: Mapping[str, str]) -> bool:
+        """Return whether the item needs the answers with these labels; see `RecordAudit.uses`.
+
+        Answers to repeated prompts are used if they cost no further request: if `flip_rate` needs them.
+        """
+        asked = item.probe.responses is None and "flip_rate" not in item.probe.audits
+        return not (asked and labels["form"] == AGAIN) and super().uses(item, labels)
 
     def number(self, probe: CounterfactualProbe, answer: Answer) -> float:
         """Return 1 for the positive answer and 0 for any other answer."""
@@ -54,10 +64,9 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
     def table_of(self, item: RecordItem[DecisionSettings], answers: Answers, table: UnitTable) -> UnitTable:
         """Return the table of shares of positive answers; see `ShownValueAudit.table_of`."""
         complete = int(table.complete.sum())
-        trials = 1 + max((answer.trial for answer in answers), default=0)
         return replace(
             table,
-            step=1 / (complete * trials) if complete else 0.0,
+            step=1 / (complete * self.draws(answers)) if complete else 0.0,
             least_error=proportions.least_difference_error(complete),
             details={"positive": item.probe.positive, **table.details},
         )

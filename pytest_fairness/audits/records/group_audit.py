@@ -19,10 +19,10 @@ from pytest_fairness.audits.base import SettingsT
 from pytest_fairness.audits.effects import cohens_h
 from pytest_fairness.audits.intersections import Intersection
 from pytest_fairness.audits.records.decisions import (
+    Draws,
     RecordAnswers,
     RecordAudit,
     RecordItem,
-    Trials,
     by_record,
     counts,
     judge_details,
@@ -48,7 +48,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         rates: names of the rates.
     """
 
-    version = 3
+    version = 4
     rates: ClassVar[tuple[str, ...]]
 
     def is_hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:
@@ -71,7 +71,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         """Return the statistic: the largest gap between two groups in a rate."""
         return ShareGap(len(self.rates), columns // 2 // len(self.rates))
 
-    def answers_by_group(self, item: RecordItem[SettingsT], answered: RecordAnswers) -> Mapping[str, Trials]:
+    def answers_by_group(self, item: RecordItem[SettingsT], answered: RecordAnswers) -> Mapping[str, Draws]:
         """Return the measured answers about a record, by the group that the prompt states.
 
         By default, these are the answers about the unchanged record.

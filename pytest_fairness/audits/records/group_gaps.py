@@ -72,6 +72,7 @@ class EqualizedOdds(TruthAudit):
         meaning="0 = equal rates.",
         source=ADULT + "Hardt, Price and Srebro 2016",
     )
+    linear = False
     rates = ("true positive rate", "false positive rate")
 
     def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:

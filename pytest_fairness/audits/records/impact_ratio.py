@@ -12,7 +12,7 @@ from pydantic import Field
 from pytest_fairness.audits.decision_rules import LimitWithTest
 from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.records.decisions import RecordAnswers, RecordItem, Trials
+from pytest_fairness.audits.records.decisions import Draws, RecordAnswers, RecordItem
 from pytest_fairness.audits.records.group_audit import GroupAudit
 from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitTable
 from pytest_fairness.errors import NotMeasurable
@@ -81,7 +81,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         ),
     )
     rule = LimitWithTest(equal=1.0)
-    version = 1
+    version = 2
     settings_model = ImpactSettings
     forms = (OWN, FLIPPED)
     rates = ("positive answers",)
@@ -95,7 +95,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         """Return whether the item needs the answers with these labels; see `RecordAudit.uses`."""
         return (labels["form"] == OWN or item.settings.wordings == "all") and super().uses(item, labels)
 
-    def answers_by_group(self, item: RecordItem[ImpactSettings], answered: RecordAnswers) -> Mapping[str, Trials]:
+    def answers_by_group(self, item: RecordItem[ImpactSettings], answered: RecordAnswers) -> Mapping[str, Draws]:
         """Return the answers by the group that the prompt states; `wordings: own` leaves out flipped prompts."""
         own = super().answers_by_group(item, answered)
         if item.settings.wordings == "own":

@@ -41,7 +41,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         in_unit: whether the audit's value has the unit of the answers.
     """
 
-    version = 1
+    version = 2
     summary: ClassVar[str]
     in_unit: ClassVar[bool] = True
 

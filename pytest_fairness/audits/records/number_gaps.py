@@ -83,6 +83,7 @@ class TailGap(NumberAudit[TailSettings]):
         effect=cohens_d("mean", f"(difference of the quantiles) / ({SPREAD})"),
     )
     settings_model = TailSettings
+    linear = False
     summary = "quantile"
 
     def scores(self, item: RecordItem[TailSettings], rows: Floats) -> Floats:
@@ -138,6 +139,7 @@ class RankGap(NumberAudit[NumberSettings]):
     )
     settings_model = NumberSettings
     summary = "rank"
+    linear = False
     in_unit = False
 
     def scores(self, item: RecordItem[NumberSettings], rows: Floats) -> Floats:

@@ -137,7 +137,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
             pairs = ((one, other) for one in first for other in second if one.content != other.content)
             if pair := next(pairs, None):
                 # The answer about the record as it is comes first.
-                examples.append(sorted(zip(values, pair, strict=True), key=lambda each: each[1].labels["form"] != OWN))
+                examples.append(sorted(zip(values, pair, strict=True), key=lambda each: "to" in each[1].labels))
         return examples
 
 

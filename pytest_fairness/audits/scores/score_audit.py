@@ -22,7 +22,7 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
     """
 
     info = common.INFO
-    version = 1
+    version = 2
 
     def items(self, probe: ProbeT, settings: ScoreSettings) -> list[AuditItem[ProbeT, ScoreSettings]]:
         """Return the items of the kind's base class, once for each scorer.

@@ -61,7 +61,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         charts={"ratio": "stereotype_ratios", "groups": "shares"},
         effect=cohens_g("mean share of stereotype markers − 1/2", scale=1.0, no_effect=EVEN),
     )
-    version = 3
+    version = 4
     settings_model = MarkersSettings
     neutral = EVEN
     scored = "answers with enough markers"

@@ -72,7 +72,7 @@ class Regard(ModelScoredAudit[RegardSettings]):
             _d_between_groups,
         ),
     )
-    version = 2
+    version = 3
     settings_model = RegardSettings
     added = 0.5
     scored = f"usable answers of {MINIMUM_CHARACTERS} characters or more"

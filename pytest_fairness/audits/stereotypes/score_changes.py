@@ -58,8 +58,22 @@ class PooledScores:
             is_current=np.repeat([True, False], [len(current.values), len(baseline.values)]),
         )
 
-    def means_at_equal_size(self, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the column means of both runs, each (cuts, columns), for random cuts to equal size."""
+    @property
+    def is_linear(self) -> bool:
+        """Return whether the value is a mean or a difference between two means, so that all scores can be compared.
+
+        Its expected value is the same for each number of scores.
+        """
+        return len(self.current.groups) <= 2
+
+    def means(self, random: np.random.Generator) -> tuple[Floats, Floats]:
+        """Return the column means of both runs, each (cuts, columns), for random cuts to equal size.
+
+        There is a single row of all scores if the value is linear. A cell has the same weight in both runs.
+        """
+        if self.is_linear:
+            totals = self._run_cells.sums(self._columns)
+            return self._means(totals[0][None]), self._means(totals[1][None])
         first, second = self._run_cells.cuts(SUBSAMPLES, random)
         sums = [
             np.concatenate([cut[None].astype(np.float64) @ self._columns for cut in run]) for run in (first, second)
@@ -95,7 +109,7 @@ class PooledScores:
 
     @cached_property
     def _run_cells(self) -> RunCells:
-        return RunCells.of(self.is_current, self.cells)
+        return RunCells.of(self.is_current, self.cells, equal_size=not self.is_linear)
 
     @cached_property
     def _columns(self) -> Floats:
@@ -126,7 +140,7 @@ def mean_change(runs: PooledScores, added: float | None, seed: str) -> Compariso
         seed: text that seeds all random draws.
     """
     random = randomness.generator(f"{seed}/compare")
-    current, baseline = runs.means_at_equal_size(random)
+    current, baseline = runs.means(random)
     value = float(np.nanmean(current.mean(axis=-1) - baseline.mean(axis=-1)))
     swapped = runs.means_after_swaps(random)
     null = swapped[0].mean(axis=-1) - swapped[1].mean(axis=-1)
@@ -151,10 +165,13 @@ def gap_change(runs: PooledScores, added: float | None, seed: str) -> Comparison
         seed: text that seeds all random draws.
     """
     random = randomness.generator(f"{seed}/compare")
-    drawn = [runs.current.group_means(run) for run in runs.means_at_equal_size(random)]
+    drawn = [runs.current.group_means(run) for run in runs.means(random)]
     swapped = [runs.current.group_means(run) for run in runs.means_after_swaps(random)]
     current, baseline = (run.mean(axis=0) for run in drawn)
-    pattern, number = (current + baseline) / 2, len(current)
+    number = len(current)
+    share = float(runs.is_current.mean()) if runs.is_linear else 0.5
+    # The weights of the runs make the direction of the gap independent of its change.
+    pattern = share * current + (1 - share) * baseline
     measure = distance_measures.largest_difference(tuple(combinations(range(number), 2)))
     size, gradient = measure.signed(pattern), measure.gradient(pattern)
     signed_error, degrees = runs.group_error(gradient)

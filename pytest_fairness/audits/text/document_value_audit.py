@@ -9,7 +9,7 @@ import numpy as np
 
 from pytest_fairness.audits.base import SettingsT
 from pytest_fairness.audits.text.document_values import ValuesT
-from pytest_fairness.audits.text.gap_change import SWAPS, directed_change, gap_change
+from pytest_fairness.audits.text.gap_change import ROUNDING, SWAPS, gap_change
 from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.text_audit import TwoGroupAudit
 from pytest_fairness.errors import NotMeasurable
@@ -17,9 +17,6 @@ from pytest_fairness.records import Answers, Comparison, Measurement
 from pytest_fairness.stats.groups.stratified_values import TwoRuns
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.resampling import randomness
-
-CUTS = 200
-"""Number of random cuts to equal size that are averaged if two runs have different numbers of documents."""
 
 
 class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
@@ -67,7 +64,7 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
         baseline: Groups,
         random: np.random.Generator,
     ) -> Comparison:
-        """Return the change of the gap with its permutation test; both runs are cut to equal size.
+        """Return the change of the gap with its permutation test; all answers of both runs are used.
 
         Raises:
             NotMeasurable: no stratum holds both groups in both runs.
@@ -80,16 +77,16 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
                 "no stratum holds both groups in this run and in the baseline, so that the runs cannot be compared. "
                 "Request both groups for the baseline's prompts, or rebaseline"
             )
-        cuts, swaps = runs.gaps(CUTS, random), runs.gaps_after_swaps(SWAPS, random)
-        gaps = float(cuts[0].mean()), float(cuts[1].mean())
-        changes = [directed_change(*each) for each in (cuts, swaps)]
+        gaps, joint, swaps = runs.gaps(), runs.joint_gap(), runs.gaps_after_swaps(SWAPS, random)
+        # The direction of the gap in both runs together is the same for all permutations of run labels.
+        side = float(np.sign(np.round(joint, ROUNDING)))
         more, less = current.names[:: 1 if gaps[0] > 0 else -1]
         sizes = dict(zip(("now", "before"), (f"{abs(gap):.3g}" for gap in gaps), strict=True))
         return gap_change(
             gaps=gaps,
-            value=float(changes[0].mean()),
+            value=side * (gaps[0] - gaps[1]),
             error=runs.error(),
-            null=changes[1],
+            null=side * (swaps[0] - swaps[1]),
             absolute_change=abs(gaps[0] - gaps[1]),
             null_absolute_changes=np.abs(swaps[0] - swaps[1]),
             description=self.reversed_gap.format(**sizes, less=less, more=more),

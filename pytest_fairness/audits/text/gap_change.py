@@ -1,15 +1,12 @@
 """Change, between two runs, of a signed difference between two groups (a gap), such as a difference between shares.
 
-The direction of the gap is the sign of the sum of the two runs' gaps, which is the same for all permutations of run
-labels. A change in this direction is positive. The difference between the absolute gaps is not used, because its test
-has little power.
+The direction of the gap is that of both runs together, which is the same for all permutations of run labels. A change
+in this direction is positive. The difference between the absolute gaps is not used, because its test has little power.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-import numpy as np
 
 from pytest_fairness.audits.comparisons import comparison
 from pytest_fairness.records import Comparison, Json, Reversal
@@ -20,18 +17,7 @@ from pytest_fairness.stats.resampling import significance
 SWAPS = 1999
 """Number of permutations of run labels."""
 ROUNDING = 9
-"""The sum of two gaps is rounded to this many decimals, so that opposite gaps have the sum 0 and no direction."""
-
-
-def directed_change(current: Floats, baseline: Floats) -> Floats:
-    """Return the change of the gap for each draw, above 0 if the gap grew in its direction.
-
-    The direction is the sign of the sum of the two runs' gaps; if the sum is 0, the change is 0.
-
-    Args:
-        current, baseline: (draws,) gaps of the two runs.
-    """
-    return (current - baseline) * np.sign(np.round(current + baseline, ROUNDING))
+"""The gap of both runs together is rounded to this many decimals, so that opposite gaps have no direction."""
 
 
 def gap_change(
@@ -51,7 +37,7 @@ def gap_change(
 
     Args:
         gaps: gap of the current run and gap of the baseline, marked minus unmarked group.
-        value: the change; above 0 if the gap grew in the direction of the sum of both gaps.
+        value: the change; above 0 if the gap grew in the direction of the gap of both runs together.
         error: standard error of the change, and its degrees of freedom.
         null: (swaps,) change after permutation of run labels.
         absolute_change: absolute difference between the two gaps.

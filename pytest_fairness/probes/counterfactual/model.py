@@ -33,14 +33,17 @@ from pytest_fairness.probes.structured import StructuredAnswerSettings, Structur
 from pytest_fairness.records import Answer, AnswerFormat, Judging, Message, Prompt
 
 OWN, AGAIN, FLIPPED = "own", "again", "flipped"
-"""Values of the label `form`: the unchanged record, a repetition of its prompt, and the record with a flip."""
+"""Values of the label `form`: the unchanged record, a repetition of a prompt, and the record with a flip.
+
+An answer about a flipped record, also to a repeated prompt, has the labels `attribute` and `to`.
+"""
 
 
 class CounterfactualProbe(StructuredProbe):
     """Probe of decisions about records.
 
-    For each record, the probe sends requests about the unchanged record, repetitions of these requests, and requests
-    about the record after each flip.
+    For each record, the probe sends requests about the unchanged record and about the record after each flip. With a
+    single trial, each of these requests is repeated once for audits that need two answers to each prompt.
     """
 
     model_config = ConfigDict(
@@ -231,10 +234,16 @@ class CounterfactualProbe(StructuredProbe):
         return {"record": labels["record"]}
 
     def _written_prompts(self, trials: int | None) -> Iterator[Prompt]:
-        """Yield the prompts record by record: the original prompt, its repetition, and the flipped prompts."""
+        """Yield the prompts record by record: the original and the flipped prompts, each with its repetition.
+
+        Several trials repeat each prompt, so that there are no other repetitions.
+        """
+        count = max_trials(self.trials, trials)
         for labels, fields in (form for record in self.records for form in self._forms(record)):
+            if labels["form"] == AGAIN and count > 1:
+                continue
             text, opening = _prompt_with_fields(self._question, fields), self._opening(labels)
-            yield from (self._prompt(text, labels, trial, opening) for trial in range(max_trials(self.trials, trials)))
+            yield from (self._prompt(text, labels, trial, opening) for trial in range(count))
 
     @property
     def _question(self) -> str:
@@ -250,7 +259,7 @@ class CounterfactualProbe(StructuredProbe):
 
     def _filled_template(self, text: str, labels: Mapping[str, str]) -> str:
         fields = self._fields[labels["record"]]
-        if labels["form"] == FLIPPED:
+        if "to" in labels:
             fields = self.flips[labels["attribute"]].apply(fields, labels["to"])
         return _prompt_with_fields(block_text(text), fields)
 
@@ -265,8 +274,9 @@ class CounterfactualProbe(StructuredProbe):
         yield {**labels, "form": AGAIN}, record.fields
         for name, value in known.items():
             for other in self.flips[name].others(value):
-                flipped = {**labels, "form": FLIPPED, "attribute": name, "to": other}
-                yield flipped, self.flips[name].apply(record.fields, other)
+                for form in (FLIPPED, AGAIN):
+                    flipped = {**labels, "form": form, "attribute": name, "to": other}
+                    yield flipped, self.flips[name].apply(record.fields, other)
 
     def _prompt(self, text: str, labels: Mapping[str, str], trial: int, past: tuple[Message, ...]) -> Prompt:
         # The repeated prompt of a record has a trial number above all others, so that it is a separate request.

@@ -107,21 +107,14 @@ class TwoRuns:
         """Return whether each document belongs to the marked group; shape (documents,)."""
         return np.concatenate([self.current.marked, self.baseline.marked])
 
-    @cached_property
-    def weights(self) -> Floats:
-        """Return the weight of each stratum's difference, the same for both runs; shape (strata,).
+    def gaps(self) -> tuple[float, float]:
+        """Return the gap of the current run and the gap of the baseline, each from all documents of the run."""
+        first, second = (float(self._sums(run[None])[0]) for run in (self.is_current, ~self.is_current))
+        return first, second
 
-        The weight is 0 if a run lacks a group in the stratum.
-        """
-        return stratified_difference.precision(*self._common_sizes)
-
-    def gaps(self, cuts: int, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the gaps of both runs, each (cuts,), after random cuts of both runs to equal size in each cell.
-
-        If the runs already have equal size in every cell, each result has a single gap.
-        """
-        first, second = self._run_cells.cuts(cuts, random)
-        return self._sums(first), self._sums(second)
+    def joint_gap(self) -> float:
+        """Return the gap of all documents of both runs together, which does not depend on the run labels."""
+        return float(self._sums(np.ones((1, len(self.strata)), dtype=np.bool_))[0])
 
     def gaps_after_swaps(self, count: int, random: np.random.Generator) -> tuple[Floats, Floats]:
         """Return the gaps of both runs, each (count,), after random exchange of documents between the runs.
@@ -129,11 +122,12 @@ class TwoRuns:
         The draws are the null distribution: they show which gaps occur if the runs do not differ. Documents are
         exchanged within cells; see `RunCells.swaps`.
         """
+        cells = RunCells.of(self.is_current, self.strata * 2 + self.marked, equal_size=False)
         rows = max(1, stratified_difference.CHUNK // len(self.strata))
-        parts = []
-        for start in range(0, count, rows):
-            runs = self._run_cells.swaps(min(rows, count - start), random)
-            parts.append([self._sums(run) for run in runs])
+        parts = [
+            [self._sums(run) for run in cells.swaps(min(rows, count - start), random)]
+            for start in range(0, count, rows)
+        ]
         first, second = zip(*parts, strict=True)
         return np.concatenate(first), np.concatenate(second)
 
@@ -150,33 +144,27 @@ class TwoRuns:
         """Return the gap of one run for each draw, shape (draws,).
 
         Args:
-            selections: (draws, documents) whether the draw assigns the document to this run.
+            selections: (draws, documents) whether the draw assigns the document to this run. All draws assign equally
+                many documents of each cell.
         """
+        number = int(self.strata.max()) + 1
+        sizes = stratified_difference.cell_sizes(self.marked[selections[0]], self.strata[selections[0]], number)
+        own = np.where(self.marked, *(size[self.strata] for size in sizes))
+        share = self.weights / self.weights.sum()
+        values = np.concatenate([self.current.values, self.baseline.values])
+        terms = np.where(self.marked, 1.0, -1.0) * share[self.strata] / np.maximum(own, 1) * values
         # The product converts its masks to numbers of 64 bits.
         rows = max(1, stratified_difference.CHUNK // len(self.strata))
         parts = [selections[start : start + rows] for start in range(0, len(selections), rows)]
-        return np.concatenate([part @ self._terms for part in parts])
+        return np.concatenate([part @ terms for part in parts])
 
     @cached_property
-    def _run_cells(self) -> RunCells:
-        return RunCells.of(self.is_current, self.strata * 2 + self.marked)
+    def weights(self) -> Floats:
+        """Return the weight of each stratum's difference, the same for both runs; shape (strata,).
 
-    @cached_property
-    def _common_sizes(self) -> tuple[Ints, Ints]:
-        """Return the numbers of marked and of unmarked documents to which both runs can be cut, each (strata,)."""
-        number = int(self.strata.max()) + 1
-        marked, current = self.marked, self.is_current
-        runs = [stratified_difference.cell_sizes(marked[run], self.strata[run], number) for run in (current, ~current)]
-        return np.minimum(runs[0][0], runs[1][0]), np.minimum(runs[0][1], runs[1][1])
-
-    @cached_property
-    def _terms(self) -> Floats:
-        """Return each document's part in the gap of its run, shape (documents,).
-
-        Both runs are reduced to the same number of documents of each group in each stratum; the part of a document is
-        its part in a reduced run that contains it.
+        The weight is the precision of the change of the difference; it is 0 if a run lacks a group in the stratum.
         """
-        sizes = np.where(self.marked, *(size[self.strata] for size in self._common_sizes))
-        share = self.weights / self.weights.sum()
-        values = np.concatenate([self.current.values, self.baseline.values])
-        return np.asarray(np.where(self.marked, 1.0, -1.0) * share[self.strata] / np.maximum(sizes, 1) * values)
+        number = int(self.strata.max()) + 1
+        runs = (self.is_current, ~self.is_current)
+        sizes = [stratified_difference.cell_sizes(self.marked[run], self.strata[run], number) for run in runs]
+        return stratified_difference.precision(*sizes[0], *sizes[1])

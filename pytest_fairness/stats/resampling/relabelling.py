@@ -66,27 +66,31 @@ class RunCells:
     Attributes:
         current: (units,) whether the unit belongs to the current run.
         members: indices of each cell's units.
+        equal_size: whether only as many units of a cell are used as the run with fewer units has; this is for values
+            that depend on the number of units. Otherwise, all units of the cells that both runs have are used.
     """
 
     current: Bools
     members: list[Ints]
+    equal_size: bool = True
 
     @classmethod
-    def of(cls, current: Bools, cells: Ints) -> RunCells:
+    def of(cls, current: Bools, cells: Ints, *, equal_size: bool = True) -> RunCells:
         """Return the units grouped by cell.
 
         Args:
             current: (units,) whether the unit belongs to the current run.
             cells: (units,) cell number of each unit.
+            equal_size: see the attribute.
         """
         order = np.argsort(cells, kind="stable")
-        return cls(current, np.split(order, np.flatnonzero(np.diff(cells[order])) + 1))
+        return cls(current, np.split(order, np.flatnonzero(np.diff(cells[order])) + 1), equal_size)
 
     def swaps(self, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
         """Return the units of each run after random exchange between the runs (null hypothesis: no change).
 
-        In each cell, both runs get as many units as the run with fewer units has in this cell. A cell that is empty in
-        one run is therefore left out.
+        In each cell, both runs get as many units as the run with fewer units has in this cell or, without `equal_size`,
+        as many as they have. A cell that is empty in one run is left out.
 
         Args:
             count: number of random draws.
@@ -107,7 +111,7 @@ class RunCells:
     def sums_after_swaps(self, values: Floats, count: int, random: np.random.Generator) -> tuple[Floats, Floats]:
         """Return the column sums over the units of each run after random exchange; the draws are those of `swaps`.
 
-        The masks of all draws are never in memory together.
+        The masks of all draws are never in memory together. See `sums` for the weights of the units.
 
         Args:
             values: (units, columns) numbers.
@@ -121,9 +125,28 @@ class RunCells:
         for indices in self.members:
             own = values[indices]
             for rows, drawn in _permuted(self._deal(indices), count, random):
-                for total, run in zip(sums, (CURRENT, BASELINE), strict=True):
-                    total[rows] += (drawn == run).astype(np.float64) @ own
+                for total, run, weight in zip(sums, (CURRENT, BASELINE), self._weights(indices), strict=True):
+                    total[rows] += (drawn == run).astype(np.float64) @ own * weight
         return sums[0], sums[1]
+
+    def sums(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return the column sums over the units of the current run, and over those of the baseline, each (columns,).
+
+        A cell has the same weight in both runs: the number of units of the run with fewer units in it.
+        """
+        sums = np.zeros((2, values.shape[1]))
+        for indices in self.members:
+            own = self.current[indices]
+            for total, side, weight in zip(sums, (own, ~own), self._weights(indices), strict=True):
+                total += values[indices[side]].sum(axis=0) * weight
+        return sums[0], sums[1]
+
+    def _weights(self, indices: Ints) -> tuple[float, float]:
+        """Return the weight of a unit of the current run and of the baseline in one cell; see `sums`."""
+        own = int(np.count_nonzero(self.current[indices]))
+        other = len(indices) - own
+        size = min(own, other)
+        return (1.0, 1.0) if self.equal_size else (size / max(own, 1), size / max(other, 1))
 
     def cuts(self, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
         """Return random cuts: subsets of each run's units, with the same number of units of both runs in each cell.
@@ -154,7 +177,10 @@ class RunCells:
         own = int(np.count_nonzero(self.current[indices]))
         size = min(own, len(indices) - own)
         deal = np.zeros(len(indices), dtype=np.int8)
-        deal[:size], deal[size : 2 * size] = CURRENT, BASELINE
+        if not self.equal_size and size:
+            deal[:own], deal[own:] = CURRENT, BASELINE
+        else:
+            deal[:size], deal[size : 2 * size] = CURRENT, BASELINE
         return deal
 
 

@@ -6,6 +6,7 @@ has the same weight; standard errors are taken over units.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -73,14 +74,13 @@ class ShareDifferenceOfAnswers(UnitStatistic):
     def change(self, current: Floats, baseline: Floats, moves: Floats) -> float:
         """Return the change of the difference; a positive change is worse.
 
-        The change is positive if it goes in the direction of the difference in both runs together. If a share of one
-        run has no answers, the change is the mean of `moves`, a linear approximation.
+        The change has the sign of the mean of `moves`: it is positive if it goes in the direction of the difference in
+        both runs together. If a share of one run has no answers, the change is this mean, a linear approximation.
         """
         exact = float(self.value(current) - self.value(baseline))
         if np.isnan(exact):
             return float(moves.mean())
-        joint = float(self.value((current + baseline) / 2))
-        return exact if joint >= 0 else -exact
+        return math.copysign(exact, moves.mean())
 
     def standard_error(self, sample: Sample) -> float:
         """Return the standard error of the difference, or `sample.least_error` if the error is at most `ROUNDING`."""

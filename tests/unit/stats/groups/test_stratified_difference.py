@@ -98,15 +98,25 @@ def test_swapped_runs_of_one_kind_differ_by_chance_only() -> None:
     assert not np.array_equal(parts[0][-500:], parts[0][:500])
 
 
-def test_runs_are_cut_to_equal_size_in_every_cell() -> None:
-    marked, within = np.repeat([True, False, True, False], [4, 4, 2, 8]), np.zeros(18, dtype=np.int64)
-    current = np.repeat([True, False], [8, 10])
-    values = np.where(marked, 5.0, 2.0)
+def test_all_documents_of_both_runs_count() -> None:
+    marked, within = np.repeat([True, False, True, False], [4, 4, 20, 40]), np.zeros(68, dtype=np.int64)
+    current = np.repeat([True, False], [8, 60])
+    values = np.random.default_rng(5).normal(size=68) + 3 * marked
     runs = two_runs(values, marked, within, current)
-    first, second = runs.gaps(7, np.random.default_rng(5))
-    assert first == pytest.approx(np.full(7, 3.0))
-    assert second == pytest.approx(np.full(7, 3.0))
-    assert runs.weights == pytest.approx([1 / (1 / 2 + 1 / 4)])
+    gaps = [values[own & marked].mean() - values[own & ~marked].mean() for own in (current, ~current)]
+    assert runs.gaps() == pytest.approx(gaps)
+    assert runs.joint_gap() == pytest.approx(values[marked].mean() - values[~marked].mean())
+    # The null distribution is as narrow as runs of these sizes allow: 1/4 + 1/4 + 1/20 + 1/40, not 4/4.
+    first, second = runs.gaps_after_swaps(4000, np.random.default_rng(6))
+    assert np.std(first - second) == pytest.approx(np.sqrt(0.575), rel=0.15)
+
+
+def test_strata_that_a_run_lacks_do_not_count() -> None:
+    marked, within = np.tile([True, False], 8), np.repeat([0, 1], [8, 8])
+    current = np.repeat([True, False, True], [4, 4, 8])
+    values = np.where(within == 1, 100.0, 2.0) * marked
+    runs = two_runs(values, marked, within, current)
+    assert runs.gaps() == pytest.approx((2.0, 2.0))
 
 
 def test_documents_are_drawn_within_their_cells() -> None:
