@@ -135,10 +135,10 @@ def test_every_prompt_is_asked_once_more_and_questions_are_shared(people: Projec
     with serving(fair) as server:
         arguments = ("--fairness", "--fairness-base-url", server.url)
         people.run(*arguments, target="openai:decider")
-        assert server.count == 240
+        assert server.count == 320
         assert len(server.questions) == 160
         people.run(*arguments, "-n", "1", target="openai:decider")
-        assert server.count == 240
+        assert server.count == 320
 
 
 def test_a_system_that_answers_the_same_to_everything_is_never_passed(people: Project) -> None:
@@ -153,7 +153,7 @@ def test_a_system_that_answers_the_same_to_everything_is_never_passed(people: Pr
 def test_a_group_that_is_refused_is_an_error(people: Project) -> None:
     found = fresh(people, refusing)
     assert {item["verdict"] for item in found.values()} == {"not-measurable"}
-    assert "of 120 for Female" in found["flip_rate[sex]"]["reason"]
+    assert "of 160 for Female" in found["flip_rate[sex]"]["reason"]
 
 
 def test_other_records_make_the_baseline_stale(people: Project) -> None:
@@ -219,13 +219,13 @@ def test_a_judge_reads_free_answers_and_its_readings_are_kept(judged: Project) -
         # Two answers that differ, three votes each, however often they were given.
         assert court.count == 6
         judged.run("--fairness", *arguments, target="openai:decider")
-        assert (server.count, court.count) == (240, 6)
+        assert (server.count, court.count) == (320, 6)
     found = {item["id"]: item for item in judged.read("report.json")["items"]}
     flips = found["flip_rate[sex]"]
     assert flips["verdict"] == "pass"
     seen = flips["details"]["judge"]
-    assert (seen["model"], seen["votes"], seen["answers"]) == ("openai:wise", 3, 240)
-    assert 0 < seen["disagreements"] < 240
+    assert (seen["model"], seen["votes"], seen["answers"]) == ("openai:wise", 3, 320)
+    assert 0 < seen["disagreements"] < 320
     assert None in seen["disputed"][0]["votes"]
     assert "Reply with exactly one of the choices" in seen["prompt"]
     assert found["demographic_parity[sex]"]["value"] < 0.2

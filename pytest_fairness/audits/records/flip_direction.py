@@ -64,9 +64,10 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
     def table_of(self, item: RecordItem[DecisionSettings], answers: Answers, table: UnitTable) -> UnitTable:
         """Return the table of shares of positive answers; see `ShownValueAudit.table_of`."""
         complete = int(table.complete.sum())
+        trials = 1 + max((answer.trial for answer in answers), default=0)
         return replace(
             table,
-            step=1 / (complete * self.draws(answers)) if complete else 0.0,
+            step=1 / (complete * trials) if complete else 0.0,
             least_error=proportions.least_difference_error(complete),
             details={"positive": item.probe.positive, **table.details},
         )

@@ -93,6 +93,7 @@ class FlipRate(RecordAudit[DecisionSettings]):
         n, missing = counts(flip.values, ((shown_value(answer, flip.attribute), answer) for answer in answers))
         rows = np.array([[record.changed, record.again] for record in records.values()])
         rows = rows.astype(np.float64).reshape(-1, 2)
+        trials = 1 + max((answer.trial for answer in answers), default=0)
         complete = [
             record for record, is_complete in zip(records.values(), complete_rows(rows), strict=True) if is_complete
         ]
@@ -102,7 +103,7 @@ class FlipRate(RecordAudit[DecisionSettings]):
             rows=rows,
             n=n,
             missing=missing,
-            step=1 / (len(complete) * self.draws(answers) * (len(flip.values) - 1)) if complete else 0.0,
+            step=1 / (len(complete) * trials * (len(flip.values) - 1)) if complete else 0.0,
             least_error=proportions.least_difference_error(len(complete)),
             details={
                 **shares(complete, repeats),

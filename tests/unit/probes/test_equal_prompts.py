@@ -22,7 +22,7 @@ answer: {choices: ["yes", "no"]}
 audits: {flip_rate: }
 """
 KINDS_WITH_EQUAL_PROMPTS = {
-    "counterfactual": (TWINS, 9),
+    "counterfactual": (TWINS, 12),
     "recommendation": (
         """\
 kind: recommendation
@@ -85,21 +85,21 @@ def test_the_first_of_equal_prompts_keeps_its_request() -> None:
     alone = TWINS.replace("b, sex: Male, race: White", "b, sex: Male, race: Black").replace(
         "c, sex: Female, race: White", "c, sex: Female, race: Asian"
     )
-    assert requests(read(TWINS))[:3] == requests(read(alone))[:3]
-    assert [request.trial for request in requests(read(alone))] == [0, 100_000, 0] * 3
+    assert requests(read(TWINS))[:4] == requests(read(alone))[:4]
+    assert [request.trial for request in requests(read(alone))] == [0, 100_000] * 6
 
 
 def test_requests_do_not_depend_on_the_number_of_trials() -> None:
     few, many = (set(requests(read(TWINS), trials)) for trials in (2, 5))
     assert few < many
-    assert [len(few), len(many)] == [2 * 9, 5 * 9]
+    assert [len(few), len(many)] == [2 * 6, 5 * 6]
 
 
 def test_equal_requests_have_different_seeds() -> None:
     asked = requests(read(TWINS + "sampling: {seed: 7}\n"))
-    assert len({request.sampling.seed for request in asked}) == 9
+    assert len({request.sampling.seed for request in asked}) == 12
     alone = requests(read(TWINS.replace("  - {id: b, sex: Male, race: White}\n", "") + "sampling: {seed: 7}\n"))
-    assert asked[:3] == alone[:3]
+    assert asked[:4] == alone[:4]
 
 
 def test_at_temperature_0_equal_prompts_are_asked_once() -> None:
@@ -116,7 +116,7 @@ def test_turns_of_equal_conversations_have_requests_of_their_own() -> None:
         return Answer(prompt.labels, prompt.trial, "yes", Status.OK, "yes")
 
     turns = probe.follow_ups.next_prompts([answered(prompt) for prompt in probe.prompts()])
-    assert len({prompt.request for prompt in turns}) == len(turns) == 9
+    assert len({prompt.request for prompt in turns}) == len(turns) == 12
 
 
 def test_lists_of_equal_prompts_are_asked_for_again_separately() -> None:
