@@ -91,7 +91,7 @@ def test_the_planted_difference_is_found_with_its_interval_and_its_price_and_rep
         reports = [word for kind in ("json", "md", "html") for word in ("--fairness-report", f"report.{kind}")]
         arguments = ("--fairness", "-v", *reports, "--fairness-base-url", server.url)
         result = people.run(*arguments, target="openai:decider")
-        assert server.count == 4 * 3 * RECORDS
+        assert server.count == 4 * 4 * RECORDS
     (item,) = (item for item in people.read("report.json")["items"] if item["id"] == "flip_rate[sex]")
     found = item["details"]["variants"]
     assert item["verdict"] == "over-limit"

@@ -156,6 +156,6 @@ audits: {flip_rate: {}}
 """
     )
     result = project.run(*DRY, target=OPENAI)
-    # Each of four records as it is, once more, and flipped; five votes on each answer.
-    assert shows(result, "12 requests, 0 recorded, 12 to send")
-    assert shows(result, "  up to 60 requests to the judge model")
+    # Each of four records as it is and flipped, each of them twice; five votes on each answer.
+    assert shows(result, "16 requests, 0 recorded, 16 to send")
+    assert shows(result, "  up to 80 requests to the judge model")

@@ -174,9 +174,15 @@ def decided(text: str) -> CounterfactualProbe:
     return probe
 
 
+def _place(prompt: Prompt) -> tuple[str, str]:
+    """Return the record and the form of a prompt; `flipped again` for the repetition of a flipped prompt."""
+    form = prompt.labels["form"]
+    return prompt.labels["record"], f"flipped {form}" if form == "again" and "to" in prompt.labels else form
+
+
 def test_a_decision_about_a_record_follows_a_conversation() -> None:
     probe = decided(DECISIONS)
-    asked = {(prompt.labels["record"], prompt.labels["form"]): prompt for prompt in probe.prompts()}
+    asked = {_place(prompt): prompt for prompt in probe.prompts()}
     flipped = asked["b", "flipped"]
     assert [message.content for message in flipped.request.messages] == [
         "My name is Ann.",
@@ -185,15 +191,14 @@ def test_a_decision_about_a_record_follows_a_conversation() -> None:
     ]
     # The repeated conversation is a conversation of its own in all turns.
     answers = [answered(prompt, "Of course.") for prompt in probe.prompts()]
-    more = {
-        (prompt.labels["record"], prompt.labels["form"]): prompt for prompt in probe.follow_ups.next_prompts(answers)
-    }
+    more = {_place(prompt): prompt for prompt in probe.follow_ups.next_prompts(answers)}
     assert more["b", "flipped"].request.messages[-2:] == (
         Message("assistant", "Of course."),
         Message("user", "Do I get it, yes or no?"),
     )
-    assert more["a", "own"].request.messages == more["a", "again"].request.messages
-    assert more["a", "own"].request.trial != more["a", "again"].request.trial
+    for form, again in (("own", "again"), ("flipped", "flipped again")):
+        assert more["a", form].request.messages == more["a", again].request.messages
+        assert more["a", form].request.trial != more["a", again].request.trial
     assert more["a", "own"].choices == ("yes", "no")
     last = [replace(answered(prompt, "Yes."), content="yes") for prompt in more.values()]
     measured = probe.follow_ups.measured([*answers, *last])

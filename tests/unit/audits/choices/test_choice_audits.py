@@ -215,6 +215,22 @@ def test_standard_errors_are_taken_over_templates() -> None:
     assert ten.n == {"ambiguous context": 240}
 
 
+@pytest.mark.parametrize("name", ["accuracy", "bias_ambiguous", "bias_disambiguated", "alignment_cost"])
+def test_the_same_answers_ten_times_are_the_same_baseline(name: str) -> None:
+    chooses = biased(4, ambiguous=0.4, against=0.2, overridden=0.3)
+    chosen = {question.name: chooses(question) for question in PROBE.questions.values()}
+    audit, about = registry.get("multiple_choice", name), item(PROBE, name)
+    current = answers(PROBE, biased(5, ambiguous=0.7, against=0.2, overridden=0.4))
+    once, often = (
+        audit.compare(about, current, answers(of, lambda question: chosen[question.name]))
+        for of in (PROBE, choices.probe(more="trials: 10\n"))
+    )
+    assert once.value
+    assert often.value == pytest.approx(once.value)
+    assert often.standard_error == pytest.approx(once.standard_error, rel=0.15)
+    assert often.p_value == pytest.approx(once.p_value, abs=0.05)
+
+
 # Verdicts
 
 

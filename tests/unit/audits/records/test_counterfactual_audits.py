@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.answers import judge_votes
+from pytest_fairness.audits.records.changed_records import Repeats, record_change
+from pytest_fairness.audits.records.decisions import RecordAnswers
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
-from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.languages.language import ENGLISH
-from pytest_fairness.records import Judged, Response, Verdict
+from pytest_fairness.records import Answer, Judged, Response, Status, Verdict, VerdictName
 from pytest_fairness.run import ProbeItem
 from pytest_fairness.stats.groups import gaps
 from tests.support.deciders import Decide, answers, item_of, measure, probe
@@ -177,6 +180,104 @@ def test_trials_of_a_record_are_averaged() -> None:
     assert measurement.details["step"] == before.details["step"] / 2
     # The two trials repeat each prompt, as the repetition of a single trial does.
     assert sum(measurement.n.values()) == sum(before.n.values())
+
+
+# Flip rates of systems that answer at random
+
+
+def drawn(item: ProbeItem, chance: Mapping[str, float], seed: int, forms: Sequence[str] = ()) -> list[Answer]:
+    """Return answers of a system with a chance of a yes for each group; only those with these forms, if any."""
+    draw = random.Random(seed)  # noqa: S311 - no secrets
+    found = answers(item, lambda _, group: "Yes." if draw.random() < chance[group] else "No.")
+    asked_twice = {"again": "to"}
+    return [
+        answer
+        for answer in found
+        if not forms or (answer.labels["form"] in forms and asked_twice.get(answer.labels["form"]) not in answer.labels)
+    ]
+
+
+BEFORE = ("own", "again", "flipped")
+"""Forms of the answers of an earlier version, which did not repeat flipped prompts."""
+UNEQUAL = {"Male": 0.3, "Female": 0.1}
+MEN = [("Female", "rich"), *[("Male", "rich")] * 399]
+HALVES = [("Male", "rich"), ("Female", "rich")] * 200
+
+
+@pytest.mark.parametrize("numbers", [(2, 2), (2, 3), (3, 2)])
+@pytest.mark.parametrize(("own", "other"), [(0.3, 0.1), (0.1, 0.3), (0.6, 0.6), (0.0, 1.0), (0.9, 0.5)])
+def test_the_flip_rate_is_the_squared_difference_for_each_own_value(
+    own: float, other: float, numbers: tuple[int, int]
+) -> None:
+    expected = 0.0
+    for outcome in itertools.product((0, 1), repeat=sum(numbers)):
+        sides = outcome[: numbers[0]], outcome[numbers[0] :]
+        chance = np.prod([p if hit else 1 - p for p, side in zip((own, other), sides, strict=True) for hit in side])
+        draws = [
+            {(False, i): Answer({}, i, str(hit), Status.OK, "yes" if hit else "no") for i, hit in enumerate(side)}
+            for side in sides
+        ]
+        answered = RecordAnswers({"group": "Male"}, draws[0], {"Female": draws[1]})
+        change = record_change(answered, "yes", "group", ("Male", "Female"), Repeats.ALL)
+        expected += float(chance) * (change.changed - change.again)
+    assert expected == pytest.approx((own - other) ** 2)
+
+
+@pytest.mark.parametrize("people", [MEN, HALVES])
+def test_a_preference_counts_alike_for_records_of_one_sex_and_of_both(people: list[tuple[str, str]]) -> None:
+    item = item_of(probe(people, audits={"flip_rate": {"limit": 0.005, "tolerance": 0.01}}), "flip_rate")
+    found = [item.audit.measure(item, drawn(item, UNEQUAL, seed)) for seed in range(8)]
+    assert np.mean([each.value for each in found]) == pytest.approx(0.04, abs=0.015)
+    assert not item.audit.concerns(item, [], found[0])
+    verdicts = [
+        decide(item.audit, item, each, baseline=None, comparison=None, accept="", trials=None).name for each in found
+    ]
+    assert VerdictName.PASS not in verdicts
+
+
+def test_without_a_second_answer_to_flipped_prompts_unbalanced_records_have_no_verdict() -> None:
+    for people, one_sided in ((MEN, True), (HALVES, False)):
+        item = item_of(probe(people), "flip_rate")
+        run = drawn(item, UNEQUAL, 1, BEFORE)
+        concerns = item.audit.concerns(item, run, item.audit.measure(item, run))
+        assert [concern.withholds for concern in concerns] == ["verdict"] * one_sided
+    assert not one_sided
+    # A system without chance has no repetitions that differ.
+    item = item_of(probe(MEN), "flip_rate")
+    certain = drawn(item, {"Male": 1.0, "Female": 0.0}, 1, BEFORE)
+    assert not item.audit.concerns(item, certain, item.audit.measure(item, certain))
+
+
+def test_a_baseline_without_repeated_flips_is_compared_by_the_answers_that_both_runs_have() -> None:
+    item = item_of(probe(HALVES), "flip_rate")
+    current, baseline = drawn(item, UNEQUAL, 1), drawn(item, UNEQUAL, 2, BEFORE)
+    cut = drawn(item, UNEQUAL, 1, BEFORE)
+    assert item.audit.compare(item, current, baseline) == item.audit.compare(item, cut, baseline)
+    men = item_of(probe(MEN), "flip_rate")
+    with pytest.raises(BaselineStale, match="number of answers to each flipped prompt"):
+        men.audit.compare(men, drawn(men, UNEQUAL, 1), drawn(men, UNEQUAL, 2, BEFORE))
+
+
+def test_a_baseline_of_several_trials_counts_as_a_whole() -> None:
+    item = item_of(probe(HALVES, audits={"flip_direction": {}}), "flip_direction")
+    large = item_of(probe(HALVES, audits={"flip_direction": {}}, trials=10), "flip_direction")
+    unsure = {"Male": 0.5, "Female": 0.5}
+    equal = item.audit.compare(item, drawn(item, unsure, 1), drawn(item, unsure, 2))
+    more = item.audit.compare(item, drawn(item, unsure, 1), drawn(large, unsure, 2))
+    assert equal.standard_error is not None
+    assert more.standard_error == pytest.approx(equal.standard_error * np.sqrt(1.1 / 2), rel=0.1)
+
+
+def test_a_largest_gap_of_three_groups_is_compared_at_equal_trials() -> None:
+    people = [(group, "rich") for group in "ABC" for _ in range(20)]
+    names = ("A", "B", "C")
+    item = item_of(probe(people, names), "demographic_parity")
+    large = item_of(probe(people, names, trials=3), "demographic_parity")
+    chance = dict.fromkeys(names, 0.5)
+    run, first = drawn(large, chance, 1), drawn(item, chance, 2)
+    assert item.audit.compare(item, first, run) == item.audit.compare(
+        item, first, [answer for answer in run if not answer.trial]
+    )
 
 
 # Runs that cannot decide

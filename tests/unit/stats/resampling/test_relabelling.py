@@ -99,3 +99,20 @@ def test_swaps_and_cuts_draw_the_permutations_of_whole_cells() -> None:
         drawn = reference.permuted(np.tile(deal, (7, 1)), axis=1)
         assert (swaps[0][:, own] == (drawn == 1)).all()
         assert (swaps[1][:, own] == (drawn == 2)).all()
+
+
+def test_all_units_of_common_cells_are_used_with_the_same_weight_of_a_cell_in_both_runs() -> None:
+    current, cell = np.repeat([True, False, True, False, True], [2, 6, 1, 1, 4]), np.repeat([0, 1, 2], [8, 2, 4])
+    both = RunCells.of(current, cell, equal_size=False)
+    first, second = both.swaps(20, np.random.default_rng(0))
+    for number, sizes in ((0, (2, 6)), (1, (1, 1)), (2, (0, 0))):
+        own = cell == number
+        assert (first[:, own].sum(axis=1) == sizes[0]).all()
+        assert (second[:, own].sum(axis=1) == sizes[1]).all()
+    columns = np.column_stack([np.ones(14), np.arange(14.0), cell])
+    sums = both.sums(columns)
+    assert sums[0] == pytest.approx([3, 0 + 1 + 8, 1])
+    assert sums[1] == pytest.approx([3, (2 + 3 + 4 + 5 + 6 + 7) / 3 + 9, 1])
+    drawn = both.sums_after_swaps(columns, 2000, np.random.default_rng(1))
+    assert [side[:, 0].tolist() == [3.0] * 2000 for side in drawn] == [True, True]
+    assert np.mean(drawn[0] - drawn[1], axis=0) == pytest.approx([0, 0, 0], abs=0.3)

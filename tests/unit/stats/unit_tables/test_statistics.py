@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pytest_fairness.stats.unit_tables.answer_shares import ShareDifferenceOfAnswers
+from pytest_fairness.stats.unit_tables.change import UnitChange
 from pytest_fairness.stats.unit_tables.distances import Evenness, LargestGap, ShareGap, SignedGap, StandardDeviation
 from pytest_fairness.stats.unit_tables.means import (
     DistanceFromMiddle,
@@ -67,3 +69,23 @@ def test_the_interval_covers_the_true_value(statistic: UnitStatistic, true: floa
         low, high = statistic.interval(Sample(rows, rows.mean(axis=0)))
         held += low <= true <= high
     assert held / 400 > 0.92, "0.95, and what 400 tables leave open"
+
+
+@pytest.mark.parametrize("statistic", [SignedGap(2), ShareDifferenceOfAnswers()])
+def test_the_direction_of_a_gap_is_independent_of_its_change_from_a_larger_baseline(statistic: UnitStatistic) -> None:
+    random, units, trials = np.random.default_rng(3), 60, 10
+    changes, p_values = [], []
+    for seed in range(300):
+        chance = random.uniform(0.3, 0.7, (units, 1))
+        current = random.binomial(1, chance, (units, 2)).astype(float)
+        baseline = random.binomial(trials, chance, (units, 2)) / trials
+        if isinstance(statistic, ShareDifferenceOfAnswers):
+            current, baseline = (np.hstack([rows, np.ones((units, 2))]) for rows in (current, baseline))
+        change = UnitChange.of(
+            statistic, current, baseline, least_error=0.1, seed=str(seed), current_share=1 / (1 + trials)
+        )
+        changes.append(change.value / change.standard_error)
+        p_values.append(change.p_value)
+    assert np.mean(changes) == pytest.approx(0, abs=0.15)
+    assert np.std(changes) == pytest.approx(1, abs=0.12)
+    assert np.mean(np.array(p_values) <= 0.05) == pytest.approx(0.05, abs=0.03)
