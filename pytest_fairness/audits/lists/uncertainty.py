@@ -155,7 +155,9 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         """Return the statistic: the mean of the only column, or the range of the means of several columns."""
         return Mean() if columns == 1 else LargestGap(columns)
 
-    def comparable(self, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
+    def comparable(
+        self, item: ListItem[UncertaintySettings], current: Answers, baseline: Answers
+    ) -> tuple[Answers, Answers]:
         """Return the answers of both runs, cut to the same number of trials: more lists have more different items."""
         return with_equal_trials(current, baseline)
 

@@ -190,5 +190,5 @@ def _is_one_sided(details: Mapping[str, Json]) -> bool:
     """
     if details.get("repeated") != Repeats.OWN or not details["floor"]:
         return False
-    own_values = details["own_values"].values()
+    own_values: list[int] = [*details["own_values"].values()]
     return max(abs(count / sum(own_values) - 1 / len(own_values)) for count in own_values) > LARGEST_IMBALANCE

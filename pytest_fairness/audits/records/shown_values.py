@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
     """
 
     usable = "have an answer for every value of the attribute"
-    forms = (OWN, FLIPPED)
+    forms: ClassVar[tuple[str, ...]] = (OWN, FLIPPED)
 
     @abstractmethod
     def number(self, probe: CounterfactualProbe, answer: Answer) -> float:

@@ -82,7 +82,7 @@ def test_the_direction_of_a_gap_is_independent_of_its_change_from_a_larger_basel
         if isinstance(statistic, ShareDifferenceOfAnswers):
             current, baseline = (np.hstack([rows, np.ones((units, 2))]) for rows in (current, baseline))
         change = UnitChange.of(
-            statistic, current, baseline, least_error=0.1, seed=str(seed), current_share=1 / (1 + trials)
+            statistic, current, baseline, least_error=0.1, seed=str(seed), baseline_weight=trials / (1 + trials)
         )
         changes.append(change.value / change.standard_error)
         p_values.append(change.p_value)
