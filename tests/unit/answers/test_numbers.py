@@ -219,7 +219,6 @@ def test_the_number_at_the_key_that_the_probe_names_is_read(text: str, found: fl
     [
         ("63.123", 63.123),
         (" 63.123\n", 63.123),
-        ('{"answer": "63.123"}', 63.123),
         ("63.1", 63.1),
         ("85.000", SEPARATOR),  # a person may mean thousands, and a program would write 85.0
         ("63.120", SEPARATOR),
