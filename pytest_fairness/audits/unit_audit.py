@@ -159,7 +159,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         answers, of_baseline = sum(current.n.values()), sum(baseline.n.values())
         return of_baseline / (answers + of_baseline)
 
-    def intersection(self, item: AuditItem[ProbeT, SettingsT]) -> Intersection | None:
+    def intersection(self, item: AuditItem[ProbeT, SettingsT], table: UnitTable) -> Intersection | None:
         """Return the attributes whose combined values are the item's groups; `None` for fewer than two attributes."""
         return None
 
@@ -186,7 +186,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         statistic, sample = self.statistic(len(table.columns)), table.sample()
         random = randomness.generator(f"{item.seed}/measure")
         bounds = statistic.bounds(sample, item.alpha, item.beta)
-        crossed = self.intersection(item) if statistic.distance is not None else None
+        crossed = self.intersection(item, table) if statistic.distance is not None else None
         return Measurement(
             value=float(statistic.value(sample.means)),
             interval=statistic.interval(sample),

@@ -102,13 +102,14 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
             *([Concern("too_few_lists", note, withholds="nothing")] if too_few else []),
         ]
 
-    def intersection(self, item: ListItem[SettingsT]) -> Intersection | None:
+    def intersection(self, item: ListItem[SettingsT], table: UnitTable) -> Intersection | None:
         """Return the attributes that the item combines; `None` for a single one. See `UnitAudit.intersection`."""
         attribute = item.probe.attributes.get(item.labels.get("attribute", ""))
         if attribute is None or len(attribute.parts) < 2:
             return None
         labels = ([value.label for value in item.probe.attributes[part].values] for part in attribute.parts)
-        return Intersection(attribute.parts, tuple(product(*labels)))
+        cells = zip(attribute.values, product(*labels), strict=True)
+        return Intersection(attribute.parts, tuple(cell for value, cell in cells if value.label in table.columns))
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """Return the p-value of a test of equal means: the smallest of all pairs of attribute values.

@@ -103,7 +103,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
             and labels.get("attribute", attribute) == attribute
         )
 
-    def intersection(self, item: RecordItem[SettingsT]) -> Intersection | None:
+    def intersection(self, item: RecordItem[SettingsT], table: UnitTable) -> Intersection | None:
         """Return the attributes that the item combines; `None` for a single one. See `UnitAudit.intersection`."""
         flip = item.probe.flips[item.labels["attribute"]]
         return Intersection(tuple(part.attribute for part in flip.parts), flip.cells) if flip.parts else None

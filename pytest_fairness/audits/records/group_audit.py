@@ -62,9 +62,9 @@ class GroupAudit(RecordAudit[SettingsT]):
         """
         return self.rates[0]
 
-    def intersection(self, item: RecordItem[SettingsT]) -> Intersection | None:
+    def intersection(self, item: RecordItem[SettingsT], table: UnitTable) -> Intersection | None:
         """Return the attributes that the item combines, and the rates; `None` for a single attribute."""
-        combined = super().intersection(item)
+        combined = super().intersection(item, table)
         return replace(combined, quantities=self.rates) if combined and len(self.rates) > 1 else combined
 
     def statistic(self, columns: int) -> ShareGap:

@@ -126,6 +126,33 @@ def test_crossed_attributes_of_lists_have_a_table() -> None:
     assert [entry["value"] for entry in table["cells"]] == [pytest.approx(each["mean"]) for each in similarity.values()]
 
 
+@pytest.mark.parametrize("kept", [0, 2])
+def test_a_cell_with_too_few_lists_leaves_the_table_of_the_others_as_it_is(kept: int) -> None:
+    probe = probes.parse(LISTS.encode(), Path("songs.yaml"), kinds.schemas())
+    (item,) = (item for item in items_of(probe) if item.id == "snsr[age+mood]")
+    names = [entity.name for entity in probe.entities]
+
+    def table(kept: int) -> Any:
+        answers = []
+        for number, prompt in enumerate(item.prompts()):
+            place = names.index(prompt.labels["entity"])
+            harmed = prompt.labels["value"] == "an old; sad"
+            songs = [f"song {(rank + (number + place) % 3 * harmed) % 9}" for rank in range(4)]
+            if prompt.labels["value"] != "a young; sad" or place < kept:
+                answers.append(Answer(prompt.labels, prompt.trial, "\n".join(songs), Status.OK, songs))
+        (found,) = item.audit.measure(item, answers).details["intersections"]
+        return found
+
+    found = table(kept)
+    assert [entry["cell"] for entry in found["cells"]] == [
+        ["a young", "cheerful"],
+        ["an old", "cheerful"],
+        ["an old", "sad"],
+    ]
+    assert found == table(0)
+    assert found["cells"][2]["gap"] < 0
+
+
 def test_cells_without_a_number_are_left_out() -> None:
     class Partly(LargestGap):
         def groups(self, means: Any) -> Any:
