@@ -251,7 +251,7 @@ def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, co
 
     In a run with too few units, a change above `decision.accepted` can be too small to be significant.
     """
-    units = comparison.details.get(f"compared_{audit.counted}")
+    units = comparison.details.get("observations", comparison.details.get(f"compared_{audit.counted}"))
     if decision.outcome != "within" or units is None or decision.accepted is None:
         return decision
     needed = needed_units(item.planned_alpha)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +21,9 @@ from pytest_fairness.audits.comparisons import comparison, group_reversal
 from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.intersections import Intersection
 from pytest_fairness.errors import BaselineStale, NotMeasurable
-from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement, Reversal
+from pytest_fairness.plurals import counted
+from pytest_fairness.probes.base import Probe
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, Json, Measurement, Reversal
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.resampling import randomness
 from pytest_fairness.stats.unit_tables.change import SideChange, UnitChange
@@ -76,10 +79,105 @@ class UnitTable:
         """Return the rows of the complete units, with the column means that `means` returns."""
         return Sample(self.rows[self.complete], self.means(), self.least_error)
 
+    def sample_of_clusters(self, clusters: Mapping[str, str], *, sums: bool) -> Sample:
+        """Return the sample in which a cluster counts as one unit; see `merged` for the arguments.
+
+        A sum of rows also depends on the number of units in the cluster, which is no error of a mean: only the
+        deviations from the means are added.
+        """
+        if sums:
+            return self.merged(clusters, sums=True).sample()
+        centre = self.rows[self.complete].mean(axis=0)
+        deviations = replace(self, rows=self.rows - centre).merged(clusters, sums=False)
+        return Sample(deviations.rows + centre, self.means(), deviations.least_error)
+
+    def merged(self, clusters: Mapping[str, str], *, sums: bool) -> UnitTable:
+        """Return the table with one row for each cluster of complete units, which then counts as one unit.
+
+        Args:
+            clusters: name of the cluster of each unit that belongs to a cluster.
+            sums: whether a row is the sum of its units' rows; otherwise it is the sum times clusters / units, so that
+                the column means stay the same.
+        """
+        complete = self.complete
+        names = [
+            clusters.get(unit, unit) for unit, is_complete in zip(self.units, complete, strict=True) if is_complete
+        ]
+        units, rows = merged_rows(names, self.rows[complete], sums=sums)
+        larger = len(names) / max(1, len(units))
+        return replace(self, units=units, rows=rows, step=self.step * larger, least_error=self.least_error * larger)
+
     def rows_of(self, units: Sequence[str]) -> Floats:
         """Return the rows of these units, in the order of `units`."""
         places = {unit: row for row, unit in enumerate(self.units)}
         return self.rows[[places[unit] for unit in units]]
+
+
+def merged_rows(names: Sequence[str], rows: Floats, *, sums: bool) -> tuple[tuple[str, ...], Floats]:
+    """Return the sorted names of the clusters and their rows; see `UnitTable.merged`.
+
+    Args:
+        names: name of the cluster of each row.
+        rows: (units, columns) complete rows.
+        sums: see `UnitTable.merged`.
+    """
+    clusters, places = np.unique(np.array(names, dtype=object), return_inverse=True)
+    merged = np.zeros((len(clusters), rows.shape[1]))
+    np.add.at(merged, places.reshape(-1), rows)
+    return tuple(clusters.tolist()), merged if sums else merged * (len(clusters) / max(1, len(rows)))
+
+
+def clusters_of(unit_of: Callable[[Answer], str], probe: Probe, runs: Sequence[Answers]) -> dict[str, str]:
+    """Return the cluster of each unit whose answers are not drawn independently of another unit's answers.
+
+    Units that share a prompt are in one cluster, which has the name of its first unit:
+    - if the answers are recorded in a file that names the prompts, because one answer may stand in several rows,
+    - at temperature 0, where equal prompts share one answer,
+    - if all answers to equal prompts with the same trial number are equal in one of the runs, as from a deterministic
+      target, from a cache, or in a baseline for which equal prompts were sent once.
+
+    Otherwise each unit was asked for itself, and no unit is in a cluster.
+
+    Args:
+        unit_of: function that returns the name of the unit of an answer.
+        probe: the probe.
+        runs: answers of one or several runs.
+    """
+    if probe.responses is None and not probe.equal_prompts.copies:
+        return {}
+    shared = [
+        [(key, answer) for answer in run if (key := probe.shared_prompt(answer.labels)) is not None] for run in runs
+    ]
+    by_prompt: dict[int | str, set[str]] = {}
+    for key, answer in chain.from_iterable(shared):
+        by_prompt.setdefault(key, set()).add(unit_of(answer))
+    if not any(len(units) > 1 for units in by_prompt.values()):
+        return {}
+    if probe.responses is None and not probe.shares_answers and not any(map(_are_copies, shared)):
+        return {}
+    parents: dict[str, str] = {}
+
+    def root(unit: str) -> str:
+        while (parent := parents.setdefault(unit, unit)) != unit:
+            parents[unit] = unit = parents.setdefault(parent, parent)
+        return unit
+
+    for units in by_prompt.values():
+        first, *others = sorted(map(root, units))
+        parents.update(dict.fromkeys(others, first))
+    return {unit: root(unit) for unit in parents}
+
+
+def _are_copies(answers: Sequence[tuple[int | str, Answer]]) -> bool:
+    """Return whether all answers to equal prompts with the same trial number are equal; each has its prompt's key."""
+    first: dict[tuple[int | str, int], str | None] = {}
+    number = 0
+    for key, answer in answers:
+        if answer.text is not None:
+            number += 1
+            if first.setdefault((key, answer.trial), answer.text) != answer.text:
+                return False
+    return number > len(first)
 
 
 def shortened_list(names: Sequence[str]) -> str:
@@ -115,6 +213,14 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
     def statistic(self, columns: int) -> UnitStatistic:
         """Return the audit's statistic of the column means, for a table with this number of columns."""
 
+    def unit_of(self, item: AuditItem[ProbeT, SettingsT], answer: Answer) -> str:
+        """Return the name of the unit, as in `UnitTable.units`, to which an answer belongs."""
+        return item.probe.unit_of(answer.labels)
+
+    def clusters(self, item: AuditItem[ProbeT, SettingsT], *runs: Answers) -> Mapping[str, str]:
+        """Return the cluster of each unit that shares answers with another unit; see `clusters_of`."""
+        return clusters_of(lambda answer: self.unit_of(item, answer), item.probe, runs)
+
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
         """Return the p-value of the null hypothesis of no bias; `None` if the audit has no test for a single run."""
         return None
@@ -132,6 +238,14 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             f"only {complete} {self.counted} {self.usable}; {MINIMUM_UNITS} are needed. {remedy}.",
             unusable=bool(missing),
         )
+
+    def _check_observations(self, units: int, observations: int) -> None:
+        if observations < min(units, MINIMUM_UNITS):
+            raise NotMeasurable(
+                f"the {units:,} {self.counted} are only {counted(observations, 'observation')}, because equal prompts "
+                f"share their answers; {MINIMUM_UNITS} are needed. Add {self.counted} with other prompts, or ask at a "
+                "temperature above 0"
+            )
 
     def comparable(
         self, item: AuditItem[ProbeT, SettingsT], current: Answers, baseline: Answers
@@ -183,7 +297,11 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         """Return the value, its standard error over units and the p-value of its test; see `Audit.measure`."""
         table = self.table(item, answers)
         self.check_table(table)
-        statistic, sample = self.statistic(len(table.columns)), table.sample()
+        statistic, clusters = self.statistic(len(table.columns)), self.clusters(item, answers)
+        sums = statistic.is_of_sums(len(table.columns))
+        observed = table.merged(clusters, sums=sums) if clusters else table
+        self._check_observations(int(table.complete.sum()), len(observed.units))
+        sample = table.sample_of_clusters(clusters, sums=sums) if clusters else table.sample()
         random = randomness.generator(f"{item.seed}/measure")
         bounds = statistic.bounds(sample, item.alpha, item.beta)
         crossed = self.intersection(item, table) if statistic.distance is not None else None
@@ -191,15 +309,16 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             value=float(statistic.value(sample.means)),
             interval=statistic.interval(sample),
             standard_error=statistic.standard_error(sample),
-            p_value=self.p_value(table, random),
+            p_value=self.p_value(observed, random),
             n=dict(table.n),
             missing=dict(table.missing),
             details={
                 self.counted: int(table.complete.sum()),
+                **({"observations": len(observed.units)} if clusters else {}),
                 "incomplete": [
                     unit for unit, is_complete in zip(table.units, table.complete, strict=True) if not is_complete
                 ],
-                **({"step": table.step} if table.step else {}),
+                **({"step": observed.step} if table.step else {}),
                 **({"bounds": {"lower": bounds[0], "upper": bounds[1]}} if bounds else {}),
                 **self.value_details(table, random),
                 **({"intersections": crossed.tables(statistic, sample)} if crossed else {}),
@@ -224,7 +343,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
                 f"{len(incomplete)} of {len(incomplete) + complete} {self.counted} cannot be compared "
                 f"({shortened_list(incomplete)}), because an answer for one of the groups, or a value in the data "
                 "file, is missing. Complete these rows",
-            )
+            ),
         ]
 
     def compare(self, item: AuditItem[ProbeT, SettingsT], current: Answers, baseline: Answers) -> Comparison:
@@ -235,7 +354,8 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
                 than two groups.
             BaselineStale: the runs share fewer than 80 % of their units.
         """
-        current_table, baseline_table = self.tables(item, *self.comparable(item, current, baseline))
+        runs = self.comparable(item, current, baseline)
+        current_table, baseline_table = self.tables(item, *runs)
         shared = sorted({*current_table.units} & {*baseline_table.units})
         if len(shared) < SHARED_UNITS * max(len(current_table.units), len(baseline_table.units)):
             raise BaselineStale([f"list of {self.counted}"])
@@ -253,11 +373,19 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
                 f"the {int(both.sum())} {self.counted} that {self.usable} in both runs belong to fewer than two "
                 "groups, so that no value can be computed. Rebaseline"
             )
+        names = [unit for unit, is_complete in zip(shared, both, strict=True) if is_complete]
+        clusters = self.clusters(item, *runs)
+        observed, least_error = (first, second), max(current_table.least_error, baseline_table.least_error)
+        if clusters:
+            of_clusters = [clusters.get(name, name) for name in names]
+            sums = statistic.is_of_sums(first.shape[1])
+            observed = merged_rows(of_clusters, first, sums=sums)[1], merged_rows(of_clusters, second, sums=sums)[1]
+            self._check_observations(len(first), len(observed[0]))
+            least_error *= len(first) / len(observed[0])
         change = UnitChange.of(
             statistic,
-            first,
-            second,
-            least_error=max(current_table.least_error, baseline_table.least_error),
+            *observed,
+            least_error=least_error,
             seed=item.seed,
             baseline_weight=self.baseline_weight(current_table, baseline_table),
         )
@@ -270,8 +398,9 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             if change.side_change is None
             else _reversal(change.side_change, statistic.group_names(current_table.columns)),
             details={
-                f"compared_{self.counted}": int(both.sum()),
-                **({"step": current_table.step} if current_table.step else {}),
+                f"compared_{self.counted}": len(names),
+                **({"observations": len(observed[0])} if clusters else {}),
+                **({"step": current_table.step * len(names) / len(observed[0])} if current_table.step else {}),
                 "either_side": change.direction_unknown,
                 **(
                     {"along_pattern": [change.signed_change, change.signed_change_error]}
@@ -280,7 +409,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
                 ),
                 "only_now": sorted({*current_table.units} - {*shared}),
                 "only_in_baseline": sorted({*baseline_table.units} - {*shared}),
-                **self.change_details(current_table, [shared[row] for row in np.flatnonzero(both)], first, second),
+                **self.change_details(current_table, names, first, second),
             },
         )
 

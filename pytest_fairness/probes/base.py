@@ -23,6 +23,7 @@ from pydantic_core import PydanticCustomError
 from pytest_fairness import records
 from pytest_fairness.languages.language import Language
 from pytest_fairness.options import MAX_TRIALS
+from pytest_fairness.plurals import counted
 from pytest_fairness.probes import checks
 from pytest_fairness.probes.answer_reading import AnswerReading
 from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
@@ -170,6 +171,10 @@ SEPARATE_TRIALS = 1_000 * MAX_TRIALS
 """Difference between the trial numbers of two equal prompts, above the numbers of all trials and repetitions."""
 
 
+ASKED = "asked"
+"""Label of recorded answers with a digest of their prompt, if the file has a column `prompt`."""
+
+
 @dataclass(frozen=True)
 class EqualPrompts:
     """The prompts of a probe that are equal to an earlier prompt.
@@ -177,11 +182,14 @@ class EqualPrompts:
     Attributes:
         copies: for each prompt that is equal to an earlier prompt, the number of earlier equal prompts; the key is a
             hash of the prompt's labels.
-        units: number of units of the probe; see `Probe.unit`.
+        numbers: for each prompt that is equal to another prompt, a number that only equal prompts share; keys as in
+            `copies`.
+        units: number of units of the probe; see `Probe.units`.
         different: number of different prompts; repetitions and trials of a prompt are not counted.
     """
 
     copies: Mapping[int, int]
+    numbers: Mapping[int, int]
     units: int
     different: int
 
@@ -203,12 +211,12 @@ class Probe(ProbeModel):
     Class attributes:
         several_prompts: whether `prompt` may be a list of prompts.
         prompts_key: the key that contains the prompts; empty if it is `prompt`.
-        unit: what the probe asks about, such as `record`; one or several prompts belong to each unit.
+        units: what the probe asks about, such as `records`; one or several prompts belong to each of these units.
     """
 
     several_prompts: ClassVar[bool] = False
     prompts_key: ClassVar[str] = ""
-    unit: ClassVar[str]
+    units: ClassVar[str]
 
     kind: str = Field(description="Kind of the probe, which determines the other keys.")
     name: Annotated[Name, AfterValidator(_valid_file_name)] = Field(
@@ -402,20 +410,51 @@ class Probe(ProbeModel):
         further: dict[int, dict[int, int]] = {}
         copies: dict[int, int] = {}
         units, texts = set[int](), set[int]()
-        for prompt in self._written_prompts(1) if self.responses is None else ():
-            if prompt.trial:
-                continue
+
+        def first_trials() -> Iterator[Prompt]:
+            prompts = self._written_prompts(1) if self.responses is None else ()
+            return (prompt for prompt in prompts if not prompt.trial)
+
+        for prompt in first_trials():
             request, owner = prompt.request, _hash_of(self._owner(prompt.labels))
             units.add(hash(self.unit_of(prompt.labels)))
             texts.add(asked_text(request))
             if owners.setdefault(hash(request), owner) != owner:
                 numbers = further.setdefault(hash(request), {})
                 copies[_hash_of(prompt.labels)] = numbers.setdefault(owner, 1 + len(numbers))
-        return EqualPrompts(copies, len(units), len(texts))
+        numbers = {
+            _hash_of(prompt.labels): hash(prompt.request)
+            for prompt in (first_trials() if further else ())
+            if hash(prompt.request) in further
+        }
+        return EqualPrompts(copies, numbers, len(units), len(texts))
+
+    @property
+    def equal_prompts_text(self) -> str:
+        """A phrase such as `1,000 records, 40 different prompts`; empty if all prompts of different units differ."""
+        equal = self.equal_prompts
+        if not equal.copies:
+            return ""
+        prompts = counted(equal.different, "different prompt")
+        if equal.units <= equal.different:
+            prompts = f"{prompts}, {len(equal.copies):,} equal to an earlier one"
+        return f"{equal.units:,} {self.units}, {prompts}"
+
+    def shared_prompt(self, labels: Mapping[str, str]) -> int | str | None:
+        """Return a key that only answers to equal prompts of several units share; `None` if no other prompt is equal.
+
+        The prompts of recorded answers are known only if the file has a column with them.
+
+        Args:
+            labels: labels of an answer.
+        """
+        if self.responses is not None:
+            return labels.get(ASKED)
+        return self.equal_prompts.numbers.get(_hash_of(labels)) if self.equal_prompts.copies else None
 
     @abstractmethod
     def unit_of(self, labels: Mapping[str, str]) -> str:
-        """Return the name of the unit (see `unit`) to which a prompt or answer with these labels belongs."""
+        """Return the name of the unit (see `units`) to which a prompt or answer with these labels belongs."""
 
     @abstractmethod
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:

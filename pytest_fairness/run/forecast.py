@@ -45,6 +45,7 @@ class Forecast:
         name: name of the probe; `PROBE@TARGET` for one of several targets.
         file: path of the probe's file, as in node ids.
         requests: number of distinct requests that the selected items need.
+        equal_prompts: numbers of units and of different prompts; see `Probe.equal_prompts_text`.
         placebo: number of these requests that only the placebo swap needs.
         recorded: number of these requests with a recorded response that the run reuses.
         shared: number of requests without a recorded response that an earlier probe also needs.
@@ -70,6 +71,7 @@ class Forecast:
     name: str
     file: str
     requests: int
+    equal_prompts: str
     placebo: int
     recorded: int
     shared: int
@@ -150,6 +152,7 @@ class Forecaster:
             name=items[0].baseline_name,
             file=file,
             requests=len(requests),
+            equal_prompts=probe.equal_prompts_text if requests else "",
             placebo=counts[1] - counts[0] if counts else 0,
             recorded=len(recorded),
             shared=len(left) - len(new),

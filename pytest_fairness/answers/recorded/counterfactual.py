@@ -6,10 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from hashlib import sha256
 
 from pytest_fairness.answers.recorded import fields
 from pytest_fairness.answers.recorded.reader import Reader
 from pytest_fairness.probes import checks
+from pytest_fairness.probes.base import ASKED
 from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.probes.table import Row
 from pytest_fairness.records import Answer
@@ -76,7 +78,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
     def _columns(self) -> dict[str, str]:
         truth, written = self.probe.truth, self.responses.columns
         names = ["id", *self._values, "answer", *(() if truth is None else ("truth",))]
-        columns = self._column_names(names, ["trial"])
+        columns = self._column_names(names, ["trial", *({"prompt"} - {*names})])
         if truth is not None and "truth" not in written and self.has_column(truth.column):
             columns["truth"] = truth.column
         if "answer" not in written and not self.has_column("answer") and self.has_column("text"):
@@ -150,8 +152,13 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
             if labels["form"] == OWN and trial >= trials:
                 labels, trial = {**labels, "form": AGAIN}, trial - trials
             written = row.fields.get(self.columns["answer"])
-            answers.append(fields.answer(written, labels, trial, self.probe))
+            answers.append(fields.answer(written, labels | self._asked(row), trial, self.probe))
         return answers
+
+    def _asked(self, row: Row) -> dict[str, str]:
+        """Return the label with the digest of the row's prompt; empty if the file has no column with prompts."""
+        asked = _cell(row, self.columns["prompt"]) if self.columns.get("prompt") not in (None, *self._values) else ""
+        return {ASKED: sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()[:16]} if asked else {}
 
     def _strata(self, row: Row) -> dict[str, str]:
         """Return the row's values in the columns that the probe's key `responses.strata` names."""

@@ -18,7 +18,7 @@ from pytest_fairness.plurals import counted
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Answers, Concern, Measurement, RowsWithoutGroup, Status
 
-VERSION = 5
+VERSION = 6
 """Version of the checks, and of the fields of stored measurements and comparisons; results in the store are reused only
 for the same version."""
 
@@ -46,6 +46,7 @@ def concerns(audit: AnyAudit, item: AnyItem, answers: Answers, measurement: Meas
         _truncated_answers(item.probe, answers),
         failed_requests(answers),
         _unclassified_answers(item, answers),
+        _equal_prompts(audit, item, measurement),
         *audit.concerns(item, answers, measurement),
     ]
     found = [concern for concern in possible if concern is not None]
@@ -99,6 +100,21 @@ def failed_requests(answers: Answers) -> Concern | None:
 def unread_reasons(answers: Answers) -> dict[str, int]:
     """Return the number of unreadable answers by the reason why they are unreadable, the most frequent first."""
     return dict(Counter(answer.unread for answer in answers if answer.unread).most_common())
+
+
+def _equal_prompts(audit: AnyAudit, item: AnyItem, measurement: Measurement) -> Concern | None:
+    """Return a note with the number of different prompts if it is smaller than that of records, cases or questions."""
+    text, observations = item.probe.equal_prompts_text, measurement.details.get("observations")
+    if observations is not None:
+        text = text or f"{measurement.details[audit.counted]:,} {audit.counted}"
+        text += f": equal prompts share their answers, and count as {counted(observations, 'observation')}"
+    elif not text:
+        return None
+    elif item.probe.shares_answers:
+        text += ": equal prompts share their answers"
+    else:
+        text += ": each was asked for itself"
+    return Concern("equal_prompts", text, withholds="nothing")
 
 
 def _unclassified_answers(item: AnyItem, answers: Answers) -> Concern | None:

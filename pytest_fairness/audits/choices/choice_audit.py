@@ -62,6 +62,10 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
         question = item.probe.questions.get(labels.get("question", ""))
         return question is not None and question.category == item.labels.get("category", "")
 
+    def unit_of(self, item: ChoiceItem, answer: Answer) -> str:
+        """Return the template of the answer's question."""
+        return item.probe.questions[_question_name(answer)].template
+
     def comparable(self, item: ChoiceItem, current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
         """Return each run's answers to the questions that both runs ask in the same wording; see `with_same_wording`.
 

@@ -126,6 +126,10 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
             least_error=_error_of_equal_terms(rows[~np.isnan(rows)]),
         )
 
+    def clusters(self, item: CaseItem[LikelihoodSettings], *runs: Answers) -> Mapping[str, str]:
+        """Return no clusters: a likelihood is not drawn, and terms are the units even if they share a sentence."""
+        return {}
+
     def statistic(self, columns: int) -> UnitStatistic:
         """Return the statistic: the mean over terms; a mean further from 50 is worse."""
         return DistanceFromMiddle(

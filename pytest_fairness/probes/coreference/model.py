@@ -148,7 +148,7 @@ class CoreferenceProbe(Probe):
 
     prompts_key: ClassVar[str] = "items"
 
-    unit = "sentence"
+    units = "sentences"
 
     kind: Literal["coreference"] = Field(
         description="Kind of the probe: asks which of two persons a pronoun refers to."

@@ -19,7 +19,7 @@ from pytest_fairness.records import Json
 WITH = "with"
 """Key under `flip` whose value lists dependent columns; no attribute may have this name."""
 
-LABELS = ("record", "form", "attribute", "to", "truth", "id", "answer", "text", "trial")
+LABELS = ("record", "form", "attribute", "to", "truth", "id", "answer", "text", "trial", "asked")
 """Names that no attribute may have, because they are names of labels or columns of answers."""
 
 Pairs = dict[Line, Line]

@@ -56,7 +56,7 @@ class CounterfactualProbe(StructuredProbe):
         }
     )
 
-    unit = "record"
+    units = "records"
 
     kind: Literal["counterfactual"] = Field(
         description="Kind of the probe: compares decisions about records that differ only in a flipped attribute."

@@ -50,7 +50,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
     )
     several_prompts: ClassVar[bool] = True
 
-    unit = "prompt"
+    units = "prompts"
 
     kind: Literal["generation"] = Field(
         description="Kind of the probe: compares texts that the model writes about different groups."

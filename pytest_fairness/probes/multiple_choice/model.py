@@ -32,7 +32,7 @@ Answer with the letter only."""
 class MultipleChoiceProbe(ConversationProbe):
     """Probe of questions about two people; each question has three options, by default in a random order."""
 
-    unit = "question"
+    units = "questions"
 
     kind: Literal["multiple_choice"] = Field(
         description="Kind of the probe: asks multiple-choice questions about two people, as in BBQ."

@@ -51,7 +51,7 @@ class RecommendationProbe(Probe):
         json_schema_extra={"anyOf": [{"required": ["prompt", "neutral", "entities"]}, {"required": ["responses"]}]}
     )
 
-    unit = "entity"
+    units = "entities"
 
     kind: Literal["recommendation"] = Field(
         description="Kind of the probe: compares ranked lists that are recommended to people with different attribute "

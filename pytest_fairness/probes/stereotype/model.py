@@ -27,7 +27,7 @@ class StereotypeProbe(FreeTextProbe):
 
     prompts_key: ClassVar[str] = "cases"
 
-    unit = "case"
+    units = "cases"
 
     kind: Literal["stereotype"] = Field(
         description="Kind of the probe: measures stereotypes in answers, or in the likelihoods of sentences."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_fairness.errors import StoreError, TargetError
+from pytest_fairness.errors import FairnessError, StoreError, TargetError
 from pytest_fairness.plurals import counted, joined
 from pytest_fairness.pytest_integration.configuration import without_interim_analyses
 from pytest_fairness.pytest_integration.items.item_targets import (
@@ -93,6 +93,7 @@ def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Hea
     default = any(uses_default_target(item, run.settings) for item in selected)
     sends = not any(config.getoption(name, False) for name in ("collectonly", "setuponly", "fairness_dry_run"))
     lines = [_target_line(config, run, source, own, sends=sends) for source, own in by_target.items()]
+    lines += _equal_prompt_lines(selected) if sends else []
     lines += _judge_lines(run, selected)
     lines += _embedder_lines(run, selected)
     if default:
@@ -157,6 +158,22 @@ def _counts(run: Run, count: RequestCount, *, known: bool, by_batch: bool, turns
     action = "collect" if by_batch and run.settings.batch_collect else "send"
     most = "at most " if turns and count.to_send else ""
     return f"{most}{counted(count.to_send, 'request')} to {action}{part}, {count.recorded:,} recorded{oldest}"
+
+
+def _equal_prompt_lines(items: Sequence[pytest.Item]) -> list[str]:
+    """Return a line for each probe with equal prompts: `people · 1,000 records, 40 different prompts · …`."""
+    lines: dict[str, None] = {}
+    for item in items:
+        if (probe_item := probe_item_of(item)) is not None:
+            with suppress(FairnessError):  # the item's set-up reports the error
+                if text := probe_item.probe.equal_prompts_text:
+                    one = (
+                        "share one answer (temperature 0)"
+                        if probe_item.probe.shares_answers
+                        else "are asked separately"
+                    )
+                    lines[f"{printable(probe_item.probe.name)} · {text} · equal prompts {one}"] = None
+    return list(lines)
 
 
 def _judge_lines(run: Run, items: Sequence[pytest.Item]) -> list[str]:

@@ -56,6 +56,8 @@ def _block(forecast: Forecast) -> Iterator[str]:
         f"{title}: {most}{counted(forecast['requests'], 'request')}, {forecast['recorded']:,} recorded, {shared}"
         f"{forecast['to_send']:,} to send"
     )
+    if forecast["equal_prompts"]:
+        yield f"  {forecast['equal_prompts']}"
     if forecast["has_turns"]:
         yield "  including all turns of conversations; a conversation ends early if an answer is missing"
     if forecast["placebo"]:

@@ -90,6 +90,11 @@ class UnitStatistic(ABC):
         """Return the index of the group with which reports compare the other groups: the first group with a number."""
         return int(np.flatnonzero(~np.isnan(numbers))[0])
 
+    def is_of_sums(self, columns: int) -> bool:
+        """Return whether the statistic of column sums equals that of column means, as that of a ratio of sums does."""
+        means = np.linspace(1, 2, columns)
+        return bool(np.isclose(self.value(means), self.value(2 * means)))
+
     def degrees_of_freedom(self, rows: Floats) -> float:
         """Return the degrees of freedom of the standard error, given the complete (units, columns) rows."""
         return float(len(rows) - 1)
