@@ -28,6 +28,10 @@ TRUNCATED_SHARE = 0.10
 """Largest share of the usable answers that may be cut off at `max_tokens`."""
 WITHOUT_GROUP_SHARE = 0.10
 """Largest share of the rows of an answer file that may be left out because they name no group."""
+MOST_COPIES = 5
+"""Largest number of copies of all rows of an answer file that are recognised."""
+LEAST_COPIED = 8
+"""Smallest number of rows whose copies are recognised."""
 WITHOUT_CLASS_SHARE = 0.05
 """Largest share of a group's answers on which the model that recognises refusals may fail."""
 
@@ -47,6 +51,7 @@ def concerns(audit: AnyAudit, item: AnyItem, answers: Answers, measurement: Meas
         failed_requests(answers),
         _unclassified_answers(item, answers),
         _equal_prompts(audit, item, measurement),
+        _copied_rows(item.probe, answers),
         *audit.concerns(item, answers, measurement),
     ]
     found = [concern for concern in possible if concern is not None]
@@ -115,6 +120,25 @@ def _equal_prompts(audit: AnyAudit, item: AnyItem, measurement: Measurement) -> 
     else:
         text += ": each was asked for itself"
     return Concern("equal_prompts", text, withholds="nothing")
+
+
+def _copied_rows(probe: Probe, answers: Answers) -> Concern | None:
+    """Return a concern if the rows of a file with recorded answers occur several times in the same order.
+
+    Such a file was written or joined several times. Rows that are equal by chance have another order.
+    """
+    rows = [(answer.labels, answer.text) for answer in answers] if probe.responses is not None else []
+    for times in range(2, MOST_COPIES + 1):
+        once = len(rows) // times
+        if once < LEAST_COPIED or len(rows) % times or rows[:-once] != rows[once:] or rows[:1] * once == rows[:once]:
+            continue
+        return Concern(
+            "copied_rows",
+            f"all {once:,} rows occur {times} times in the same order, so that each answer counts {times} times. "
+            "Remove the copies from the file",
+            withholds="test",
+        )
+    return None
 
 
 def _unclassified_answers(item: AnyItem, answers: Answers) -> Concern | None:

@@ -25,8 +25,8 @@ from pytest_fairness.audits.stereotypes.scored_answers import (
     stratum_of,
 )
 from pytest_fairness.audits.stereotypes.scores import Column, Score, Scores
-from pytest_fairness.audits.unit_audit import INCOMPLETE_SHARE, shortened_list
-from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.audits.unit_audit import INCOMPLETE_SHARE, clusters_of, shortened_list
+from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.stereotype.cases import Case
 from pytest_fairness.probes.stereotype.model import StereotypeProbe
 from pytest_fairness.records import Answer, Answers, Comparison, Concern, Json, Measurement
@@ -185,6 +185,12 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             if answer.usable:
                 cells.setdefault(repr(sorted(answer.labels.items())), []).append(answer.text or "")
         concerns = []
+        if clusters_of(lambda answer: answer.labels["case"], item.probe, [answers]):
+            message = (
+                "cases with equal prompts share their answers, which the test counts as independent. Give each case "
+                "its own prompt, or ask at a temperature above 0"
+            )
+            concerns.append(Concern("shared_answers", message, withholds="test"))
         if len(cells) < repeats.MINIMUM_OBSERVATIONS and repeats.repeats(
             cells.values(), item.probe.sampling.temperature
         ):
@@ -203,6 +209,8 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
 
         The p-value comes from a random exchange of scores between the runs.
         """
+        if clusters_of(lambda answer: answer.labels["case"], item.probe, [baseline]):
+            raise BaselineStale(["answers to equal prompts, which several cases of the baseline share"])
         current_cases, baseline_cases = (self._measured_cases(item, sorted_answers(run)) for run in (current, baseline))
         shared = [case for case in current_cases.scores.cases if case in baseline_cases.scores.cases]
         if not shared:

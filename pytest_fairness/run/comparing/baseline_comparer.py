@@ -87,9 +87,6 @@ class BaselineComparer:
         try:
             rows = baseline.answers(entry.answer_set)
             answers = self._answers(item, rows)
-            if not answers and item.probe.equal_prompts.copies:
-                # The stored standard error may be that of answers which several records shared.
-                raise BaselineStale(["answers to equal prompts, which are no longer stored"])
             # Lists of answers are deleted as soon as possible, to save memory.
             all_answers = answers if item.stage == item.for_baseline.stage else self._answers(item.for_baseline, rows)
             del rows
@@ -191,6 +188,9 @@ class BaselineComparer:
         by_value = partial(
             item.audit.compare_values, measurement, entry.value, entry.standard_error, from_answers=False
         )
+        if not answers and item.probe.equal_prompts.copies:
+            # The stored standard error may be that of answers which several records shared.
+            raise BaselineStale(["answers to equal prompts, which are no longer stored"])
         if not answers:
             return by_value()
 

@@ -12,7 +12,7 @@ import pytest
 from pytest_fairness import kinds
 from pytest_fairness.audits.answer_checks import checks
 from pytest_fairness.audits.unit_audit import UnitTable
-from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.kinds import schemas
 from pytest_fairness.probes import Probe, parse
 from pytest_fairness.records import Answer, Json, Measurement, Prompt, Status
@@ -164,6 +164,49 @@ def test_recorded_answers_with_a_column_of_prompts_are_clustered(tmp_path: Path)
     assert "observations" not in found["without"].details
     assert found["with"].value == found["without"].value
     assert (found["with"].standard_error or 0) > 2 * (found["without"].standard_error or 1)
+
+
+CASES = """\
+kind: stereotype
+cases:
+  - {name: a, category: jobs, prompt: Describe a nurse., stereotype: [she, her], anti_stereotype: [he, him]}
+  - {name: b, category: jobs, prompt: Describe a nurse., stereotype: [she, her], anti_stereotype: [he, him]}
+audits: {markers: }
+"""
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_cases_with_equal_prompts_that_share_their_answers_are_not_tested(*, shared: bool) -> None:
+    probe = parse(CASES.encode(), Path("/project/probes/cases.yaml"), schemas())
+    item = next(item for item in items_of(probe) if item.subject == "category=jobs")
+    own = random.Random(1)  # noqa: S311 - no secrets
+    texts: dict[tuple[object, int], str] = {}
+    found = []
+    for prompt in probe.prompts():
+        key = (prompt.request.prompt if shared else prompt.labels["case"], prompt.trial)
+        text = f"{own.choice(['She helps her', 'He helps him'])} {own.random()}."
+        text = texts.setdefault(key, text)
+        found.append(Answer(prompt.labels, prompt.trial, text, Status.OK, text))
+    concerns = checks.concerns(item.audit, item, found, item.audit.measure(item, found))
+    assert [note.withholds for note in concerns if note.name == "shared_answers"] == ["test"] * shared
+    if shared:
+        with pytest.raises(BaselineStale, match="equal prompts, which several cases of the baseline share"):
+            item.audit.compare(item, found, found)
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_a_file_that_was_joined_with_copies_of_itself_is_not_tested(times: int, tmp_path: Path) -> None:
+    own = random.Random(1)  # noqa: S311 - no secrets
+    lines = [f"{group},{own.choice(['good', 'bad'])} work {own.randint(0, 9)}" for group in ("man", "woman") * 20]
+    (tmp_path / "texts.csv").write_text("\n".join(["group,text", *lines * times]) + "\n", "utf-8")
+    text = "kind: generation\nresponses: {file: texts.csv}\naxes: {group: {unmarked: man, marked: [woman]}}\n"
+    probe = parse(f"{text}audits: {{jsd: }}\n".encode(), tmp_path / "p.yaml", schemas())
+    (item,) = items_of(probe)
+    found = kinds.reader(probe).answers()
+    concerns = checks.concerns(item.audit, item, found, measured(item, found))
+    messages = [note.message for note in concerns if note.name == "copied_rows"]
+    message = f"all 40 rows occur {times} times in the same order, so that each answer counts {times} times. Remove the"
+    assert messages == [f"{message} copies from the file"] * (times > 1)
 
 
 def test_clusters_of_different_sizes() -> None:
