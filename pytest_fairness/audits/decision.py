@@ -37,6 +37,9 @@ class Decision:
             is not known, or if no number is enough.
         explanation: reason of the outcome as a phrase, if the numbers above do not give the reason.
         changed_sides: whether the estimate is too bad only because another group is disadvantaged than in the baseline.
+        decidable: the setting that a run of this size can decide, as a phrase such as "a `tolerance` of 0.12 or more";
+            `None` if it is not known.
+        at_threshold: whether a value exceeds its limit by less than its standard error, so that it may be the limit.
     """
 
     outcome: Outcome
@@ -47,6 +50,8 @@ class Decision:
     times_more_units: float = 1.0
     explanation: str | None = None
     changed_sides: bool = False
+    decidable: str | None = None
+    at_threshold: bool = False
 
 
 def decide(

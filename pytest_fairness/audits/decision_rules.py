@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from pytest_fairness.audits.base import AnyAudit, AnyItem, AuditItem, DecisionRule
 from pytest_fairness.audits.decision import LEAST_GROWTH, ROUNDING, Decision, decide, one_sided_bounds
+from pytest_fairness.audits.info import Direction
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Comparison, Measurement
 from pytest_fairness.stats.intervals import normal, proportions
@@ -86,7 +87,13 @@ class SignificantChange(DecisionRule):
             return decision
         if reversal is not None and reversal.value > tolerance + ROUNDING and reversal.p_value <= item.alpha:
             return replace(decision, outcome="beyond", changed_sides=True)
-        return _unless_too_few_units(decision, audit, item, comparison)
+        decision = _unless_too_few_units(decision, audit, item, comparison)
+        if decision.outcome != "unclear" or comparison.standard_error is None or item.settings.gate != "significant":
+            return decision
+        if decision.accepted == 0 and value < comparison.standard_error:
+            # No number of answers shows that nothing got worse at all.
+            decision = replace(decision, times_more_units=math.inf)
+        return replace(decision, decidable=_decidable_tolerance(decision, item, comparison, value))
 
     def judge_value(
         self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
@@ -112,7 +119,17 @@ class SignificantChange(DecisionRule):
         )
         if decision.outcome == "within" and audit.grows_with_size and not item.final_analysis:
             return replace(decision, outcome="unclear")
-        return decision
+        if decision.outcome != "unclear" or measurement.standard_error is None or decision.upper_bound is None:
+            return decision
+        distance = audit.info.loss(measurement.value) - audit.info.loss(limit)
+        if not decision.exceeds:
+            return replace(decision, decidable=_decidable_tolerance(decision, item, measurement, distance))
+        higher = max(distance, decision.upper_bound - (0.0 if self.strict else 2 * tolerance))
+        return replace(
+            decision,
+            decidable=_decidable_limit(audit, limit, higher),
+            at_threshold=distance < measurement.standard_error,
+        )
 
     def minimum_detectable(
         self, item: AnyItem, measurement: Measurement, comparison: Comparison | None, tolerance: float
@@ -162,7 +179,8 @@ class LimitWithTest(SignificantChange):
         detected = normal.minimum_detectable(
             measurement.standard_error, item.alpha, degrees_of_freedom=measurement.degrees_of_freedom
         )
-        return replace(decision, times_more_units=max(LEAST_GROWTH, (detected / distance) ** 2))
+        growth = max(LEAST_GROWTH, (detected / distance) ** 2)
+        return replace(decision, times_more_units=growth, at_threshold=False)
 
 
 class GrownWords(DecisionRule):
@@ -190,7 +208,11 @@ class GrownWords(DecisionRule):
         if comparison.value > tolerance:
             return Decision("beyond", exceeds=True, significant=True)
         needed = NeededDocuments(*comparison.details["documents_to_stand_out"])
-        return _unless_new_word_missed(needed, smallest_share(needed, 1 - item.beta), 2 * item.settings.min_share)
+        smallest = smallest_share(needed, 1 - item.beta)
+        decision = _unless_new_word_missed(needed, smallest, 2 * item.settings.min_share)
+        if decision.outcome == "within" or needed.documents is None or smallest > 1:
+            return decision
+        return replace(decision, decidable=f"a `min_share` of {_rounded_up(smallest / 2):g} or more")
 
     def judge_value(
         self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
@@ -244,6 +266,38 @@ class PointEstimate(DecisionRule):
     ) -> float | None:
         """Return the smallest worsening that a test would detect; see `DecisionRule.minimum_detectable`."""
         return self.tested_rule.minimum_detectable(item, measurement, comparison, tolerance)
+
+
+def _decidable_tolerance(
+    decision: Decision, item: AnyItem, estimate: Measurement | Comparison, value: float
+) -> str | None:
+    """Return a phrase with the smallest tolerance with which a run of this size would be expected to pass."""
+    if estimate.standard_error is None:
+        return None
+    detectable = normal.minimum_detectable(
+        estimate.standard_error, item.planned_alpha, degrees_of_freedom=estimate.degrees_of_freedom
+    )
+    # A pass excludes a worsening of twice the tolerance, and the run must be able to find one.
+    smallest = max(detectable / 2, (decision.upper_bound or 0.0) / 2, value)
+    return f"a `tolerance` of {_rounded_up(smallest):g} or more"
+
+
+def _decidable_limit(audit: AnyAudit, limit: float, distance: float) -> str | None:
+    """Return a phrase with the limit that is this distance worse than `limit`; `None` if no probe may set it."""
+    lowest, highest = audit.info.limits
+    if audit.info.better is Direction.HIGHER:
+        number = -_rounded_up(distance - limit)
+        return f"a `limit` of {number:g} or less" if number >= lowest else None
+    number = _rounded_up(limit + distance)
+    return f"a `limit` of {number:g} or more" if number <= highest else None
+
+
+def _rounded_up(number: float) -> float:
+    """Return the smallest number with two significant digits that is at least `number`."""
+    if not number:
+        return 0.0
+    decimals = 1 - math.floor(math.log10(abs(number)))
+    return round(math.ceil(number * 10.0**decimals - ROUNDING) / 10.0**decimals, max(0, decimals))
 
 
 def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, comparison: Comparison) -> Decision:

@@ -60,6 +60,8 @@ class AuditInfo:
             tolerance.
         value_range: smallest and largest possible value; a baseline with a value outside this range is invalid.
         limit_range: smallest and largest limit that a probe may set; by default `value_range`.
+        best_is_decidable: whether a system can keep the best possible limit in every run, as with a share of mistakes,
+            which is 0 for a perfect system. If not, the value differs from the best one by chance.
         best: value that means no bias; smaller values count as this value. `None` if there is no such value.
         charts: name of the chart that reports draw for a detail of the measurement, by the detail's name;
             `reports/charts/` lists the charts. A detail that maps names to mean values needs no entry: it gets a
@@ -80,6 +82,7 @@ class AuditInfo:
     tolerance_of_value: bool = True
     value_range: Range
     limit_range: Range | None = None
+    best_is_decidable: bool = False
     best: float | None = None
     charts: Mapping[str, str] = field(default_factory=dict)
     effect: EffectSize | None = None
@@ -89,6 +92,24 @@ class AuditInfo:
     def limits(self) -> Range:
         """Return the smallest and the largest limit that a probe may set."""
         return self.limit_range or self.value_range
+
+    @property
+    def undecidable_limit(self) -> float | None:
+        """Return the limit that no number of answers can show to be kept: the value of equal groups, if there is one.
+
+        By chance, the values of about half of all fair systems, or of all of them, are worse than this limit.
+        """
+        if self.best_is_decidable:
+            return None
+        match self.better:
+            case Direction.LOWER:
+                return self.limits[0]
+            case Direction.HIGHER:
+                return self.limits[1]
+            case Direction.ZERO:
+                return 0.0
+            case Direction.FIFTY:
+                return 50.0
 
     def loss(self, value: Numbers) -> Numbers:
         """Return the loss as `Direction.loss` does; a value below `best` has the loss of `best`."""

@@ -6,16 +6,20 @@ The table holds import paths, so that listing all names imports no audit module.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from typing import Any, cast
 
-from pydantic import Field, create_model
+from pydantic import Field, create_model, model_validator
 
 from pytest_fairness import extensions
 from pytest_fairness.audits.base import AnyAudit, Audit
+from pytest_fairness.audits.info import Direction
 from pytest_fairness.errors import FairnessError
+from pytest_fairness.plurals import significant
 from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.diagnostics import Diagnostic, diagnostics_error
 
 AUDITS: dict[str, dict[str, str]] = {
     "counterfactual": {
@@ -152,4 +156,29 @@ def settings_model(kind: str, name: str) -> type[AuditSettings]:
         if model is not AuditSettings
         else f"Settings of `{name}`: only the settings that every audit has."
     )
-    return create_model(model.__name__, __base__=model, __doc__=description, limit=(float | None, limit))
+    return create_model(
+        model.__name__,
+        __base__=model,
+        __doc__=description,
+        __validators__={"_limit_is_decidable": cast("Any", model_validator(mode="after")(_undecidable_limit(audit)))},
+        limit=(float | None, limit),
+    )
+
+
+def _undecidable_limit(audit: AnyAudit) -> Callable[[AuditSettings], AuditSettings]:
+    """Return a validator that raises an error for a limit that no number of answers can decide."""
+
+    def check(settings: AuditSettings) -> AuditSettings:
+        limit, equal = settings.limit, audit.info.undecidable_limit
+        if limit is None or limit != equal or settings.gate == "point":
+            return settings
+        tolerance = audit.info.tolerance if settings.tolerance is None else settings.tolerance
+        worse, sign = ("smaller", -1) if audit.info.better is Direction.HIGHER else ("larger", 1)
+        example = "" if not tolerance > 0 else f", such as {significant(equal + sign * tolerance)}"
+        message = (
+            f"{equal:g} means no difference at all, which no number of answers can show, because answers also differ "
+            f"by chance. Write the worst value that you accept: a {worse} one{example}"
+        )
+        raise diagnostics_error([Diagnostic(("limit",), message)])
+
+    return check

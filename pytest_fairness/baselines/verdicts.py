@@ -145,7 +145,7 @@ def decide(
     if undecided := [decision for decision in decisions if decision.outcome == "unclear"]:
         why = _undecided(item, comparison, change, value)
         growth = max(decision.times_more_units for decision in undecided)
-        more = _advice(audit, measurement, trials, growth, baseline if change in undecided else None)
+        more = _advice(audit, measurement, trials, growth, baseline if change in undecided else None, undecided[0])
         if math.isinf(growth) and change in undecided and comparison is not None and not comparison.from_answers:
             more = _Text(
                 "The run cannot be compared with the baseline's answers, so more trials do not help. Make a new "
@@ -292,9 +292,17 @@ def _evidence(item: AnyItem, comparison: Comparison | None, change: Decision | N
 
 
 def _advice(
-    audit: AnyAudit, measurement: Measurement, size: int | None, factor: float, baseline: BaselineEntry | None
+    audit: AnyAudit,
+    measurement: Measurement,
+    size: int | None,
+    factor: float,
+    baseline: BaselineEntry | None,
+    decision: Decision,
 ) -> _Text:
-    """Return the advice on the number of answers that a decision needs.
+    """Return the advice on the number of answers that a decision needs, or on what else can be done.
+
+    Trials can be added at will. Records, entities or questions, and the answers in a file, may be all that there are:
+    the advice then also names the setting that these can decide.
 
     Args:
         audit: the audit that measured the item.
@@ -302,15 +310,29 @@ def _advice(
         size: number of trials or other units in this run; `None` for answers in a file.
         factor: factor by which the number of answers in this run and its baseline must grow for a decision.
         baseline: the baseline if the change is undecided, else `None`.
+        decision: the unclear decision that the reason explains.
     """
-    if not math.isfinite(factor) or factor > MOST_TIMES:
+    hopeless = not math.isfinite(factor) or factor > MOST_TIMES
+    instead = or_else = ""
+    if (known := decision.decidable) and (
+        hopeless or decision.at_threshold or size is None or audit.counted != "trials"
+    ):
+        instead = f" {known[:1].upper()}{known[1:]} can be decided at this size."
+        or_else = f", or {known}"
+    if decision.at_threshold:
+        unsure = "no number of answers is sure to decide"
         return _Text(
-            "No feasible number of answers would give a decision.",
-            "no feasible number of answers would decide",
+            f"The value exceeds the limit by less than its standard error, so that {unsure}.{instead}",
+            f"{unsure}{or_else.replace(', or', '; choose')}",
+        )
+    if hopeless:
+        return _Text(
+            f"No feasible number of answers would give a decision.{instead}",
+            f"no feasible number of answers would decide{or_else.replace(', or', '; choose')}",
         )
     if size is None:
         times = f"about {factor:.1f} times as many answers"
-        return _Text(f"Needs {times} to decide.", f"{times} would decide")
+        return _Text(f"Needs {times} to decide.{instead}", f"{times} would decide{or_else}")
     answers, ratio = sum(measurement.n.values()), None
     if baseline is not None and baseline.answers and answers:
         ratio = baseline.answers / answers
@@ -329,8 +351,8 @@ def _advice(
         baseline_too = "" if baseline_is_enough else ", and as many in the baseline"
     needed = f"about {math.ceil(size * factor)} {audit.counted}"
     return _Text(
-        f"Needs {needed} to decide{baseline_too}; this run had {size}.",
-        f"{needed}{' in run and baseline' if baseline_too else ''} would decide",
+        f"Needs {needed} to decide{baseline_too}; this run had {size}.{instead}",
+        f"{needed}{' in run and baseline' if baseline_too else ''} would decide{or_else}",
     )
 
 

@@ -55,7 +55,7 @@ audits:
   refusals: {limit: 0.5, gate: point}
 """
 """Probe of two items, `refusals[name=Kim]` and `refusals[name=Lou]`, with 30 requests; quick to measure."""
-INCONCLUSIVE = PROBE.replace("{limit: 0.5, gate: point}", "{limit: 0, tolerance: 0.01}")
+INCONCLUSIVE = PROBE.replace("{limit: 0.5, gate: point}", "{limit: 0.001, tolerance: 0.01}")
 """`PROBE` with too few trials to exclude a difference of 0.02."""
 
 THINGS = ("lamp", "mirror", "rug", "vase", "clock", "shelf", "plant", "chair", "stool")

@@ -31,6 +31,7 @@ class Accuracy(ChoiceAudit):
         source="Parrish et al. 2022 (BBQ)",
         better=Direction.HIGHER,
         tolerance=0.05,
+        best_is_decidable=True,
         value_range=(0, 1),
         charts={"cells": "answer_counts", "changed_questions": "changed_questions"},
         no_effect_size="an accuracy is not a difference between groups",

@@ -56,6 +56,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         unit="significant words",
         tolerance=0,
         tolerance_of_value=False,
+        best_is_decidable=True,
         value_range=(0, math.inf),
         charts={"words": "marked_words", "grown": "grown_words"},
         effect=LARGEST_H_OF_WORDS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -69,6 +70,7 @@ def judged(
     p_value: float | None = None,
     measurement: Measurement | None = None,
     answers: int | None = None,
+    trials: int | None = 15,
     **settings: Any,
 ) -> Verdict:
     audit = audit or Plain()
@@ -83,7 +85,7 @@ def judged(
         measurement,
         baseline=None if was is None else BaselineEntry(was, stale, answers),
         comparison=comparison,
-        trials=15,
+        trials=trials,
         accept=ACCEPT,
     )
 
@@ -174,11 +176,54 @@ def test_gate_bound_wants_proof_that_the_change_exceeds_the_tolerance() -> None:
 
 def test_what_would_decide_on_a_limit_depends_on_how_far_beyond_it_is() -> None:
     """(2.3263 + 0.8416) standard errors of the value must fit between it and the limit."""
-    assert "Needs about 339 trials to decide; this run had 15." in judged(0.22, error=0.03, was=None, limit=0.2).reason
+    assert "Needs about 85 trials to decide; this run had 15." in judged(0.24, error=0.03, was=None, limit=0.2).reason
     assert "Needs about 38 trials to decide; this run had 15." in judged(0.26, error=0.03, was=None, limit=0.2).reason
-    assert (
-        "No feasible number of answers would give a decision." in judged(0.2001, error=0.03, was=None, limit=0.2).reason
+
+
+@pytest.mark.parametrize("value", [0.2001, 0.21, 0.229])
+def test_a_value_at_its_limit_gets_no_number_of_answers(value: float) -> None:
+    """The distance is noise, so that a number computed from it would be another one in each run."""
+    verdict = judged(value, error=0.03, was=None, limit=0.2)
+    assert "exceeds the limit by less than its standard error, so that no number of answers is sure" in verdict.reason
+    assert "Needs about" not in verdict.reason
+    assert verdict.undecided is not None
+    assert "not significantly; no number of answers is sure to decide; choose a `limit` of 0.2" in verdict.undecided
+
+
+class Records(Plain):
+    counted = "records"
+
+
+@given(
+    value=st.floats(0.0, 0.6),
+    error=st.floats(0.01, 0.5),
+    p_value=st.floats(0.02, 0.5),
+    limit=st.sampled_from([None, 0.1, 0.3]),
+    better=st.sampled_from([Direction.LOWER, Direction.HIGHER]),
+    trials=st.sampled_from([None, 40]),
+)
+def test_the_named_setting_can_be_decided_by_the_same_answers(
+    value: float, error: float, p_value: float, limit: float | None, better: Direction, trials: int | None
+) -> None:
+    """Answers in a file, and records, may be all that there are: the advice must work without more of them."""
+    audit = Records()
+    audit.info = replace(Plain.info, better=better)  # type: ignore[misc]
+    given_: dict[str, Any] = {"value": value, "error": error, "audit": audit, "trials": trials}
+    given_ |= {"was": 0.2, "p_value": p_value} if limit is None else {"was": None, "limit": limit}
+    verdict = judged(**given_)
+    if verdict.name != "inconclusive":
+        return
+    found = re.search(
+        r"A `(tolerance|limit)` of (-?[\d.e-]+) or (more|less) can be decided at this size", verdict.reason
     )
+    assert found is not None, verdict.reason
+    assert judged(**given_ | {found[1]: float(found[2])}).name == "pass", verdict.reason
+
+
+def test_a_tolerance_of_0_gets_no_number_of_answers() -> None:
+    for value in (0.19, 0.2, 0.205):
+        verdict = judged(value, error=0.03, tolerance=0)
+        assert "No feasible number of answers would give a decision. A `tolerance` of" in verdict.reason
 
 
 def test_a_large_change_that_chance_explains_is_no_regression() -> None:
