@@ -10,6 +10,7 @@ import numpy as np
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.probes.base import EqualPrompts
 from pytest_fairness.probes.keys import attribute_values
 from pytest_fairness.records import Answer, Status
 
@@ -26,6 +27,7 @@ def probe(**changes: Any) -> Any:
     plain = {
         "name": "songs",
         "audits": {},
+        "equal_prompts": EqualPrompts({}, {}, 0, 0),
         "k": K,
         "attributes": attributes,
         "perturbations": {"typo": SimpleNamespace()},

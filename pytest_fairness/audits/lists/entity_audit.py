@@ -20,6 +20,7 @@ from pytest_fairness.audits.lists.entity_tables import (
     changed_entities,
     changed_values,
     column_summary,
+    numbers_of,
     only_in_lists_of,
     worst_value,
 )
@@ -116,7 +117,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
 
         Each pair is tested by sign flips of the entities' differences; see `paired_tests.sign_flips`.
         """
-        rows = table.rows[table.complete]
+        rows = incomplete.contributions(numbers_of(table))
         first, second = np.triu_indices(rows.shape[1], 1)
         p_values = paired_tests.sign_flips(rows[:, first] - rows[:, second], SIGNS, random, two_sided=True)
         return float(p_values.min())
@@ -126,7 +127,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
 
         If entities have domains, the details also hold the audit's value for each domain.
         """
-        numbers = table.numbers if isinstance(table, Matrix) else table.rows
+        numbers = numbers_of(table)
         others = against_others(table, self.harmed, random)
         return {
             self.quantity: {

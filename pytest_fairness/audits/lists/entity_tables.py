@@ -38,10 +38,9 @@ class Matrix(UnitTable):
     domains: Mapping[str, str] = field(default_factory=dict)
     measured: Floats | None = None
 
-    @property
-    def numbers(self) -> Floats:
-        """Return the (entities, columns) measured numbers; NaN for a missing number."""
-        return self.rows if self.measured is None else self.measured
+    def merged(self, clusters: Mapping[str, str], *, sums: bool) -> UnitTable:
+        """Return the table with one completed row for each cluster; see `UnitTable.merged`."""
+        return UnitTable.merged(replace(self, measured=None), clusters, sums=sums)
 
     def compared(self, columns: Sequence[int]) -> Matrix:
         """Return the table of these columns with completed rows; see `stats.lists.incomplete`.
@@ -122,6 +121,11 @@ LONGEST_ENTRY = 60
 """Largest number of characters of a list entry that a finding names."""
 
 
+def numbers_of(table: UnitTable) -> Floats:
+    """Return the (entities, columns) measured numbers of a table, before its rows were completed."""
+    return table.rows if not isinstance(table, Matrix) or table.measured is None else table.measured
+
+
 def against_others(table: UnitTable, harmed: str, random: np.random.Generator) -> dict[str, dict[str, Json]]:
     """Return, for each attribute value, its mean minus the mean of all other attribute values, with interval and test.
 
@@ -138,8 +142,11 @@ def against_others(table: UnitTable, harmed: str, random: np.random.Generator) -
     values = rows.shape[1]
     if not harmed or values < 2:
         return {}
-    effects = rows - (rows.sum(axis=1, keepdims=True) - rows) / (values - 1)
-    p_values = paired_tests.sign_flips(effects if harmed == "highest" else -effects, SIGNS, random)
+    effects, signs = (
+        each - (each.sum(axis=1, keepdims=True) - each) / (values - 1)
+        for each in (rows, incomplete.contributions(numbers_of(table)))
+    )
+    p_values = paired_tests.sign_flips(signs if harmed == "highest" else -signs, SIGNS, random)
     return {
         name: {"effect": effect, "effect_interval": list(interval), "p_value": float(p_value)}
         for name, own, p_value in zip(table.columns, effects.T, p_values, strict=True)
@@ -176,7 +183,7 @@ def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict
         return {}
     details = {}
     for domain in sorted({*table.domains.values()}):
-        numbers = table.numbers[[table.domains.get(entity) == domain for entity in table.units]]
+        numbers = numbers_of(table)[[table.domains.get(entity) == domain for entity in table.units]]
         columns = incomplete.compared_columns(numbers, 1, 1)
         rows = incomplete.complete_rows(numbers[:, columns])
         rows = rows[~np.isnan(rows[:, 0])]

@@ -46,22 +46,46 @@ def complete_rows(rows: Floats) -> Floats:
         rows: (units, columns) numbers of at least two columns; NaN for a missing number.
     """
     present = ~np.isnan(rows)
-    used = present.sum(axis=1) >= 2
-    pseudo = np.full(rows.shape, np.nan)
-    pseudo[present.all(axis=1)] = rows[present.all(axis=1)]
+    used = present.sum(axis=1) >= min(2, rows.shape[1])
+    pseudo = np.where(used[:, None], rows, np.nan)
     if present[used].all():
         return pseudo
-    own, filled = present[used].astype(np.float64), np.where(present, rows, 0.0)[used]
-    sizes = own.sum(axis=1, keepdims=True)
-    columns, units = rows.shape[1], len(own)
-    # Normal equations of the column effects, which add up to 0, without the row effects; summed over the rows.
-    left = own[:, :, None] * (np.eye(columns) - own[:, None, :] / sizes[:, :, None])
-    right = own * (filled - filled.sum(axis=1, keepdims=True) / sizes)
-    without = left.sum(axis=0) - left + 1 / columns
-    if np.linalg.matrix_rank(without, hermitian=True).min() < columns:
+    units, (left, right) = int(used.sum()), _normal_equations(rows[used])
+    without = left.sum(axis=0) - left + 1 / rows.shape[1]
+    if np.linalg.matrix_rank(without, hermitian=True).min() < rows.shape[1]:
         return np.full(rows.shape, np.nan)
-    effects = np.linalg.solve(left.sum(axis=0) + 1 / columns, right.sum(axis=0))
+    effects = np.linalg.solve(left.sum(axis=0) + 1 / rows.shape[1], right.sum(axis=0))
     left_out = np.linalg.solve(without, (right.sum(axis=0) - right)[:, :, None])[:, :, 0]
-    levels = ((filled - own * effects).sum(axis=1, keepdims=True)) / sizes
+    levels = np.nanmean(rows[used] - effects, axis=1, keepdims=True)
     pseudo[used] = levels + units * effects - (units - 1) * left_out
     return pseudo
+
+
+def contributions(rows: Floats) -> Floats:
+    """Return each row's contributions to the estimated column means, for tests by random signs of the rows.
+
+    Only differences between columns have a meaning. If the columns do not differ, a row with the opposite signs is as
+    likely as the row, also if only few rows have a number in a column, whose pseudo-values would all be alike.
+
+    Args:
+        rows: (units, columns) numbers for which `complete_rows` returns numbers, too.
+
+    Returns:
+        (used units, columns) numbers; for a table without missing numbers, the deviations from the row's mean.
+    """
+    used = rows[(~np.isnan(rows)).sum(axis=1) >= min(2, rows.shape[1])]
+    if not np.isnan(used).any():
+        return used - used.mean(axis=1, keepdims=True)
+    left, right = _normal_equations(used)
+    return np.asarray(len(used) * np.linalg.solve(left.sum(axis=0) + 1 / rows.shape[1], right.T).T)
+
+
+def _normal_equations(rows: Floats) -> tuple[Floats, Floats]:
+    """Return both sides of the normal equations of the column effects, which add up to 0, for each row.
+
+    Returns:
+        (units, columns, columns) and (units, columns) numbers; their sums over the rows are the equations.
+    """
+    own = (~np.isnan(rows)).astype(np.float64)
+    left = own[:, :, None] * (np.eye(rows.shape[1]) - own[:, None, :] / own.sum(axis=1)[:, None, None])
+    return left, np.where(own > 0, rows - np.nanmean(rows, axis=1, keepdims=True), 0.0)

@@ -7,7 +7,8 @@ import pytest
 
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.mean_errors import mean_error
-from pytest_fairness.stats.lists.incomplete import compared_columns, complete_rows
+from pytest_fairness.stats.lists.incomplete import compared_columns, complete_rows, contributions
+from pytest_fairness.stats.resampling import paired_tests
 
 
 def table(seed: int, units: int = 40, columns: int = 4, missing: float = 0.0) -> np.ndarray:
@@ -37,6 +38,23 @@ def test_means_are_least_squares_estimates(missing: float) -> None:
     means = np.nanmean(pseudo, axis=0)
     assert means - means.mean() == pytest.approx(fitted - fitted.mean(), abs=0.02)
     assert np.isnan(pseudo).any(axis=1).sum() == len(rows) - len(used)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_contributions_add_up_to_the_differences_of_means(missing: float) -> None:
+    rows = table(5, missing=missing)
+    means, contributed = (np.nanmean(of(rows), axis=0) for of in (complete_rows, contributions))
+    assert contributed - contributed[0] == pytest.approx(means - means[0], abs=0.02 if missing else 1e-12)
+
+
+def test_random_signs_keep_their_level_if_a_column_has_few_numbers() -> None:
+    p_values = []
+    for seed in range(400):
+        rows = table(seed) - np.arange(4)
+        rows[9:, 3] = np.nan
+        differences = np.diff(contributions(rows)[:, 2:])
+        p_values.append(paired_tests.sign_flips(differences, 512, np.random.default_rng(seed), two_sided=True)[0])
+    assert 0.02 <= np.mean(np.array(p_values) <= 0.05) <= 0.07
 
 
 def test_columns_that_share_no_unit_cannot_be_compared() -> None:
