@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pytest_fairness import audit
@@ -330,3 +331,34 @@ def test_faults_of_recorded_answers(tmp_path: Path, change: dict[str, str], mess
 
 def _failed(path: Path, folder: Path) -> Any:
     return audit(path, store=folder / "store.sqlite")[0]
+
+
+def test_a_file_of_men_whose_selection_depends_on_the_sex_never_passes(project: Project) -> None:
+    """Men are selected at 30 %, women at 10 %; without a second answer as a woman, nothing can be said."""
+    numbers = np.random.default_rng(3)
+
+    def rows(answers: dict[str, int]) -> str:
+        chances = {"Male": 0.3, "Female": 0.1}
+        drawn = [
+            f"{record},{sex},{'yes' if numbers.random() < chances[sex] else 'no'}"
+            for record in range(400)
+            for sex, number in answers.items()
+            for _ in range(number)
+        ]
+        return "\n".join(["id,sex,answer", *drawn, ""])
+
+    text = """
+        kind: counterfactual
+        responses: {file: FILE.csv}
+        flip: {sex: {Male: Female}}
+        audits: {flip_rate: {limit: 0.02, tolerance: 0.01}}
+        """
+    for name, as_woman in (("once", 1), ("twice", 2)):
+        project.probe(f"probes/{name}.yaml", text.replace("FILE", name))
+        project.write(f"probes/{name}.csv", rows({"Male": 2, "Female": as_woman}))
+    once, twice = project.report(target=None)["items"]
+    assert [once["verdict"], twice["verdict"]] == ["inconclusive", "inconclusive"]
+    assert "only prompts about unchanged records have two answers" in once["reason"]
+    assert "unequally frequent (400 Male, 0 Female)" in once["reason"]
+    assert (once["details"]["repeated"], twice["details"]["repeated"]) == ("own prompts", "own and flipped prompts")
+    assert twice["value"] == pytest.approx(0.04, abs=0.03)
