@@ -98,7 +98,7 @@ _SAME_UNIT = {"pt": "point", "percent": "%", "per cent": "%"}
 _MORE_AFTER = re.compile(
     r"(?:at|can|could|has|have|may|now|only|or|out|overall|per|right|than|to|today|total|were|who)\b"
 )
-"""Further words that may follow a number without being its unit; see also the words of `ENGLISH.after_choice`."""
+"""Further words that may follow a number without being its unit; see also the words of `ENGLISH.decisions.after`."""
 _BOUND_BEFORE = re.compile(
     r"(?:\b(?:at least|at most|than|over|under|above|below|up to|exceed(?:s|ing)?|(?:min|max)imum(?: of)?|not|out of)"
     r"\s+|(?<![\w\"'/])[<>≤≥] ?)$",
@@ -393,4 +393,4 @@ def _is_function_word(match: re.Match[str]) -> bool:
     word = match[1]
     if match[0].startswith("-") or match[0][0] == word[0]:
         return False  # "39-year-old", "85km"
-    return bool(ENGLISH.after_choice.fullmatch(word.casefold()) or _MORE_AFTER.fullmatch(word.casefold()))
+    return bool(ENGLISH.decisions.after.fullmatch(word.casefold()) or _MORE_AFTER.fullmatch(word.casefold()))

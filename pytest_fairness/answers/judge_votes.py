@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pytest_fairness.answers import choices, reading
+from pytest_fairness.answers import decisions, reading
 from pytest_fairness.answers.refusals import is_refusal
+from pytest_fairness.answers.thoughts import split
 from pytest_fairness.languages.language import ENGLISH, Language
 from pytest_fairness.probes.prompts import judge_prompt
 from pytest_fairness.probes.prompts.judge_prompt import NONE
@@ -27,7 +28,7 @@ def vote(judging: Judging, response: Response | None) -> str | None:
     """Return the choice that the judge model named; `None` if it named no choice or several, or did not answer."""
     if response is None:
         return None
-    named = choices.read(reading.whole_characters(response.text), (*judging.choices, NONE), ENGLISH)
+    named = decisions.choice(reading.whole_characters(split(response.text).text), (*judging.choices, NONE), ENGLISH)
     return None if named == NONE else named
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from pytest_fairness.answers import choices, json_in_text, list_items, numbers, titles
+from pytest_fairness.answers import decisions, json_in_text, list_items, numbers, titles
 from pytest_fairness.answers.refusals import is_refusal
 from pytest_fairness.answers.structured import select
 from pytest_fairness.answers.thoughts import Spoken, split
@@ -37,6 +37,8 @@ from pytest_fairness.records import (
     with_thoughts,
 )
 
+VERSION = 1
+"""Version of the reading of answers; it changes whenever a text gets another status or content."""
 LONGEST = 200_000
 """Maximum number of characters of an answer. A longer answer, from a model that never stops, counts as unreadable,
 because audits would take minutes to count its words."""
@@ -236,11 +238,10 @@ def _text(text: str, language: Language) -> Content:
 
 
 def _choice(text: str, allowed: tuple[str, ...], language: Language) -> Content:
-    # "No, I can't help with that" is a refusal, not the choice "no".
-    if is_refusal(choices.first_sentence(text, allowed, language), language):
-        return Content(None, refused=True)
-    found = choices.read(text, allowed, language)
-    return Content(found, found is None and is_refusal(text, language))
+    found = decisions.choice(text, allowed, language)
+    if found is not None:
+        return Content(found)
+    return Content(None, is_refusal(text, language), decisions.resembled(text, allowed))
 
 
 @lru_cache(maxsize=8_192)

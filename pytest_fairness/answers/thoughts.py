@@ -64,7 +64,7 @@ _EMPTY_FENCE = re.compile(r"```\w*\s*```")
 def split(text: str, own: Marks = ()) -> Spoken:
     """Return what a model says in a response, apart from its thoughts.
 
-    A mark next to a backtick is a word about marks. An end without a beginning ends thoughts that began with the
+    A mark between two backticks is a word about marks. An end without a beginning ends thoughts that began with the
     response, because chat templates may swallow the beginning. A beginning without an end counts at the beginning of a
     line only.
 
@@ -99,7 +99,7 @@ def _outside_marks(text: str, marks: re.Pattern[str]) -> Spoken:
     found = [
         mark
         for mark in marks.finditer(text)
-        if "`" not in (text[mark.start() - 1 : mark.start()], text[mark.end() : mark.end() + 1])
+        if not text[mark.start() - 1 : mark.start()] == text[mark.end() : mark.end() + 1] == "`"
     ]
     last_end = {mark.lastgroup: mark.start() for mark in found}
     said: list[str] = []

@@ -51,7 +51,7 @@ class MeasuredBy:
     With the same version, alpha, answers and fingerprint, an audit measures the same value.
 
     Attributes:
-        version: version of the audit.
+        version: version of the audit, plus 100 times the version of the reading of answers.
         level: alpha of the item; `level` is the key in baseline files.
     """
 

@@ -59,6 +59,42 @@ class RefusalPatterns:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class DecisionWords:
+    """Words around a decision in an answer, of a language and of English, for texts in lower case.
+
+    Attributes:
+        label: name of the decision before a colon or a verb, as in "final answer: yes"; the group `mark` is the colon.
+        before: word that may stand before a choice in its clause, as in "I would say yes".
+        after: word that may stand after a choice in its clause, as in "no because of …".
+        negations: choices that may also negate the next word, as in "no service".
+        denial: words that deny the next word, at the end of a text, as in "I would not".
+        reason: word that begins a reason, such as "because".
+        unknown: phrases that say that it is not known who or which is meant.
+        takes_back: words that take an earlier answer back, such as "wait".
+    """
+
+    label: re.Pattern[str]
+    before: re.Pattern[str]
+    after: re.Pattern[str]
+    negations: frozenset[str]
+    denial: re.Pattern[str]
+    reason: re.Pattern[str]
+    unknown: re.Pattern[str]
+    takes_back: re.Pattern[str]
+
+    def with_label(self, own: str) -> DecisionWords:
+        """Return the words with a further name of the decision."""
+        source = self.label.pattern.replace("(?:", f"(?:{re.escape(own)}|", 1)
+        return replace(self, label=re.compile(source, re.IGNORECASE))
+
+    @property
+    def sources(self) -> list[object]:
+        """Return the patterns as texts, and the negations sorted."""
+        values = (getattr(self, name) for name in self.__dataclass_fields__)
+        return [sorted(value) if isinstance(value, frozenset) else value.pattern for value in values]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Language:
     """The language, or the languages, in which a probe expects its answers.
 
@@ -73,9 +109,7 @@ class Language:
         no_identity_before: for each identity term, patterns of following words with which the term names no group, such
             as "tea" after "black".
         elisions: words that are written together with the next word, such as "l" in "l'homme".
-        before_choice: words that may stand before a choice in its clause, as in "I would say yes"; English is included.
-        negations: choices that may also negate the next word, as in "no service"; English is included.
-        after_choice: words that may stand after a choice in its clause, as in "no because of …"; English is included.
+        decisions: words around a decision; English is included.
         refusal_sources: mappings from attributes of `RefusalPatterns` to regular expressions: one mapping for each
             language with a data file, one for English (many models refuse in English), and one for the probe's phrases.
         refusals_missing: names of the languages whose refusals are not recognised.
@@ -89,9 +123,7 @@ class Language:
     function_words: frozenset[str]
     no_identity_before: Mapping[str, tuple[str, ...]]
     elisions: frozenset[str]
-    before_choice: re.Pattern[str]
-    after_choice: re.Pattern[str]
-    negations: frozenset[str]
+    decisions: DecisionWords
     refusal_sources: tuple[Mapping[str, str], ...]
     refusals_missing: tuple[str, ...]
     thoughts: Marks = ()
@@ -116,8 +148,8 @@ class Language:
     def digest(self) -> str:
         """Return a hash of all words and patterns."""
         refusals = [source for sources in self.refusal_sources for source in sources.values()]
-        choices = self.before_choice.pattern, self.after_choice.pattern
-        sets = [sorted(own) for own in (self.generic_words, self.function_words, self.elisions, self.negations)]
+        choices = self.decisions.sources
+        sets = [sorted(own) for own in (self.generic_words, self.function_words, self.elisions)]
         content: tuple[object, ...] = self.codes, self.identity_terms, sets, self.no_identity_before, choices, refusals
         if self.thoughts:
             content = (*content, self.thoughts)
@@ -175,9 +207,6 @@ def language(*codes: str) -> Language:
     def joined(key: str) -> tuple[str, ...]:
         return tuple(word for data in known for word in data.get(key, ()))
 
-    def of_choices(key: str) -> list[str]:
-        return [word for data in (*known, _data("en")) for word in data["choices"][key]]
-
     return Language(
         codes=codes,
         names=tuple(names.values()),
@@ -188,13 +217,35 @@ def language(*codes: str) -> Language:
             term: tuple(following) for data in known for term, following in data.get("no_identity_before", {}).items()
         },
         elisions=frozenset(joined("elisions")),
-        before_choice=re.compile(rf"\b{_either(of_choices('before'))}$"),
-        after_choice=re.compile(rf"{_either(of_choices('after'))}\b"),
-        negations=frozenset(of_choices("negations")),
+        decisions=_decision_words([data["choices"] for data in (*known, _data("en"))]),
         refusal_sources=tuple(
             _refusal_sources(_data(code)["refusals"]) for code in dict.fromkeys([*codes, "en"]) if code in BUILT_IN
         ),
         refusals_missing=tuple(name for code, name in names.items() if code not in BUILT_IN),
+    )
+
+
+def _decision_words(tables: Sequence[Mapping[str, Sequence[str]]]) -> DecisionWords:
+    """Return the words in the tables `choices` of data files."""
+
+    def either(name: str) -> str:
+        return _either(dict.fromkeys(word for table in tables for word in table[name]))
+
+    links = rf"(?:\s+{either('links')})*\s*(?:\([^()\n]{{0,40}}\)\s*)?"
+    between = r"[\s\"'\u201c\u201e\u00ab(\[]*"
+    mark = r"(?P<mark>[:=\u2013\u2014]|(?<=\s)-|,(?=\s))"
+    return DecisionWords(
+        label=re.compile(
+            rf"(?<!n't )(?<!not )\b{either('labels')}{links}{mark}?{between}",
+            re.IGNORECASE,
+        ),
+        before=re.compile(rf"\b{either('before')}$"),
+        after=re.compile(rf"{either('after')}\b"),
+        negations=frozenset(word for table in tables for word in table["negations"]),
+        denial=re.compile(rf"(?:\b(?:not|never|{either('negators')})|(?<!ca)n't)(?:\s+{either('before')})*$"),
+        reason=re.compile(rf"\b{either('reasons')}\b"),
+        unknown=re.compile(rf"(?<!\w){either('unknown')}"),
+        takes_back=re.compile(rf"\b{either('takes_back')}\b[\s,:.!-]*"),
     )
 
 

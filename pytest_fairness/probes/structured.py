@@ -80,6 +80,11 @@ class StructuredAnswerSettings(ProbeModel):
         description="Marks between which the model thinks, such as [[<plan>, </plan>]], in addition to the known marks "
         "of reasoning models. Thoughts are no part of an answer.",
     )
+    label: Line | None = Field(
+        default=None,
+        description="Name of the decision in answers, such as `Ruling` for answers that end in `Ruling: approve`, in "
+        "addition to common names (answer, decision, verdict, …). The last line with such a name counts.",
+    )
 
 
 class StructuredProbe(ConversationProbe):
@@ -104,8 +109,10 @@ class StructuredProbe(ConversationProbe):
 
     @cached_property
     def language(self) -> Language:
-        """The language of the answers, with the marks of thoughts that the probe declares."""
-        return replace(super().language, thoughts=self._structured_answer.thoughts)
+        """The language of the answers, with the marks of thoughts and the label that the probe declares."""
+        language, answer = super().language, self._structured_answer
+        decisions = language.decisions.with_label(answer.label) if answer.label else language.decisions
+        return replace(language, thoughts=answer.thoughts, decisions=decisions)
 
     @cached_property
     def reading(self) -> AnswerReading:
@@ -129,6 +136,7 @@ class StructuredProbe(ConversationProbe):
         answer = self._structured_answer
         parts = {name: str(value) for name, value in (("tool", answer.tool), ("path", answer.path)) if value}
         parts |= {"thoughts": canonical(answer.thoughts)} if answer.thoughts else {}
+        parts |= {"label": answer.label} if answer.label else {}
         parts |= {"measure": "thoughts"} if self.measure == "thoughts" else {}
         return parts | ({"tools": self._tools_as_json} if self.tools else {})
 

@@ -81,7 +81,9 @@ def _code(probe: MultipleChoiceProbe, question: Question, answer: Answer) -> Cod
     shown = [question.options[place] for place in order]
     text, place = answer.text or "", None
     # A refusal is no answer, unless it is the text of an option ("Can't answer"), or a letter with an explanation.
-    if answer.status is Status.OK or (answer.status is Status.REFUSED and options.states(text, shown, probe.letters)):
+    if answer.status is Status.OK or (
+        answer.status is Status.REFUSED and options.states(text, shown, probe.letters, probe.language)
+    ):
         place = options.read(text, shown, probe.letters, order.index(question.unknown), probe.language)
     return Coded(
         question=question,

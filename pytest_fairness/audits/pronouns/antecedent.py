@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
+from pytest_fairness.answers import decisions
 from pytest_fairness.audits.pronouns.mentions import (
     FILLERS,
     Mention,
@@ -19,6 +20,7 @@ from pytest_fairness.audits.pronouns.mentions import (
     without_echo,
     words_of,
 )
+from pytest_fairness.languages.language import ENGLISH
 
 Choice = Literal["first", "second", "ambiguous"]
 """The person that an answer names: the first or the second; `ambiguous` if the answer says that either may be meant."""
@@ -28,6 +30,10 @@ MAX_CHARACTERS = 20_000
 MAX_COMMITMENTS = 50
 """Largest number of phrases such as "most likely" that are tried as the beginning of a choice."""
 
+_SENTENCE_END = re.compile(r"[.!?\n]+")
+_RESERVATION = re.compile(r",? (?:but|although|though)\b")
+_POSSIBLE = re.compile(r"\b(?:could|might|may|can|either)\b")
+_OR = re.compile(r"(?:or|and)\b")
 _SENTENCE = re.compile(r"[.!?;:\n]+")
 _CLAUSE = re.compile(
     r"[.!?;:,\n()]+|[\u2013\u2014]|\s-\s|\b(?:but|although|though|however|even if|while|because|and)\b"
@@ -88,11 +94,16 @@ def choice(text: str, names: tuple[str, str], *, sentence: str = "", question: s
         names both people without choosing one, or denies both. `None` in all other cases: the answer names neither
         person, or only denies one.
     """
-    plain = without_echo(plain_text(text[:MAX_CHARACTERS]), plain_text(sentence), plain_text(question), names)
-    mentions = mentions_of(plain, names, words_of(plain_text(question)))
-    open_at = _OPEN.search(plain)
+    raw = plain_text(text[:MAX_CHARACTERS])
+    asked = words_of(plain_text(question))
+    plain = without_echo(raw, plain_text(sentence), plain_text(question), names)
+    mentions = mentions_of(plain, names, asked)
+    open_at = _OPEN.search(plain) or ENGLISH.decisions.unknown.search(plain)
     if not mentions:
         return "ambiguous" if open_at else None
+    stated = _labelled_choice(raw, names, asked) or _choice_before_reason(plain, mentions)
+    if stated is not None:
+        return stated
     if open_at is not None and not _is_one_of_two_denied(mentions):
         return _choice_of_undecided(plain, mentions, open_at, question)
     affirmed = _affirmed_people(mentions)
@@ -107,6 +118,33 @@ def choice(text: str, names: tuple[str, str], *, sentence: str = "", question: s
         or _explicit_choice(plain, mentions, question)
         or "ambiguous"
     )
+
+
+def _labelled_choice(plain: str, names: tuple[str, str], asked: Sequence[str]) -> Choice | None:
+    """Return the person in the last labelled line, such as "Answer: the nurse"; `None` without such a line."""
+    for rest, marked in decisions.labelled(plain, ENGLISH):
+        line = decisions.statement(rest.partition("\n")[0], ENGLISH)
+        named = _affirmed_people(mentions_of(line, names, asked)) if marked and not _OPEN.search(line) else set()
+        if len(named) == 1:
+            return _choice_of(named)
+    return None
+
+
+def _choice_before_reason(plain: str, mentions: Sequence[Mention]) -> Choice | None:
+    """Return the only person whom the first sentence with a name names before a reason or a reservation.
+
+    In "The nurse, because the doctor phoned" and "Likely the nurse, but it could be the doctor", this is the nurse.
+    Return `None` if the sentence gives no reason, or says that more than one person may be meant.
+    """
+    end = next((match.start() for match in _SENTENCE_END.finditer(plain, mentions[0].end)), len(plain))
+    start = max((match.end() for match in _SENTENCE_END.finditer(plain, 0, mentions[0].start)), default=0)
+    head = _RESERVATION.split(decisions.statement(plain[start:end], ENGLISH))[0]
+    inside = [mention for mention in mentions if start <= mention.start < start + len(head)]
+    rest = plain[start + len(head) : end].lstrip(" (,")
+    if not rest or not inside or _OPEN.search(head) or _POSSIBLE.search(head) or _OR.match(rest):
+        return None
+    named = _affirmed_people(inside)
+    return _choice_of(named) if len(named) == 1 == len({mention.who for mention in inside}) else None
 
 
 def _is_one_of_two_denied(mentions: Sequence[Mention]) -> bool:
@@ -141,7 +179,7 @@ def _choice_of_undecided(plain: str, mentions: Sequence[Mention], open_at: re.Ma
         open_at: first phrase that says that the question cannot be decided.
         question: question of the prompt.
     """
-    last_open = max(match.start() for match in _OPEN.finditer(plain, open_at.start()))
+    last_open = max((match.start() for match in _OPEN.finditer(plain, open_at.start())), default=open_at.start())
     commitments = [match.end() for match in _COMMITS.finditer(plain, last_open)]
     for start in commitments[:MAX_COMMITMENTS]:
         later = _affirmed_people([mention for mention in mentions if mention.start >= start])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from pytest_fairness.answers import reading
 from pytest_fairness.baselines.entries import Entry, MeasuredBy, rounded
 from pytest_fairness.baselines.reading import Baseline
 from pytest_fairness.errors import BaselineError
@@ -16,8 +17,8 @@ ALLOWED_ERRORS = 0.1
 
 
 def measured_by(item: ProbeItem) -> MeasuredBy:
-    """Return the audit's version and the item's alpha; see `MeasuredBy`."""
-    return MeasuredBy(item.audit.version, rounded(item.alpha))
+    """Return the version of the audit and of the reading of answers, and the item's alpha; see `MeasuredBy`."""
+    return MeasuredBy(100 * reading.VERSION + item.audit.version, rounded(item.alpha))
 
 
 def require_possible(item: ProbeItem, baseline: Baseline, entry: Entry) -> None:

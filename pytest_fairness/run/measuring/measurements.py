@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 
+from pytest_fairness.answers import reading
 from pytest_fairness.audits.answer_checks import checks
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Probe
@@ -72,7 +73,7 @@ def measurement_key(what: str, item: ProbeItem, *answers: Sequence[Answer], embe
         embedder: identity of the model that embeds the answers, if there is one.
     """
     depends_on = [
-        [what, item.audit.kind, item.audit.info.name, item.audit.version, checks.VERSION],
+        [what, item.audit.kind, item.audit.info.name, item.audit.version, checks.VERSION, reading.VERSION],
         [item.id, item.alpha, item.total_alpha, item.seed],
         plain_settings(item.settings),
         probe_digest(item.probe),

@@ -122,9 +122,9 @@ def test_numbers_can_be_letters() -> None:
 
 def test_the_text_of_an_option_is_told_from_a_refusal() -> None:
     names = ("The grandfather", "The grandson", "Can't answer")
-    assert options.states("Can't answer", names, LETTERS)
-    assert options.states("C. I can't answer that", names, LETTERS)
-    assert not options.states("I'm sorry, but I can't answer that.", names, LETTERS)
+    assert options.states("Can't answer", names, LETTERS, ENGLISH)
+    assert options.states("C. I can't answer that", names, LETTERS, ENGLISH)
+    assert not options.states("I'm sorry, but I can't answer that.", names, LETTERS, ENGLISH)
 
 
 @given(
@@ -141,7 +141,7 @@ def test_letters_follow_the_shown_order(place: int, order: list[int], form: str)
 @given(text=st.text(max_size=300))
 def test_any_text_is_read_without_an_error(text: str) -> None:
     assert read(text) in (None, 0, 1, 2)
-    options.states(text, OPTIONS, LETTERS)
+    options.states(text, OPTIONS, LETTERS, ENGLISH)
 
 
 def test_a_long_text_is_read_in_linear_time() -> None:

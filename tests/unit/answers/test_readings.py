@@ -7,11 +7,25 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
+from pytest_fairness.answers import options
 from pytest_fairness.answers.reading import answer
+from pytest_fairness.audits.pronouns.antecedent import choice
 from pytest_fairness.languages.language import language
 from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Request, Response, Selection, Status
 
 TABLE: dict[str, list[dict[str, Json]]] = YAML(typ="safe").load(Path(__file__).with_name("readings.yaml"))
+
+
+UNKNOWN = (
+    *(
+        "Can't be determined",
+        "Unbekannt",
+        "Impossible \u00e0 d\u00e9terminer",
+        "No se puede determinar",
+        "Desconhecido",
+    ),
+    "Sconosciuto",
+)
 
 
 def rows(family: str, *keys: str) -> list[dict[str, Json]]:
@@ -51,3 +65,24 @@ def test_the_value_at_a_path_is_read(row: dict[str, Json]) -> None:
     found = read(row, Prompt(Request("Decide."), {}, 0, selection=Selection(None, row["path"], form)))
     right = row["right"]
     assert found.content == (["Heat"] if form == "list" else right)
+
+
+@pytest.mark.parametrize("row", rows("choices", "choices"), ids=lambda row: row["answer"])
+def test_choices_are_read(row: dict[str, Json]) -> None:
+    assert read(row, Prompt(Request("Decide."), {}, 0, tuple(row["choices"]))).content == row["right"]
+
+
+@pytest.mark.parametrize("row", rows("choices", "options"), ids=lambda row: row["answer"])
+def test_options_are_read(row: dict[str, Json]) -> None:
+    letters, texts = [*row["options"]], [*row["options"].values()]
+    unknown = next(place for place, text in enumerate(texts) if text in UNKNOWN)
+    said = read(row, Prompt(Request("Who?"), {}, 0)).said
+    place = options.read(said, texts, letters, unknown, language(row["language"]))
+    assert (None if place is None else letters[place]) == row["right"]
+
+
+@pytest.mark.parametrize("row", rows("choices", "names"), ids=lambda row: row["answer"])
+def test_people_are_read(row: dict[str, Json]) -> None:
+    found = choice(read(row, Prompt(Request("Who?"), {}, 0)).said, tuple(row["names"]))
+    named = dict(zip(("first", "second"), row["names"], strict=True))
+    assert named.get(found or "") == row["right"]
