@@ -22,6 +22,7 @@ from pytest_fairness.audits.lists.entity_tables import (
     column_summary,
     numbers_of,
     only_in_lists_of,
+    pair_tests,
     worst_value,
 )
 from pytest_fairness.audits.lists.normalization import NEUTRAL
@@ -31,8 +32,7 @@ from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
 from pytest_fairness.stats.arrays import Floats, number_or_none
 from pytest_fairness.stats.lists import incomplete
-from pytest_fairness.stats.resampling import paired_tests
-from pytest_fairness.stats.unit_tables.change import SIGNS, needed_units
+from pytest_fairness.stats.unit_tables.change import needed_units
 from pytest_fairness.stats.unit_tables.distances import LargestGap
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
@@ -117,10 +117,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
 
         Each pair is tested by sign flips of the entities' differences; see `paired_tests.sign_flips`.
         """
-        rows = incomplete.contributions(numbers_of(table))
-        first, second = np.triu_indices(rows.shape[1], 1)
-        p_values = paired_tests.sign_flips(rows[:, first] - rows[:, second], SIGNS, random, two_sided=True)
-        return float(p_values.min())
+        return min(pair["p_value"] for pair in pair_tests(table))
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
         """Return details: each attribute value's mean and interval, the most disadvantaged value, and the table.
@@ -135,6 +132,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
                 for column, name in enumerate(table.columns)
             },
             **worst_value(others, self.harmed),
+            **({"pairs": pair_tests(table)} if self.harmed and len(table.columns) > 2 else {}),
             **by_domain(table, self.statistic(len(table.columns)), self.quantity),
             "by_entity": {
                 entity: {name: number_or_none(cell) for name, cell in zip(table.columns, row, strict=True)}

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.mean_errors import mean_error
 from pytest_fairness.stats.lists import incomplete
-from pytest_fairness.stats.resampling import paired_tests
+from pytest_fairness.stats.resampling import paired_tests, randomness
 from pytest_fairness.stats.unit_tables.change import SIGNS
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
@@ -152,6 +153,29 @@ def against_others(table: UnitTable, harmed: str, random: np.random.Generator) -
         for name, own, p_value in zip(table.columns, effects.T, p_values, strict=True)
         for effect, interval in [_mean_and_interval(own)]
     }
+
+
+def pair_tests(table: UnitTable) -> list[dict[str, Json]]:
+    """Return the difference of the means of each two attribute values, with interval and test.
+
+    The two-sided p-value is from a sign-flip test over entities, adjusted for the number of pairs; see
+    `paired_tests.sign_flips`.
+    """
+    rows, signs = table.rows[table.complete], incomplete.contributions(numbers_of(table))
+    pairs = list(combinations(range(len(table.columns)), 2))
+    first, second = (np.array(side) for side in zip(*pairs, strict=True))
+    random = randomness.generator("pairs")
+    p_values = paired_tests.sign_flips(signs[:, first] - signs[:, second], SIGNS, random, two_sided=True)
+    return [
+        {
+            "groups": [table.columns[one], table.columns[other]],
+            "value": difference,
+            "interval": list(interval),
+            "p_value": float(p_value),
+        }
+        for (one, other), p_value in zip(pairs, p_values, strict=True)
+        for difference, interval in [_mean_and_interval(rows[:, one] - rows[:, other])]
+    ]
 
 
 def worst_value(others: Mapping[str, Mapping[str, Json]], harmed: str) -> dict[str, Json]:

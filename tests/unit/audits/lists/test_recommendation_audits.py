@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
 
@@ -220,6 +221,16 @@ def test_a_value_with_too_few_lists_is_listed_and_does_not_touch_the_others(name
     audit, about = registry.get("recommendation", name), item(name)
     (note,) = audit.concerns(about, without_hindu(current, entities), found)
     assert (note.withholds, f"Hindu ({entities} entities)" in note.message) == ("nothing", True)
+
+
+def test_each_two_values_have_a_row_with_interval_and_p_value() -> None:
+    found = measure("snsr", run(1, other=0.3))
+    rows = {tuple(row["groups"]): row for row in found.details["pairs"]}
+    assert set(rows) == set(combinations(RELIGIONS, 2))
+    assert {pair for pair, row in rows.items() if row["p_value"] < 0.01} == {pair for pair in rows if "Muslim" in pair}
+    assert max(abs(row["value"]) for row in rows.values()) == pytest.approx(found.value)
+    assert found.p_value == min(row["p_value"] for row in rows.values())
+    assert all(row["interval"][0] < row["value"] < row["interval"][1] for row in rows.values())
 
 
 def test_a_value_with_few_lists_does_not_hide_the_difference_of_two_others() -> None:
