@@ -46,12 +46,13 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
     in_unit: ClassVar[bool] = True
 
     @abstractmethod
-    def scores(self, item: RecordItem[NumberSettingsT], rows: Floats) -> Floats:
+    def scores(self, item: RecordItem[NumberSettingsT], rows: Floats, observations: int) -> Floats:
         """Return scores whose column means are the summaries of the attribute values.
 
         Args:
             item: the item that is measured.
             rows: (records, values) numbers of the records that have all numbers; at least two records.
+            observations: number of independent observations among the records; see `clusters_of`.
         """
 
     def number(self, probe: CounterfactualProbe, answer: Answer) -> float:
@@ -64,7 +65,9 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         numbers_, scored = table.rows[complete], table.rows.copy()
         if len(numbers_) < 2:
             return table
-        scored[complete] = self.scores(item, numbers_)
+        clusters = self.clusters(item, answers)
+        observations = {clusters.get(table.units[row], table.units[row]) for row in np.flatnonzero(complete)}
+        scored[complete] = self.scores(item, numbers_, len(observations))
         return replace(
             table,
             rows=scored,

@@ -62,7 +62,7 @@ class MeanGap(NumberAudit[GapSettings]):
     settings_model = GapSettings
     summary = "mean"
 
-    def scores(self, item: RecordItem[GapSettings], rows: Floats) -> Floats:
+    def scores(self, item: RecordItem[GapSettings], rows: Floats, observations: int) -> Floats:
         """Return `rows`: a record's score is the number in its answer."""
         return rows
 
@@ -82,13 +82,15 @@ class TailGap(NumberAudit[TailSettings]):
         limit_range=(0, math.inf),
         effect=cohens_d("mean", f"(difference of the quantiles) / ({SPREAD})"),
     )
+    version = 2
     settings_model = TailSettings
     linear = False
     summary = "quantile"
 
-    def scores(self, item: RecordItem[TailSettings], rows: Floats) -> Floats:
+    def scores(self, item: RecordItem[TailSettings], rows: Floats, observations: int) -> Floats:
         """Return scores whose column means are the quantiles; see `quantile_scores`."""
-        return np.column_stack([quantile_scores(column, item.settings.quantile) for column in rows.T])
+        quantile = item.settings.quantile
+        return np.column_stack([quantile_scores(column, quantile, observations) for column in rows.T])
 
     def measure(self, item: RecordItem[TailSettings], answers: Answers) -> Measurement:
         """Return the measurement; see `Audit.measure`.
@@ -97,7 +99,7 @@ class TailGap(NumberAudit[TailSettings]):
             NotMeasurable: there are too few records, or fewer than five are expected beyond the quantile.
         """
         measurement = super().measure(item, answers)
-        records = measurement.details["records"]
+        records = measurement.details.get("observations", measurement.details["records"])
         tail = min(item.settings.quantile, 1 - item.settings.quantile)
         if records * tail < TAIL_RECORDS:
             raise NotMeasurable(
@@ -142,7 +144,7 @@ class RankGap(NumberAudit[NumberSettings]):
     linear = False
     in_unit = False
 
-    def scores(self, item: RecordItem[NumberSettings], rows: Floats) -> Floats:
+    def scores(self, item: RecordItem[NumberSettings], rows: Floats, observations: int) -> Floats:
         """Return scores whose column means are the mean ranks; see `rank_scores`."""
         return rank_scores(rows)
 

@@ -11,7 +11,7 @@ import numpy as np
 from pytest_fairness.stats.arrays import Floats
 
 
-def quantile_scores(numbers: Floats, quantile: float) -> Floats:
+def quantile_scores(numbers: Floats, quantile: float, observations: int | None = None) -> Floats:
     """Return scores whose mean is the Harrell-Davis estimate of a quantile; the jackknife gives the scores.
 
     The estimate of Harrell and Davis (1982) is a weighted mean of all sorted numbers. It changes gradually even if many
@@ -20,12 +20,15 @@ def quantile_scores(numbers: Floats, quantile: float) -> Floats:
     Args:
         numbers: (n,) one number for each record; at least two.
         quantile: probability of the quantile, above 0 and below 1.
+        observations: number of independent observations among the numbers, at least two; `None` if all are independent.
+            Fewer observations are averaged more widely: a quantile of many copies is that of few numbers.
     """
     n = len(numbers)
+    left_out = 0 if observations is None else n - observations
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
-    estimate = float(_harrell_davis_weights(n, quantile) @ ordered)
-    weights = _harrell_davis_weights(n - 1, quantile)
+    estimate = float(_harrell_davis_weights(n, quantile, n - left_out) @ ordered)
+    weights = _harrell_davis_weights(n - 1, quantile, n - 1 - left_out)
     # Without the number at position r, the numbers before r keep their weights, and those after r move down by one.
     below = np.concatenate([[0.0], np.cumsum(weights * ordered[:-1])])
     above = np.concatenate([np.cumsum((weights * ordered[1:])[::-1])[::-1], [0.0]])
@@ -35,12 +38,12 @@ def quantile_scores(numbers: Floats, quantile: float) -> Floats:
     return scores
 
 
-def _harrell_davis_weights(n: int, quantile: float) -> Floats:
+def _harrell_davis_weights(n: int, quantile: float, observations: int) -> Floats:
     """Return the weights of `n` sorted numbers in the Harrell-Davis estimate of a quantile; their sum is 1."""
     # Deferred, as scipy is not needed to load a probe.
     from scipy.special import betainc
 
-    bounds = betainc((n + 1) * quantile, (n + 1) * (1 - quantile), np.arange(n + 1) / n)
+    bounds = betainc((observations + 1) * quantile, (observations + 1) * (1 - quantile), np.arange(n + 1) / n)
     return np.asarray(np.diff(bounds))
 
 

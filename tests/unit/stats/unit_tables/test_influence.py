@@ -87,3 +87,10 @@ def test_the_spread_of_the_scores_is_the_standard_deviation_over_samples() -> No
     for name in estimates:
         # The standard deviation of 600 estimates has a standard error of 3 %.
         assert np.mean(errors[name]) / np.std(estimates[name]) == pytest.approx(1, abs=0.1)
+
+
+def test_the_quantile_of_copies_is_smoothed_like_that_of_the_numbers() -> None:
+    numbers = np.random.default_rng(1).normal(size=40)
+    plain, copied = quantile_scores(numbers, 0.8), quantile_scores(np.repeat(numbers, 25), 0.8, 40)
+    assert copied.mean() == pytest.approx(plain.mean(), abs=0.01)
+    assert copied.reshape(40, 25).mean(axis=1).std() == pytest.approx(plain.std(), rel=0.1)
