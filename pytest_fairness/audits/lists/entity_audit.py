@@ -117,7 +117,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
 
         Each pair is tested by sign flips of the entities' differences; see `paired_tests.sign_flips`.
         """
-        return min(pair["p_value"] for pair in pair_tests(table))
+        return min(float(pair["p_value"]) for pair in pair_tests(table))
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
         """Return details: each attribute value's mean and interval, the most disadvantaged value, and the table.

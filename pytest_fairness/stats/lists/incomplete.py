@@ -75,7 +75,7 @@ def contributions(rows: Floats) -> Floats:
     """
     used = rows[(~np.isnan(rows)).sum(axis=1) >= min(2, rows.shape[1])]
     if not np.isnan(used).any():
-        return used - used.mean(axis=1, keepdims=True)
+        return np.asarray(used - used.mean(axis=1, keepdims=True))
     left, right = _normal_equations(used)
     return np.asarray(len(used) * np.linalg.solve(left.sum(axis=0) + 1 / rows.shape[1], right.T).T)
 

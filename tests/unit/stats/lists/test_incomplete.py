@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.mean_errors import mean_error
 from pytest_fairness.stats.lists.incomplete import compared_columns, complete_rows, contributions
 from pytest_fairness.stats.resampling import paired_tests
 
 
-def table(seed: int, units: int = 40, columns: int = 4, missing: float = 0.0) -> np.ndarray:
+def table(seed: int, units: int = 40, columns: int = 4, missing: float = 0.0) -> Floats:
     random = np.random.default_rng(seed)
     rows = random.normal(size=(units, columns)) + 3 * random.normal(size=(units, 1)) + np.arange(columns)
     rows[random.random(rows.shape) < missing] = np.nan
@@ -50,7 +51,7 @@ def test_contributions_add_up_to_the_differences_of_means(missing: float) -> Non
 def test_random_signs_keep_their_level_if_a_column_has_few_numbers() -> None:
     p_values = []
     for seed in range(400):
-        rows = table(seed) - np.arange(4)
+        rows: Floats = table(seed) - np.arange(4)
         rows[9:, 3] = np.nan
         differences = np.diff(contributions(rows)[:, 2:])
         p_values.append(paired_tests.sign_flips(differences, 512, np.random.default_rng(seed), two_sided=True)[0])
