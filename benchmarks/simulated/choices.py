@@ -46,10 +46,13 @@ def who(prompt: Prompt, change: float, random: np.random.Generator) -> str:
 
 
 def income(prompt: Prompt, change: float, random: np.random.Generator) -> str:
-    """Most records are clear; one in ten is decided by chance. A share `change` of women hear no where men hear yes."""
+    """Most records are clear; one in ten is decided by chance. A share `change` of women hear no where men hear yes.
+
+    Men and women lean alike, also those with the same true answer: a change widens the gap from about 0.
+    """
     labels = prompt.labels
     sex = labels["to"] if labels["form"] == "flipped" else labels["sex"]
-    lean = leaning(labels["record"])
+    lean = leaning(f"r{int(labels['record'].removeprefix('r')) // 2}")
     yes = random.random() < 0.5 if lean > 0.9 else lean < 0.55
     if yes and sex == "Female" and leaning("harmed " + labels["record"]) < change / 0.55:
         yes = False

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from pytest_fairness.plurals import significant
-from pytest_fairness.records import Answer, Answers, Comparison, Json, Reversal
+from pytest_fairness.records import Answer, Answers, Comparison, Json, Pair, Reversal
 from pytest_fairness.stats.intervals import normal
 
 
@@ -16,6 +16,7 @@ def comparison(
     *,
     degrees_of_freedom: float | None = None,
     reversal: Reversal | None = None,
+    pairs: Sequence[Pair] = (),
     details: Mapping[str, Json],
 ) -> Comparison:
     """Return the comparison of two runs, with the confidence interval of the change; see `Comparison`."""
@@ -26,6 +27,7 @@ def comparison(
         p_value=p_value,
         degrees_of_freedom=degrees_of_freedom,
         reversal=reversal,
+        pairs=pairs,
         details=details,
     )
 

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from pytest_fairness.records import Pair
 from pytest_fairness.stats.intervals import normal
 
 Outcome = Literal["within", "unclear", "beyond"]
@@ -40,6 +41,7 @@ class Decision:
         decidable: the setting that a run of this size can decide, as a phrase such as "a `tolerance` of 0.12 or more";
             `None` if it is not known.
         at_threshold: whether a value exceeds its limit by less than its standard error, so that it may be the limit.
+        pair: the pair of groups that is too bad, if each pair is tested by itself and there are several.
     """
 
     outcome: Outcome
@@ -52,6 +54,7 @@ class Decision:
     changed_sides: bool = False
     decidable: str | None = None
     at_threshold: bool = False
+    pair: Pair | None = None
 
 
 def decide(

@@ -13,7 +13,7 @@ from pytest_fairness.audits.base import AnyAudit, AnyItem, AuditItem, DecisionRu
 from pytest_fairness.audits.decision import LEAST_GROWTH, ROUNDING, Decision, decide, one_sided_bounds
 from pytest_fairness.audits.info import Direction
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.records import Comparison, Measurement
+from pytest_fairness.records import Comparison, Measurement, Pair
 from pytest_fairness.stats.intervals import normal, proportions
 from pytest_fairness.stats.texts.share_growth import NeededDocuments, smallest_share
 from pytest_fairness.stats.unit_tables.change import needed_units
@@ -65,24 +65,33 @@ class SignificantChange(DecisionRule):
         For a reversed gap, the rule judges the current gap instead of the change if the current gap exceeds the
         tolerance; otherwise, the rule judges the smaller of current gap and change. A reversed gap that exceeds the
         tolerance never passes; it is a regression if the change or the reversal is significant.
+
+        If each pair of groups is tested by itself, the change is a regression if the gap of one pair grew by more than
+        the tolerance, significantly: a small group with a large gap by chance does not hide the pair.
         """
         value, reversal = comparison.value, comparison.reversal
         # If the direction of the gap is unknown, a pass must exclude a worsening in both directions.
         beta = item.beta / 2 if comparison.details.get("either_side") else item.beta
         if reversal is not None:
             value = reversal.value if reversal.value > tolerance else min(value, reversal.value)
+        worst = self._worst_change(item, comparison, tolerance)
+        significant = comparison.p_value is not None and comparison.p_value <= item.alpha
         decision = decide(
             value,
             comparison.standard_error,
             threshold=tolerance,
             accepted=tolerance if self.strict else 2 * tolerance,
-            significant=comparison.p_value is not None and comparison.p_value <= item.alpha,
+            # Of several pairs, those that do not exceed the tolerance say nothing about those that do.
+            significant=significant and not (comparison.pairs and value > tolerance + ROUNDING),
             requires_lower_bound=self.requires_lower_bound,
             alpha=item.alpha,
             beta=beta,
             degrees_of_freedom=comparison.degrees_of_freedom,
             bounds=_change_bounds(item, comparison, beta) if reversal is None else None,
         )
+        if worst is not None:
+            pair = None if reversal is not None else worst
+            return replace(decision, outcome="beyond", exceeds=True, significant=True, pair=pair)
         if decision.outcome == "beyond":
             return decision
         if reversal is not None and reversal.value > tolerance + ROUNDING and reversal.p_value <= item.alpha:
@@ -95,6 +104,16 @@ class SignificantChange(DecisionRule):
             decision = replace(decision, times_more_units=math.inf)
         return replace(decision, decidable=_decidable_tolerance(decision, item, comparison, value))
 
+    def _worst_change(self, item: AnyItem, comparison: Comparison, tolerance: float) -> Pair | None:
+        """Return the pair whose gap grew most surely by more than the tolerance; `None` if no pair's gap did so."""
+        needed = normal.quantile(1 - item.alpha) if self.requires_lower_bound else 0.0
+        beyond = [
+            pair
+            for pair in comparison.pairs
+            if pair.p_value <= item.alpha and pair.value - needed * (pair.standard_error or 0.0) > tolerance + ROUNDING
+        ]
+        return min(beyond, key=lambda pair: pair.p_value, default=None)
+
     def judge_value(
         self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
@@ -104,19 +123,26 @@ class SignificantChange(DecisionRule):
         the groups must also differ significantly. The value is acceptable if it is at most the limit and its upper
         bound is at most the limit plus twice the tolerance. A value that grows with the number of answers passes only
         in the final analysis.
+
+        If each pair of groups is tested by itself, one of the pairs that exceed the limit must differ significantly.
         """
+        exceeding = [pair for pair in measurement.pairs if _size(audit, pair) > audit.info.loss(limit) + ROUNDING]
+        worst = min(exceeding, key=lambda pair: pair.p_value, default=None)
+        p_value = measurement.p_value if worst is None else worst.p_value
         decision = decide(
             audit.info.loss(measurement.value) - audit.info.loss(limit),
             measurement.standard_error,
             threshold=0.0,
             accepted=0.0 if self.strict else 2 * tolerance,
-            significant=measurement.p_value is None or measurement.p_value <= item.alpha,
+            significant=p_value is None or p_value <= item.alpha,
             requires_lower_bound=self.limit_requires_lower_bound,
             alpha=item.alpha,
             beta=item.beta,
             degrees_of_freedom=measurement.degrees_of_freedom,
             bounds=_distance_bounds(item, measurement, audit.info.loss(limit)),
         )
+        if decision.outcome == "beyond" and len(measurement.pairs) > 1:
+            return replace(decision, pair=worst)
         if decision.outcome == "within" and audit.grows_with_size and not item.final_analysis:
             return replace(decision, outcome="unclear")
         if decision.outcome != "unclear" or measurement.standard_error is None or decision.upper_bound is None:
@@ -298,6 +324,11 @@ def _rounded_up(number: float) -> float:
         return 0.0
     decimals = 1 - math.floor(math.log10(abs(number)))
     return round(math.ceil(number * 10.0**decimals - ROUNDING) / 10.0**decimals, max(0, decimals))
+
+
+def _size(audit: AnyAudit, pair: Pair) -> float:
+    """Return the loss of a pair: of its ratio or, if the pair is compared by a difference, of its absolute value."""
+    return audit.info.loss(pair.value if audit.info.better is Direction.HIGHER else abs(pair.value))
 
 
 def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, comparison: Comparison) -> Decision:

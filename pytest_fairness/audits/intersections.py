@@ -12,9 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_fairness.records import Json
-from pytest_fairness.stats.intervals import normal
-from pytest_fairness.stats.intervals.mean_errors import mean_error
-from pytest_fairness.stats.resampling import significance
+from pytest_fairness.stats.arrays import number_or_none
 from pytest_fairness.stats.unit_tables.statistic import Sample, UnitStatistic
 
 
@@ -35,12 +33,10 @@ class Intersection:
     def tables(self, statistic: UnitStatistic, sample: Sample) -> list[dict[str, Json]]:
         """Return, for each quantity, a table of the cells' values and of their differences from the reference.
 
-        A difference has the 95 % interval of Student's t, and a two-sided p-value that Holm's method adjusts for all
-        cells of the table. A quantity has a table only if it is defined for at least one cell.
+        A difference has a 95 % interval and a two-sided p-value; see `UnitStatistic.reference_tests`. A quantity has a
+        table only if it is defined for at least one cell.
         """
-        numbers, gradients = statistic.groups(sample.means), statistic.group_gradients(sample.means)
-        influence = (sample.rows - sample.rows.mean(axis=0)) @ gradients.T
-        degrees = statistic.degrees_of_freedom(sample.rows)
+        numbers = statistic.groups(sample.means)
         tables: list[dict[str, Json]] = []
         for block, quantity in enumerate(self.quantities):
             first = block * len(self.cells)
@@ -48,27 +44,14 @@ class Intersection:
             if np.isnan(own).all():
                 continue
             reference = statistic.reference(own)
+            others = [first + place for place in np.flatnonzero(~np.isnan(own)).tolist() if place != reference]
+            tests = {test.first - first: test for test in statistic.reference_tests(sample, first + reference, others)}
             entries: list[dict[str, Json]] = []
             for place, cell in enumerate(self.cells):
-                entry: dict[str, Json] = {
-                    "cell": list(cell),
-                    "value": None if np.isnan(own[place]) else float(own[place]),
-                }
-                if place != reference and not np.isnan(own[place]):
-                    gap = float(own[place] - own[reference])
-                    error = mean_error(influence[:, first + place] - influence[:, first + reference])
-                    error = error or sample.least_error
-                    entry |= {
-                        "gap": gap,
-                        "interval": list(normal.interval(gap, error, degrees_of_freedom=degrees)),
-                        "p_value": normal.two_sided_p(gap / error, degrees) if error else float(gap == 0),
-                    }
+                entry: dict[str, Json] = {"cell": list(cell), "value": number_or_none(own[place])}
+                if (test := tests.get(place)) is not None:
+                    entry |= {"gap": test.value, "interval": list(test.interval), "p_value": test.p_value}
                 entries.append(entry)
-            compared = [entry for entry in entries if "gap" in entry]
-            for entry, p_value in zip(
-                compared, significance.holm([entry["p_value"] for entry in compared]), strict=True
-            ):
-                entry["p_value"] = p_value
             tables.append(
                 {
                     "quantity": quantity,

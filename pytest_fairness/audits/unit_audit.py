@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from itertools import chain
 from typing import ClassVar
 
@@ -23,11 +23,11 @@ from pytest_fairness.audits.intersections import Intersection
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.plurals import counted
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, Json, Measurement, Reversal
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, Json, Measurement, Pair, Reversal
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.resampling import randomness
 from pytest_fairness.stats.unit_tables.change import SideChange, UnitChange
-from pytest_fairness.stats.unit_tables.statistic import Sample, UnitStatistic
+from pytest_fairness.stats.unit_tables.statistic import PairTest, Sample, UnitStatistic
 
 MINIMUM_UNITS = 4
 """Smallest number of complete units that can be measured."""
@@ -225,6 +225,18 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         """Return the p-value of the null hypothesis of no bias; `None` if the audit has no test for a single run."""
         return None
 
+    def pair_names(self, table: UnitTable, first: int, second: int) -> tuple[tuple[str, str], str]:
+        """Return the names of two of the statistic's groups, and of the rate that is compared (empty for only one)."""
+        names = self.statistic(len(table.columns)).group_names(table.columns)
+        return (names[first], names[second]), ""
+
+    def _named_pairs(self, table: UnitTable, tests: Sequence[PairTest]) -> list[Pair]:
+        return [Pair(*self.pair_names(table, test.first, test.second), *astuple(test)[2:]) for test in tests]
+
+    def shared_rows(self, current: Floats, baseline: Floats) -> tuple[Floats, Floats]:
+        """Return the (units, columns) rows of both runs that are compared, given the rows of the complete units."""
+        return current, baseline
+
     def check_table(self, table: UnitTable) -> None:
         """Raise `NotMeasurable` if too few units have all numbers; the message states how many answers are missing."""
         complete = int(table.complete.sum())
@@ -271,7 +283,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         The weight is the baseline's share of the usable answers.
         """
         answers, of_baseline = sum(current.n.values()), sum(baseline.n.values())
-        return of_baseline / (answers + of_baseline)
+        return of_baseline / (answers + of_baseline) if answers + of_baseline else 0.5
 
     def intersection(self, item: AuditItem[ProbeT, SettingsT], table: UnitTable) -> Intersection | None:
         """Return the attributes whose combined values are the item's groups; `None` for fewer than two attributes."""
@@ -304,12 +316,13 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         sample = table.sample_of_clusters(clusters, sums=sums) if clusters else table.sample()
         random = randomness.generator(f"{item.seed}/measure")
         bounds = statistic.bounds(sample, item.alpha, item.beta)
+        pairs = self._named_pairs(table, statistic.pair_tests(sample.rows, random) if statistic.tests_pairs else ())
         crossed = self.intersection(item, table) if statistic.distance is not None else None
         return Measurement(
             value=float(statistic.value(sample.means)),
             interval=statistic.interval(sample),
             standard_error=statistic.standard_error(sample),
-            p_value=self.p_value(observed, random),
+            p_value=min(pair.p_value for pair in pairs) if pairs else self.p_value(observed, random),
             n=dict(table.n),
             missing=dict(table.missing),
             details={
@@ -325,6 +338,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
                 **table.details,
             },
             degrees_of_freedom=statistic.degrees_of_freedom(sample.rows),
+            pairs=pairs,
         )
 
     def concerns(self, item: AuditItem[ProbeT, SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
@@ -366,7 +380,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
                 f"only {int(both.sum())} {self.counted} {self.usable} in both runs; {MINIMUM_UNITS} are needed. Check "
                 "the missing answers, or rebaseline"
             )
-        first, second = first[both], second[both]
+        first, second = self.shared_rows(first[both], second[both])
         statistic = self.statistic(len(current_table.columns))
         if math.isnan(float(statistic.value((first.mean(axis=0) + second.mean(axis=0)) / 2))):
             raise NotMeasurable(
@@ -397,6 +411,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             reversal=None
             if change.side_change is None
             else _reversal(change.side_change, statistic.group_names(current_table.columns)),
+            pairs=self._named_pairs(current_table, change.pairs),
             details={
                 f"compared_{self.counted}": len(names),
                 **({"observations": len(observed[0])} if clusters else {}),

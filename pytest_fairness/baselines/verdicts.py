@@ -14,7 +14,7 @@ from pytest_fairness.audits.base import AnyAudit, AnyItem
 from pytest_fairness.audits.decision import Decision
 from pytest_fairness.audits.decision_rules import rule_of
 from pytest_fairness.plurals import significant
-from pytest_fairness.records import Comparison, Concern, Measurement, Reversal, Verdict, VerdictName
+from pytest_fairness.records import Comparison, Concern, Measurement, Pair, Reversal, Verdict, VerdictName
 from pytest_fairness.stats.groups import fisher
 
 MISSING_SHARE = 0.10
@@ -79,7 +79,7 @@ def decide(
     rule = rule_of(audit, item)
     minimum_detectable = rule.minimum_detectable(item, measurement, comparison, tolerance)
 
-    notes = _notes(measurement, baseline)
+    notes = notes_on(measurement, baseline)
     without_failure = next((doubt for doubt in measurement.concerns if doubt.withholds == "failure"), None)
     change: Decision | None = None
     value: Decision | None = None
@@ -141,7 +141,8 @@ def decide(
     if without_failure is not None and any(decision.outcome == "beyond" for decision in decisions):
         return verdict(VerdictName.INCONCLUSIVE, f"{what}.", without_failure.message)
     if value is not None and value.outcome == "beyond":
-        return verdict(VerdictName.OVER_LIMIT, f"{what}.")
+        pair = "" if value.pair is None else f"; {_pair_text(value.pair)} ({_p(value.pair.p_value)})"
+        return verdict(VerdictName.OVER_LIMIT, f"{what}{pair}.")
     if undecided := [decision for decision in decisions if decision.outcome == "unclear"]:
         why = _undecided(item, comparison, change, value)
         growth = max(decision.times_more_units for decision in undecided)
@@ -158,7 +159,7 @@ def decide(
     return verdict(VerdictName.PASS, f"{what}.{_evidence(item, comparison, change, value)}")
 
 
-def _notes(measurement: Measurement, baseline: BaselineEntry | None) -> str:
+def notes_on(measurement: Measurement, baseline: BaselineEntry | None = None) -> str:
     """Return the notes on the answers and the baseline as sentences for the verdict's reason."""
     notes = [concern.message for concern in measurement.concerns if concern.withholds in ("nothing", "failure")]
     if baseline is not None and baseline.note:
@@ -216,12 +217,20 @@ def gravest_concern(measurement: Measurement) -> Concern | None:
 def _significance_text(item: AnyItem, comparison: Comparison, change: Decision) -> str:
     """Return the part of a regression's reason with the p-value and alpha; empty if no test is significant."""
     reversal = comparison.reversal
+    if change.pair is not None:
+        moved = f"the gap between {change.pair} changed by {significant(change.pair.value)}"
+        return f"; {moved}; significant ({_p(change.pair.p_value)}, alpha {item.alpha:.2g})"
     if change.changed_sides and reversal is not None:
         return f"; {_reversal_text(reversal)} ({_p(reversal.p_value)}, alpha {item.alpha:.2g})"
     if not change.significant or comparison.p_value is None:
         return ""
     sides = "" if reversal is None else f"; {_reversal_text(reversal)}"
     return f"{sides}; significant ({_p(comparison.p_value)}, alpha {item.alpha:.2g})"
+
+
+def _pair_text(pair: Pair) -> str:
+    low, high = pair.interval
+    return f"surest for {pair}: {significant(pair.value)}, 95 % interval {significant(low)} to {significant(high)}"
 
 
 def _reversal_text(reversal: Reversal) -> str:

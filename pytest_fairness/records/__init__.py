@@ -16,7 +16,7 @@ from pytest_fairness.records.answers import (
     Status,
 )
 from pytest_fairness.records.effects import Effect, Size
-from pytest_fairness.records.measurements import Comparison, Concern, Interval, Measurement, Reversal
+from pytest_fairness.records.measurements import Comparison, Concern, Interval, Measurement, Pair, Reversal
 from pytest_fairness.records.plain_json import MAX_LINE, Json, json_text, json_value, without_nonfinite
 from pytest_fairness.records.requests import (
     CALLED,
@@ -58,6 +58,7 @@ __all__ = [
     "Message",
     "NumberFormat",
     "OtherColumn",
+    "Pair",
     "Prompt",
     "Reply",
     "Request",

@@ -29,6 +29,42 @@ class Concern:
 
 
 @dataclass(frozen=True, slots=True)
+class Pair:
+    """Comparison of two groups, or the change of their gap since the baseline.
+
+    Attributes:
+        groups: names of the two groups.
+        quantity: name of the rate that is compared; empty if the audit has only one.
+        value: number that compares the groups: a difference, first minus second group, or a ratio; in a comparison with
+            a baseline, how much their gap grew.
+        interval: two-sided 95 % confidence interval of `value`.
+        p_value: p-value of the null hypothesis that the groups do not differ, or that nothing changed; adjusted for the
+            number of pairs.
+        standard_error: standard error of a change; `None` for a comparison within one run.
+    """
+
+    groups: tuple[str, str]
+    quantity: str
+    value: float
+    interval: Interval
+    p_value: float
+    standard_error: float | None = None
+
+    def __str__(self) -> str:
+        first, second = self.groups
+        return f"{self.quantity} of {first} and {second}" if self.quantity else f"{first} and {second}"
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the pair for the JSON report; `from_json` makes an equal pair from it."""
+        return {**fields_of(self), "groups": list(self.groups), "interval": list(self.interval)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Self:
+        """Return the pair from JSON data that `to_json` returned."""
+        return cls(**{**data, "groups": tuple(data["groups"]), "interval": tuple(data["interval"])})
+
+
+@dataclass(frozen=True, slots=True)
 class Measurement:
     """Measurement of one item in one run.
 
@@ -41,6 +77,7 @@ class Measurement:
         n: number of usable answers, by group.
         missing: number of refused, unreadable or failed answers, by group.
         details: further results that reports show, as plain JSON.
+        pairs: comparisons of each two groups, if the audit tests each pair by itself.
         concerns: reasons to doubt the measurement; see `audits.answer_checks.checks`.
     """
 
@@ -53,6 +90,7 @@ class Measurement:
     details: Mapping[str, Json] = field(default_factory=dict)
     concerns: Sequence[Concern] = ()
     degrees_of_freedom: float | None = None
+    pairs: Sequence[Pair] = ()
 
     @property
     def judgeable(self) -> bool:
@@ -61,14 +99,18 @@ class Measurement:
 
     def to_json(self) -> dict[str, Json]:
         """Return the measurement as plain JSON, from which `from_json` makes an equal measurement."""
-        return {**fields_of(self), "concerns": [fields_of(concern) for concern in self.concerns]}
+        return {
+            **fields_of(self),
+            "concerns": [fields_of(concern) for concern in self.concerns],
+            "pairs": [pair.to_json() for pair in self.pairs],
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:
         """Return the measurement from JSON data that `to_json` returned."""
         concerns = tuple(Concern(**concern) for concern in data["concerns"])
         known = {**data, **_numbers(data), "interval": _interval(data["interval"]), "concerns": concerns}
-        return cls(**known)
+        return cls(**{**known, "pairs": _pairs(data)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +150,7 @@ class Comparison:
         details: further results about the change that reports show, as plain JSON.
         degrees_of_freedom: degrees of freedom of `standard_error`; `None` for the normal distribution.
         reversal: the reversal, if the gap changed sides; else `None`.
+        pairs: change of the gap of each two groups, if the audit tests each pair by itself and has several pairs.
     """
 
     value: float
@@ -118,16 +161,22 @@ class Comparison:
     details: Mapping[str, Json] = field(default_factory=dict)
     degrees_of_freedom: float | None = None
     reversal: Reversal | None = None
+    pairs: Sequence[Pair] = ()
 
     def to_json(self) -> dict[str, Json]:
         """Return the comparison as plain JSON, from which `from_json` makes an equal comparison."""
-        return {**fields_of(self), "reversal": None if self.reversal is None else fields_of(self.reversal)}
+        return {
+            **fields_of(self),
+            "reversal": None if self.reversal is None else fields_of(self.reversal),
+            "pairs": [pair.to_json() for pair in self.pairs],
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:
         """Return the comparison from JSON data that `to_json` returned."""
         reversal = None if data["reversal"] is None else Reversal(**data["reversal"])
-        return cls(**{**data, **_numbers(data), "interval": _interval(data["interval"]), "reversal": reversal})
+        known = {**data, **_numbers(data), "interval": _interval(data["interval"]), "reversal": reversal}
+        return cls(**{**known, "pairs": _pairs(data)})
 
 
 def _numbers(data: Mapping[str, Json]) -> dict[str, float | None]:
@@ -135,6 +184,10 @@ def _numbers(data: Mapping[str, Json]) -> dict[str, float | None]:
     optional = {name: data[name] for name in ("standard_error", "p_value", "degrees_of_freedom")}
     numbers = {name: None if number is None else number + 0 for name, number in optional.items()}
     return {"value": data["value"] + 0, **numbers}
+
+
+def _pairs(data: Mapping[str, Json]) -> tuple[Pair, ...]:
+    return tuple(map(Pair.from_json, data["pairs"]))
 
 
 def _interval(pair: Json) -> Interval | None:

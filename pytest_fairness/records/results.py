@@ -195,8 +195,28 @@ class ItemResult:
                 "details": {
                     **(measurement.details if measurement else {}),
                     **(comparison.details if comparison else {}),
+                    **_pair_details(measurement, comparison),
                     **({"examples": list(self.examples)} if self.examples else {}),
                 },
             }
         )
         return plain
+
+
+def _pair_details(measurement: Measurement | None, comparison: Comparison | None) -> dict[str, Json]:
+    """Return the details `pairs` and `pair_changes`, each with a row for each pair of groups if there are several."""
+    found = {"pairs": measurement and measurement.pairs, "pair_changes": comparison and comparison.pairs}
+    return {
+        name: [
+            {
+                "groups": list(pair.groups),
+                **({"quantity": pair.quantity} if pair.quantity else {}),
+                "value": pair.value,
+                "interval": list(pair.interval),
+                "p_value": pair.p_value,
+            }
+            for pair in pairs
+        ]
+        for name, pairs in found.items()
+        if pairs and len(pairs) > 1
+    }

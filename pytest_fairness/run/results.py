@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from pytest_fairness.baselines.verdicts import NAMED_CONTRIBUTORS, BaselineEntry, decide, tolerance_of
+from pytest_fairness.baselines.verdicts import NAMED_CONTRIBUTORS, BaselineEntry, decide, notes_on, tolerance_of
 from pytest_fairness.errors import FairnessError, NotMeasurable, on_one_line
 from pytest_fairness.plurals import joined
 from pytest_fairness.probes.field_types import texts
@@ -59,7 +59,7 @@ def measured_only(measured: ItemMeasurement, nodeid: str) -> ItemResult:
             driven = item.audit.top_contributors(measurement, None)[:NAMED_CONTRIBUTORS]
     elif item.audit.info.no_effect_size:
         reason = f"{reason}; no effect size: {item.audit.info.no_effect_size}"
-    verdict = replace(result.verdict, reason=f"{reason}.", contributors=driven)
+    verdict = replace(result.verdict, reason=f"{reason}.{notes_on(measurement)}", contributors=driven)
     return replace(result, verdict=verdict, limit=None, tolerance=None)
 
 

@@ -31,7 +31,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
     A row with another value of one attribute, or of several attributes that the probe flips at once, is flipped. The
     number of a record's trials is the number of rows of its most frequent flip. If there are more unflipped rows, the
     additional rows are repetitions, which show how much answers differ by chance. Without flipped rows, all rows are
-    trials. A row is left out if the probe has none of its values.
+    trials. A row belongs to no group if the probe has none of its values.
     """
 
     @cached_property
@@ -45,19 +45,25 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
     def answers(self) -> list[Answer]:
         """Return the answers of the probe; see `Reader.answers`."""
         by_record: dict[tuple[str, ...], list[tuple[Row, Values]]] = {}
+        unlisted: dict[tuple[str, ...], list[Row]] = {}
         for row in self.rows():
             record = _cell(row, self.columns["id"])
             if not record:
                 self.trial_numbers.add_error(row, f"this row has no {self.columns['id']!r}; each row needs a value")
                 continue
             values = self._values_of(row)
+            name = (record, *self._strata(row).values())
             if values:
-                by_record.setdefault((record, *self._strata(row).values()), []).append((row, values))
+                by_record.setdefault(name, []).append((row, values))
             else:
+                unlisted.setdefault(name, []).append(row)
                 self._leave_out(row, [self.columns[name] for name in self._values], of_group=True)
         if self.probe.reading.number is not None and self.probe.reading.number.decimal is None:
             self._read_as_programs_write([row for rows in by_record.values() for row, _ in rows])
         found = [answer for name, own in by_record.items() for answer in self._answers_about_record(name[0], own)]
+        for name, rows in unlisted.items():
+            if name not in by_record:
+                found += self._answers_of_no_group(name[0], rows)
         self.trial_numbers.raise_errors()
         self._require_values(self._values)
         return found
@@ -122,6 +128,17 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
                     for name, value in flipped.items()
                 ]
         return self._numbered_answers(found)
+
+    def _answers_of_no_group(self, record: str, rows: list[Row]) -> list[Answer]:
+        """Return the answers about a record that has none of the probe's values.
+
+        No group is compared by them. They count among all records, such as for the median of all numbers.
+        """
+        labels = {"record": record, **self._strata(rows[0]), "form": OWN}
+        return [
+            fields.answer(row.fields.get(self.columns["answer"]), labels, trial, self.probe)
+            for trial, row in enumerate(rows)
+        ]
 
     def _new_values_by_flip(self, own: Values, known: Iterable[str], values: Values) -> dict[str, str]:
         """Return the new value of each flip that turns the record's own values into the values of another row.

@@ -1,8 +1,8 @@
 """Base class of audits of gaps between groups of records; by default, only answers about unchanged records are used.
 
-The groups are the values of an attribute, and the unit is the record. A rate of a group is not defined if none of the
-group's records counts for it: a group without truly positive records has no true positive rate. Reports name such
-rates, and audits do not compare them.
+The groups are the values of an attribute, and the unit is the record. Each two groups are compared by themselves. A
+rate with too few records is not compared: a group without truly positive records has no true positive rate. Reports
+list it with its numbers and the reason; it changes nothing for the other groups.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from pytest_fairness.audits.records.decisions import (
     judge_details,
     shown_value,
 )
-from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS, UnitTable
+from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, UnitTable
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
-from pytest_fairness.records import Answer, Answers, Comparison, Json, Measurement
-from pytest_fairness.stats.arrays import Bools, Floats, number_or_none
+from pytest_fairness.plurals import counted
+from pytest_fairness.probes.counterfactual.model import OWN, CounterfactualProbe
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, Json, Measurement
+from pytest_fairness.stats.arrays import Floats, Ints, number_or_none
 from pytest_fairness.stats.groups import gaps
 from pytest_fairness.stats.intervals import normal, proportions
-from pytest_fairness.stats.resampling import significance
-from pytest_fairness.stats.unit_tables.distances import ShareGap
+from pytest_fairness.stats.unit_tables.shares import Cell, ShareGap
 
 
 class GroupAudit(RecordAudit[SettingsT]):
@@ -62,6 +62,22 @@ class GroupAudit(RecordAudit[SettingsT]):
         """
         return self.rates[0]
 
+    def uses(self, item: RecordItem[SettingsT], labels: Mapping[str, str]) -> bool:
+        """Return whether the item needs the answers with these labels; see `RecordAudit.uses`.
+
+        Recorded answers about unchanged records of other or unknown groups are used, but only to count them.
+        """
+        recorded = item.probe.responses is not None and labels["form"] == OWN
+        return super().uses(item, labels) or (recorded and not self._is_listed(item, labels))
+
+    def counted_answers(self, item: RecordItem[SettingsT], answers: Answers) -> Answers:
+        """Return the answers about records of the compared groups; see `Audit.counted_answers`."""
+        return [answer for answer in answers if self._is_listed(item, answer.labels)]
+
+    def _is_listed(self, item: RecordItem[SettingsT], labels: Mapping[str, str]) -> bool:
+        attribute = item.labels["attribute"]
+        return labels.get(attribute) in item.probe.flips[attribute].values
+
     def intersection(self, item: RecordItem[SettingsT], table: UnitTable) -> Intersection | None:
         """Return the attributes that the item combines, and the rates; `None` for a single attribute."""
         combined = super().intersection(item, table)
@@ -78,21 +94,29 @@ class GroupAudit(RecordAudit[SettingsT]):
         """
         return {answered.labels[item.labels["attribute"]]: answered.own}
 
-    def compared(self, sizes: Floats) -> Bools:
-        """Return which groups are compared, given the (groups,) numbers of their records; by default, all groups."""
-        return np.ones(len(sizes), dtype=np.bool_)
+    def left_out(self, sizes: Floats, units: Ints) -> list[str]:
+        """Return, for each cell (a rate of a group), why it is not compared; an empty text for a compared cell.
+
+        Args:
+            sizes: (cells,) number of records of each cell.
+            units: (cells,) number of units (records, or clusters of records) of each cell.
+        """
+        few = f"fewer than {MINIMUM_UNITS} records"
+        reasons = [few if size else "no records" for size in sizes]
+        return [reason if unit < MINIMUM_UNITS else "" for reason, unit in zip(reasons, units, strict=True)]
 
     def table(self, item: RecordItem[SettingsT], answers: Answers) -> UnitTable:
         """Return the table with a row for each record.
 
         Each pair (rate, group) has two columns, hits and size; all columns of hits come first. A record has its share
         of hits and the size 1 in the columns of its own pair, and 0 in all other columns. A group's rate is mean hits /
-        mean size.
+        mean size. The columns of a pair that is not compared are 0 for all records; see `left_out`.
         """
         attribute = item.labels["attribute"]
         groups: tuple[str, ...] = item.probe.flips[attribute].values
         cells = [(rate, group) for rate in self.rates for group in groups]
-        by_name = by_record(answers)
+        known = self.counted_answers(item, answers)
+        by_name = by_record(known)
         rows = np.full((len(by_name), 2 * len(cells)), np.nan)
         for row, answered in enumerate(by_name.values()):
             usable = {
@@ -108,8 +132,10 @@ class GroupAudit(RecordAudit[SettingsT]):
                 rows[row, cell] = statistics.fmean(self.is_hit(item.probe, answer) for answer in usable[group])
                 rows[row, len(cells) + cell] = 1.0
         names = [f"{rate} of {group}" for rate, group in cells]
-        n, missing = counts(groups, ((shown_value(answer, attribute), answer) for answer in answers))
-        trials = 1 + max((answer.trial for answer in answers), default=0)
+        n, missing = counts(groups, ((shown_value(answer, attribute), answer) for answer in known))
+        trials = 1 + max((answer.trial for answer in known), default=0)
+        reasons, every_row = self.left_out(*_sizes_and_units(rows)), rows
+        rows = _without_cells(rows, reasons)
         sizes = np.nansum(rows[:, len(cells) :], axis=0)
         smallest = int(min(sizes[sizes > 0], default=0))
         return UnitTable(
@@ -121,47 +147,74 @@ class GroupAudit(RecordAudit[SettingsT]):
             step=1 / (float(smallest) * trials) if smallest else 0.0,
             least_error=proportions.least_difference_error(smallest),
             details={
-                "rates": _rates(cells, rows, sizes),
-                "undefined": [name for name, size in zip(names, sizes, strict=True) if not size],
+                "rates": _rates(cells, every_row, reasons),
+                "unlisted": self._unlisted(item, answers),
                 "positive": item.probe.positive,
-                **judge_details(item.probe, answers),
+                **judge_details(item.probe, known),
             },
         )
 
-    def check_table(self, table: UnitTable) -> None:
-        """Raise `NotMeasurable` if there are too few records in total or in a group, or if no rate can be compared."""
-        super().check_table(table)
-        cells = len(table.columns) // 2
-        sizes = np.nansum(table.rows[:, cells:], axis=0)
-        asked = np.array([table.n[group] + table.missing[group] for group in table.n], dtype=np.float64)
-        of_group = np.where(self.compared(asked), sizes.reshape(len(self.rates), -1).sum(axis=0), np.inf)
-        if of_group.min() < MINIMUM_UNITS:
-            name, few = list(table.n)[int(of_group.argmin())], int(of_group.min())
-            raise NotMeasurable(
-                f"only {few} records of {name} {self.usable}; {MINIMUM_UNITS} are needed. Add records of this group, "
-                "or check its answers"
-            )
-        if math.isnan(float(self.statistic(len(table.columns)).value(table.means()))):
-            raise NotMeasurable(
-                "no rate can be compared: a rate needs records of at least two groups. Add records for these rates: "
-                f"{', '.join(table.details['undefined'])}"
-            )
+    def _unlisted(self, item: RecordItem[SettingsT], answers: Answers) -> dict[str, Json]:
+        """Return the number of records whose group is none of the probe's values, and of their positive answers.
 
-    def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value of a permutation test.
-
-        The test permutes the group labels of the records. In an audit of several rates (such as true and false positive
-        rates), it permutes labels only among records whose answers count for the same rate; see `rate_of`.
+        Records whose prompts are not sent for this reason have no answers.
         """
-        rows, statistic = table.rows[table.complete], self.statistic(len(table.columns))
-        half = rows.shape[1] // 2
-        cells = rows[:, half:].argmax(axis=1).astype(np.int64)
-        strata = cells // (half // len(self.rates))
-        null = gaps.permuted_sums(rows[:, :half].sum(axis=1), cells, strata, PERMUTATIONS, random)
-        sizes = rows[:, half:].sum(axis=0)
-        padded = np.pad(null, ((0, 0), (0, half - null.shape[1])))
-        drawn = self.info.loss(statistic.value(np.hstack([padded, np.tile(sizes, (len(padded), 1))])))
-        return significance.p_value(drawn, self.info.loss(float(statistic.value(rows.sum(axis=0)))), exact=False)
+        others = [answer for answer in answers if not self._is_listed(item, answer.labels)]
+        usable = [answer for answer in others if answer.usable]
+        records = {answer.labels["record"] for answer in others}
+        return {
+            "records": max(len(records), item.probe.unlisted_records(item.labels["attribute"])),
+            "answers": len(usable),
+            "hits": sum(answer.content == item.probe.positive for answer in usable),
+        }
+
+    def check_table(self, table: UnitTable) -> None:
+        """Raise `NotMeasurable` if there are too few records in total, or if no two groups can be compared."""
+        super().check_table(table)
+        if math.isnan(float(self.statistic(len(table.columns)).value(table.means()))):
+            reasons = []
+            for part in table.details["rates"]:
+                if part["left_out"]:
+                    rate = f"{part['name']} of " if len(self.rates) > 1 else ""
+                    missing = table.missing[part["group"]]
+                    answers = f", {counted(missing, 'answer')} missing" if missing else ""
+                    reasons.append(f"{rate}{part['group']} ({part['left_out']}{answers})")
+            raise NotMeasurable(
+                "fewer than two groups have enough records to be compared; not enough are left for "
+                f"{', '.join(reasons)}. Add records of these groups, or check their answers",
+                unusable=any(table.missing.values()),
+            )
+
+    def shared_rows(self, current: Floats, baseline: Floats) -> tuple[Floats, Floats]:
+        """Return the rows of both runs without the cells that are too small in one of them; see `left_out`."""
+        reasons = zip(*(self.left_out(*_sizes_and_units(rows)) for rows in (current, baseline)), strict=True)
+        small = [any(pair) for pair in reasons]
+        return _without_cells(current, small), _without_cells(baseline, small)
+
+    def pair_names(self, table: UnitTable, first: int, second: int) -> tuple[tuple[str, str], str]:
+        """Return the names of two groups and, if the audit has several rates, the name of the rate."""
+        groups = list(table.n)
+        rate = self.rates[first // len(groups)] if len(self.rates) > 1 else ""
+        return (groups[first % len(groups)], groups[second % len(groups)]), rate
+
+    def concerns(self, item: RecordItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
+        """Return the concerns of `UnitAudit.concerns`, and notes on the groups that are not compared."""
+        notes = []
+        left_out = [
+            f"{part['name'] + ' of ' if len(self.rates) > 1 else ''}{part['group']} "
+            f"({part['hits']:g} of {counted(part['records'], 'record')}, {part['left_out']})"
+            for part in measurement.details["rates"]
+            if part["left_out"]
+        ]
+        if left_out:
+            notes.append(Concern("small_groups", f"not compared: {', '.join(left_out)}", withholds="nothing"))
+        unlisted = measurement.details["unlisted"]
+        if unlisted["records"]:
+            message = f"{counted(unlisted['records'], 'record')} of other or unknown groups: not compared"
+            if unlisted["answers"]:
+                message += f" ({unlisted['hits']} of {counted(unlisted['answers'], 'answer')} positive)"
+            notes.append(Concern("unlisted_groups", message, withholds="nothing"))
+        return [*super().concerns(item, answers, measurement), *notes]
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
@@ -186,12 +239,10 @@ class GroupAudit(RecordAudit[SettingsT]):
             shares = [
                 f"{part['rate']:.1%} of {part['group']}"
                 for part in measurement.details["rates"]
-                if part["name"] == rate and part["rate"] is not None
+                if part["name"] == rate and not part["left_out"]
             ]
             parts.append(f"{rate}: {', '.join(shares) or 'none defined'}")
-        undefined = measurement.details["undefined"]
-        flag = f"; not defined: {', '.join(undefined)} (no records to compute a rate)" if undefined else ""
-        return f"gap {measurement.value:.3g} ({'; '.join(parts)}){flag}"
+        return f"gap {measurement.value:.3g} ({'; '.join(parts)})"
 
     def contributions(self, measurement: Measurement) -> Mapping[str, float]:
         """Return each rate of each group, without rates that are not defined."""
@@ -216,7 +267,7 @@ def _most_different_rates(measurement: Measurement) -> list[float]:
     """Return all groups' values of the rate that has the largest gap."""
     by_name: dict[str, list[float]] = {}
     for part in measurement.details["rates"]:
-        if part["rate"] is not None:
+        if not part["left_out"]:
             by_name.setdefault(part["name"], []).append(part["rate"])
     return max(by_name.values(), key=lambda rates: max(rates) - min(rates))
 
@@ -225,20 +276,34 @@ RATES_APART = cohens_h("the rates of the two groups that differ most", _most_dif
 """Effect size of the gaps between groups of records."""
 
 
-def _rates(cells: Sequence[tuple[str, str]], rows: Floats, sizes: Floats) -> list[dict[str, Json]]:
+def _sizes_and_units(rows: Floats) -> tuple[Floats, Ints]:
+    """Return the number of records and of units of each cell of a table of hits and sizes."""
+    sizes = rows[:, rows.shape[1] // 2 :]
+    return np.nansum(sizes, axis=0), np.count_nonzero(np.nan_to_num(sizes) > 0, axis=0)
+
+
+def _without_cells(rows: Floats, left_out: Sequence[object]) -> Floats:
+    """Return the rows with hits and size 0 in the cells whose entry in `left_out` is true; NaN stays NaN."""
+    small = np.array([bool(reason) for reason in left_out])
+    return np.where(np.tile(small, 2) & ~np.isnan(rows), 0.0, rows)
+
+
+def _rates(cells: Sequence[tuple[str, str]], rows: Floats, reasons: Sequence[str]) -> list[dict[str, Json]]:
     """Return each rate of each group with Wilson's interval; both are `None` if no record of the group counts."""
-    rates = []
-    for cell, (rate, group) in enumerate(cells):
-        size, hits = int(sizes[cell]), float(np.nansum(rows[:, cell]))
-        interval = list(proportions.wilson(hits, size, normal.quantile(0.975))) if size else None
+    rates, z = [], normal.quantile(0.975)
+    complete = rows[~np.isnan(rows).any(axis=1)]
+    for place, (rate, group) in enumerate(cells):
+        cell = Cell.of(complete, place)
+        interval = list(proportions.wilson(cell.effective_hits, cell.effective_size, z)) if cell.size else None
         rates.append(
             {
                 "name": rate,
                 "group": group,
-                "records": size,
-                "hits": hits,
-                "rate": hits / size if size else None,
+                "records": int(cell.size),
+                "hits": cell.total_hits,
+                "rate": cell.rate if cell.size else None,
                 "interval": interval,
+                "left_out": reasons[place],
             }
         )
     return rates

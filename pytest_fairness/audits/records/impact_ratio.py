@@ -14,18 +14,18 @@ from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.records.decisions import Draws, RecordAnswers, RecordItem
 from pytest_fairness.audits.records.group_audit import GroupAudit
-from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitTable
+from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.plurals import counted
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.records import Answer, Answers, Comparison, Concern, Json, Measurement
 from pytest_fairness.stats import effect_sizes
-from pytest_fairness.stats.arrays import Bools, Floats
+from pytest_fairness.stats.arrays import Floats, Ints
 from pytest_fairness.stats.intervals import normal, ratios
-from pytest_fairness.stats.resampling import column_means, significance
-from pytest_fairness.stats.unit_tables.impact_ratio import SMALL_SHARE, ImpactRatio, compared_groups, log_ratio
+from pytest_fairness.stats.unit_tables.shares import Cell, ImpactRatio, log_ratio
 
+SMALL_SHARE = 0.02
+"""A group with a smaller share of the records is left out of the impact ratio, as New York's Local Law 144 allows."""
 FEW_SELECTED = 5
 """Reports mark the ratio of a group with fewer selected records as imprecise."""
 
@@ -92,7 +92,12 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         return {"wordings": item.settings.wordings, **side}
 
     def uses(self, item: RecordItem[ImpactSettings], labels: Mapping[str, str]) -> bool:
-        """Return whether the item needs the answers with these labels; see `RecordAudit.uses`."""
+        """Return whether the item needs the answers with these labels; see `GroupAudit.uses`.
+
+        If answers are numbers, the answers about all unchanged records are used, because the median is that of all.
+        """
+        if labels["form"] == OWN and item.probe.reading.number is not None:
+            return True
         return (labels["form"] == OWN or item.settings.wordings == "all") and super().uses(item, labels)
 
     def answers_by_group(self, item: RecordItem[ImpactSettings], answered: RecordAnswers) -> Mapping[str, Draws]:
@@ -105,9 +110,13 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
             for group in item.probe.flips[item.labels["attribute"]].values
         }
 
-    def compared(self, sizes: Floats) -> Bools:
-        """Return which groups are not small; see `compared_groups`."""
-        return compared_groups(sizes)
+    def left_out(self, sizes: Floats, units: Ints) -> list[str]:
+        """Return why groups are not compared; a group with under 2 % of the records is left out as well."""
+        reasons = super().left_out(sizes, units)
+        return [
+            f"less than {SMALL_SHARE:.0%} of the records" if size and size < SMALL_SHARE * sizes.sum() else reason
+            for reason, size in zip(reasons, sizes, strict=True)
+        ]
 
     def statistic(self, columns: int) -> ImpactRatio:
         """Return the statistic: the lowest rate divided by the highest."""
@@ -121,7 +130,9 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         """
         selected = repr(item.probe.positive)
         if item.probe.reading.number is not None:
-            median = float(np.median([answer.content for answer in answers if answer.usable] or [np.nan]))
+            # The median of all applicants, whatever their group is: the same number for all items.
+            own = [answer.content for answer in answers if answer.usable and answer.labels["form"] == OWN]
+            median = float(np.median(own or [np.nan]))
             answers = [_with_decision(item.probe, answer, median, item.settings.selected) for answer in answers]
             selected = f"{item.settings.selected} the median of {median:g}"
         table = super().table(item, answers)
@@ -141,56 +152,21 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
 
     def check_table(self, table: UnitTable) -> None:
         """Raise `NotMeasurable` if groups or records are too few, or if no record of a compared group is selected."""
-        groups = len(table.n)
-        sums = np.nansum(table.rows, axis=0)
-        asked = np.array([table.n[group] + table.missing[group] for group in table.n], dtype=np.float64)
-        if self.compared(asked).sum() < 2:
-            raise NotMeasurable(
-                f"fewer than two groups have at least {SMALL_SHARE:.0%} of the records, so that no rates can be "
-                "compared. Add records of the other groups"
-            )
-        if table.complete.any() and not sums[:groups][self.compared(sums[groups:])].any():
+        hits, sizes = np.split(np.nansum(table.rows, axis=0), 2)
+        if np.count_nonzero(sizes) >= 2 and not hits.any():
             raise NotMeasurable(
                 f"no record is selected (selection: {table.details['selected']}), so that the ratio of the groups is "
                 "not defined. Check the answers"
             )
         super().check_table(table)
 
-    def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value of a permutation test of equal rates.
-
-        If records are shown as several groups, their answers are permuted within the record; otherwise, the groups of
-        the records are permuted.
-        """
-        rows, groups = table.rows[table.complete], len(table.n)
-        if rows[:, groups:].sum() == len(rows):
-            return super().p_value(table, random)
-        null, exact = column_means.permuted_means(rows[:, :groups], PERMUTATIONS, random)
-        statistic = self.statistic(2 * groups)
-        drawn = statistic.value(np.hstack([null, np.ones_like(null)]))
-        return significance.p_value(-drawn, -float(statistic.value(rows.mean(axis=0))), exact=exact)
-
     def concerns(self, item: RecordItem[ImpactSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return the concerns of `UnitAudit.concerns`, and notes on groups with few records or few selected records."""
-        parts = measurement.details["rates"]
-        small = [part for part in parts if part["small"]]
-        few = [part["group"] for part in parts if part["hits"] < FEW_SELECTED and not part["small"]]
-        notes = []
-        if small:
-            groups = ", ".join(f"{part['group']} ({counted(part['records'], 'record')})" for part in small)
-            notes.append(
-                Concern(
-                    "small_groups",
-                    f"groups with less than {SMALL_SHARE:.0%} of the records are left out of the ratio: {groups}",
-                    withholds="nothing",
-                )
-            )
-        if few:
-            message = (
-                f"the ratio is imprecise: fewer than {FEW_SELECTED} selected records in these groups: {', '.join(few)}"
-            )
-            notes.append(Concern("few_selected", message, withholds="nothing"))
-        return [*super().concerns(item, answers, measurement), *notes]
+        """Return the concerns of `GroupAudit.concerns`, and a note on groups with few selected records."""
+        parts = [part for part in measurement.details["rates"] if not part["left_out"]]
+        few = [part["group"] for part in parts if part["hits"] < FEW_SELECTED]
+        message = f"the ratio is imprecise: fewer than {FEW_SELECTED} selected records in these groups: "
+        note = Concern("few_selected", message + ", ".join(few), withholds="nothing")
+        return [*super().concerns(item, answers, measurement), *([note] if few else [])]
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the rates that changed, if the audit's value became worse.
@@ -204,13 +180,21 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         return [f"{lowest['group']} {lowest['rate']:.1%}, {highest['group']} {highest['rate']:.1%}"]
 
     def describe(self, measurement: Measurement) -> str:
-        """Return a phrase with the impact ratio and the rates of the compared groups."""
+        """Return a phrase with the impact ratio and the rates of the compared groups.
+
+        The interval comes before the ratio: of groups with equal chances, one has the lowest rate, so that the ratio of
+        a fair system is below 1 (0.86 on average for 100 records, half of which are selected).
+        """
+        low, high = measurement.interval or (0.0, 1.0)
         shares = (
             f"{part['rate']:.1%} of {part['group']}"
             for part in measurement.details["rates"]
             if part["ratio"] is not None
         )
-        return f"impact ratio {measurement.value:.3g} ({measurement.details['selected']}: {', '.join(shares)})"
+        return (
+            f"impact ratio {low:.2g} to {high:.2g} (95 %), estimate {measurement.value:.3g} "
+            f"({measurement.details['selected']}: {', '.join(shares)})"
+        )
 
 
 def _with_decision(probe: CounterfactualProbe, answer: Answer, median: float, selected: str) -> Answer:
@@ -224,19 +208,18 @@ def _with_decision(probe: CounterfactualProbe, answer: Answer, median: float, se
 def _with_ratios(table: UnitTable) -> list[dict[str, Json]]:
     """Return the rates of the groups with their ratios to the highest rate and Katz's 95 % intervals.
 
-    The ratio of a small group, which is not compared, is `None`. All ratios are `None` if no record is selected.
+    The ratio of a group that is not compared is `None`. All ratios are `None` if no record is selected.
     """
-    rows, groups = table.rows[table.complete], len(table.n)
-    compared = compared_groups(rows[:, groups:].sum(axis=0))
+    rows = table.rows[table.complete]
     parts: list[dict[str, Json]] = table.details["rates"]
-    rates = [part["rate"] if large and part["rate"] else 0.0 for part, large in zip(parts, compared, strict=True)]
-    highest = int(np.argmax(rates))
+    cells = [Cell.of(rows, place) for place in range(len(parts))]
+    most = max((cell for cell in cells if cell.size), key=lambda cell: cell.rate, default=None)
     with_ratios = []
-    for cell, part in enumerate(parts):
+    for cell, part in zip(cells, parts, strict=True):
         ratio, interval = None, None
-        if rates[highest] and part["rate"] is not None and compared[cell]:
-            ratio = part["rate"] / rates[highest]
-            if cell != highest:
-                interval = list(ratios.interval(*log_ratio(rows, cell, highest), normal.quantile(0.975)))
-        with_ratios.append({**part, "small": not compared[cell], "ratio": ratio, "ratio_interval": interval})
+        if most is not None and most.total_hits and cell.size:
+            ratio = cell.rate / most.rate
+            if cell is not most:
+                interval = list(ratios.interval(*log_ratio(cell, most), normal.quantile(0.975)))
+        with_ratios.append({**part, "ratio": ratio, "ratio_interval": interval})
     return with_ratios

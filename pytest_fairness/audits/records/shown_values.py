@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
@@ -19,15 +18,10 @@ from pytest_fairness.audits.records.decisions import (
     judge_details,
     shown_value,
 )
-from pytest_fairness.audits.unit_audit import PERMUTATIONS, UnitTable
+from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.records import Answer, Answers, Json, Measurement
 from pytest_fairness.stats.arrays import Floats
-from pytest_fairness.stats.groups.distance_measures import value_range
-from pytest_fairness.stats.intervals import normal
-from pytest_fairness.stats.intervals.mean_errors import mean_error
-from pytest_fairness.stats.resampling import column_means, paired_tests, significance
-from pytest_fairness.stats.unit_tables.change import SIGNS
 from pytest_fairness.stats.unit_tables.distances import SignedGap
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
@@ -81,20 +75,8 @@ class ShownValueAudit(RecordAudit[SettingsT]):
         """Return the statistic: the difference between the two columns whose means differ most."""
         return SignedGap(columns)
 
-    def p_value(self, table: UnitTable, random: np.random.Generator) -> float:
-        """Return the two-sided p-value of the hypothesis that the attribute's value does not affect a record's answers.
-
-        For two values, the test is a sign-flip test over records; for more values, a permutation test within records.
-        """
-        rows = table.rows[table.complete]
-        if rows.shape[1] == 2:
-            return paired_tests.sign_flip(rows[:, 0] - rows[:, 1], SIGNS, random, two_sided=True)
-        null, exact = column_means.permuted_means(rows, PERMUTATIONS, random)
-        observed = float(value_range(rows.mean(axis=0)))
-        return significance.p_value(value_range(null), observed, exact=exact)
-
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return details: the two compared values, records with a large gap and, for more than two values, all pairs.
+        """Return details: the two compared values, and records with a large gap.
 
         The detail `leaning` names the records whose difference between the two compared values has the sign of the
         audit's value; the record with the largest difference comes first.
@@ -109,7 +91,6 @@ class ShownValueAudit(RecordAudit[SettingsT]):
         return {
             "values": [table.columns[first], table.columns[second]],
             "leaning": [names[row] for row in order[:SHOWN_RECORDS]],
-            **({"pairs": _pairs(table, random)} if len(table.columns) > 2 else {}),
         }
 
     def change_details(
@@ -146,22 +127,3 @@ def most_different_columns(means: Floats) -> tuple[int, int]:
     """Return the two columns whose means differ most, in the table's order; the first two if all means are equal."""
     high, low = int(means.argmax()), int(means.argmin())
     return (min(high, low), max(high, low)) if high != low else (0, 1)
-
-
-def _pairs(table: UnitTable, random: np.random.Generator) -> list[dict[str, Json]]:
-    """Return each pair of values, with its difference, confidence interval and Holm-adjusted p-value."""
-    rows = table.rows[table.complete]
-    pairs: list[dict[str, Json]] = []
-    for first, second in combinations(range(len(table.columns)), 2):
-        differences = rows[:, first] - rows[:, second]
-        mean, error = float(differences.mean()), mean_error(differences)
-        pairs.append(
-            {
-                "values": [table.columns[first], table.columns[second]],
-                "difference": mean,
-                "interval": list(normal.interval(mean, error, degrees_of_freedom=len(rows) - 1)),
-                "p_value": paired_tests.sign_flip(differences, SIGNS, random, two_sided=True),
-            }
-        )
-    adjusted = significance.holm([pair["p_value"] for pair in pairs])
-    return [{**pair, "p_value": p_value} for pair, p_value in zip(pairs, adjusted, strict=True)]

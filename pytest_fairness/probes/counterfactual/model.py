@@ -155,8 +155,18 @@ class CounterfactualProbe(StructuredProbe):
             return []
         for diagnostic in self._record_diagnostics() if isinstance(self.written_records, OpenmlRecords) else ():
             raise ProbeError(f"{self.name}: {diagnostic.message}")
-        found = sampled_records(self.written_records, self._all_rows())
-        return [record for record in found if any(flip.value_of(record.fields) for flip in self.flips.values())]
+        return [record for record in self._sample if any(flip.value_of(record.fields) for flip in self.flips.values())]
+
+    @cached_property
+    def _sample(self) -> list[Record]:
+        """All records of the sample; an empty list if the answers are recorded."""
+        if self.written_records is None or self.responses is not None:
+            return []
+        return sampled_records(self.written_records, self._all_rows())
+
+    def unlisted_records(self, attribute: str) -> int:
+        """Return how many records of the sample have none of the values that the probe lists for the attribute."""
+        return sum(self.flips[attribute].value_of(record.fields) is None for record in self._sample)
 
     def _all_rows(self) -> list[dict[str, str]]:
         """Return the fields of all records; after a failed attempt, raise its error again without another attempt."""

@@ -43,7 +43,7 @@ def impact_ratios(item: Item, detail: Json) -> Chart | None:
         if ratio is not None:
             rows.append({"name": name, "mean": ratio, **({"low": ends[0], "high": ends[1]} if ends else {})})
         highest = max(highest, ends[1] if ends else 1.0)
-        note = "left out: the group has under 2 % of the records" if group["small"] else "" if ends else "most selected"
+        note = f"left out: {group['left_out']}" if group["left_out"] else "" if ends else "most selected"
         table.append([name, *(group[key] for key in ("records", "hits", "rate", "ratio", "ratio_interval")), note])
     spec = interval_plot(rows[: 2 * SHOWN], "impact ratio", domain=(0, highest))
     if (limit := as_float(item["limit"])) is not None:

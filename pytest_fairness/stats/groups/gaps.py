@@ -1,8 +1,4 @@
-"""Gaps between the rates of groups, and confidence bounds of gaps and of standard deviations.
-
-A rate is hits divided by size. The rate of a group of size 0 is NaN, and the group is left out. A gap is defined if at
-least two groups have a rate.
-"""
+"""Rates of groups, and confidence bounds of gaps and of standard deviations."""
 
 from __future__ import annotations
 
@@ -10,44 +6,14 @@ import math
 
 import numpy as np
 
-from pytest_fairness.stats.arrays import Floats, Ints
+from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import normal
-
-NUMBERS_AT_ONCE = 2**22
-"""Largest number of drawn numbers that are in memory at the same time."""
 
 
 def shares(hits: Floats, sizes: Floats) -> Floats:
     """Return the rates hits / sizes, 0..1, shape (..., groups); NaN for a size of 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(sizes > 0, hits / sizes, np.nan)
-
-
-def gap(rates: Floats) -> Floats:
-    """Return the largest minus the smallest rate, for each row of `rates`; NaN if fewer than two rates are defined.
-
-    If the rates are shares of positive answers, the gap is the demographic parity difference.
-
-    Args:
-        rates: (..., groups) rate of each group; NaN if it is not defined.
-    """
-    # Unlike `np.nanmax`, `np.fmax` does not warn of a row in which all rates are NaN.
-    gaps = np.fmax.reduce(rates, axis=-1) - np.fmin.reduce(rates, axis=-1)
-    defined = np.count_nonzero(~np.isnan(rates), axis=-1)
-    return np.where(defined >= 2, gaps, np.nan)
-
-
-def odds_gap(rates: Floats) -> Floats:
-    """Return the larger of the gap in true positive rates and the gap in false positive rates, for each row of `rates`.
-
-    This is the equalized odds difference (Hardt, Price and Srebro 2016). It is NaN if neither gap is defined.
-
-    Args:
-        rates: (..., 2 × groups) true positive rates of all groups, followed by their false positive rates.
-    """
-    groups = rates.shape[-1] // 2
-    larger: Floats = np.fmax(gap(rates[..., :groups]), gap(rates[..., groups:]))
-    return larger
 
 
 def largest_bounds(
@@ -111,31 +77,3 @@ def standard_deviation_bounds(
         return math.sqrt(scale * float(chndtrinc(ratio, freedom, probability)) / values)
 
     return bound(1 - alpha), max(bound(beta), deviation)
-
-
-def permuted_sums(numbers: Floats, cells: Ints, strata: Ints, count: int, random: np.random.Generator) -> Floats:
-    """Return the sum of each cell after random permutation of the numbers within strata.
-
-    The draws are the null distribution: they show which sums occur if the groups do not differ.
-
-    Args:
-        numbers: (units,) one number for each unit.
-        cells: (units,) cell number of each unit, from 0; a cell is a group within a stratum.
-        strata: (units,) stratum number of each unit.
-        count: number of random draws.
-        random: random generator.
-
-    Returns:
-        (count, cells) sums.
-    """
-    member = np.zeros((len(cells), int(cells.max()) + 1))
-    member[np.arange(len(cells)), cells] = 1.0
-    indices = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
-    at_once = max(1, NUMBERS_AT_ONCE // len(numbers))
-    parts = []
-    for start in range(0, count, at_once):
-        drawn = np.tile(numbers, (min(at_once, count - start), 1))
-        for own in indices:
-            drawn[:, own] = random.permuted(drawn[:, own], axis=1)
-        parts.append(drawn @ member)
-    return np.concatenate(parts)

@@ -28,7 +28,7 @@ def wilson(hits: float, n: float, z: float) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def newcombe(hits: float, n: int, other_hits: float, other_n: int, z: float) -> tuple[float, float]:
+def newcombe(hits: float, n: float, other_hits: float, other_n: float, z: float) -> tuple[float, float]:
     """Return the interval of the difference between two independent shares, −1..1 (Newcombe 1998, method 10).
 
     Args:

@@ -45,21 +45,31 @@ def tail_p_value(null: Floats, observed: float) -> float:
         null: (draws,) statistic of each draw under the null hypothesis, at least `DRAWS_OF_A_TAIL` draws.
         observed: observed statistic, larger than the statistic of every draw.
     """
-    # Deferred, as scipy is not needed to load a probe.
-    from scipy.special import gammaincc, ndtr
-
     resolved = 1 / (1 + len(null))
     sd = float(null.std()) if np.isfinite(null).all() else 0.0
     if not sd:
         return resolved  # equal or infinite draws have no tail to extrapolate
     z = (observed - float(null.mean())) / sd
     skewness = float((((null - null.mean()) / sd) ** 3).mean())
-    if skewness < SYMMETRIC:
-        tail = float(ndtr(-z))
-    else:
-        shape = 4 / skewness**2
-        tail = float(gammaincc(shape, shape + z * math.sqrt(shape)))
-    return min(resolved, max(resolved / 20, tail))
+    return min(resolved, max(resolved / 20, gamma_tail(z, max(0.0, skewness))))
+
+
+def gamma_tail(z: float, skewness: float) -> float:
+    """Return the probability that a variable of mean 0 and variance 1 exceeds z; its distribution is Pearson type III.
+
+    Args:
+        z: the number that is exceeded.
+        skewness: skewness of the distribution, which is a shifted gamma distribution, mirrored for a skewness below 0.
+    """
+    # Deferred, as scipy is not needed to load a probe.
+    from scipy.special import gammainc, gammaincc, ndtr
+
+    if abs(skewness) < SYMMETRIC:
+        return float(ndtr(-z))
+    shape = 4 / skewness**2
+    if skewness > 0:
+        return float(gammaincc(shape, max(0.0, shape + z * math.sqrt(shape))))
+    return float(gammainc(shape, max(0.0, shape - z * math.sqrt(shape))))
 
 
 def threshold(largest: Floats, alpha: float) -> float:

@@ -16,9 +16,10 @@ import numpy as np
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.groups import distance_measures
 from pytest_fairness.stats.groups.distance_measures import direction_unknown, most_different
+from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.mean_errors import mean_error
 from pytest_fairness.stats.resampling import column_means, paired_tests, randomness, significance
-from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
+from pytest_fairness.stats.unit_tables.statistic import PairTest, UnitStatistic
 
 SIGNS = 2**13
 """Number of draws of random signs; with up to thirteen units that moved, all combinations are used."""
@@ -59,6 +60,8 @@ class UnitChange:
         direction_unknown: whether it is unknown which of two groups is higher, because the gap in both runs together is
             small.
         side_change: reversal of a gap; `None` if no gap was reversed.
+        pairs: change of each pair's gap, if the statistic `tests_pairs` and has several pairs; `p_value` is then the
+            smallest of their p-values.
     """
 
     value: float
@@ -69,6 +72,7 @@ class UnitChange:
     degrees_of_freedom: float
     direction_unknown: bool
     side_change: SideChange | None
+    pairs: tuple[PairTest, ...] = ()
 
     @classmethod
     def of(
@@ -100,6 +104,9 @@ class UnitChange:
         p_value = paired_tests.sign_flip(moves, SIGNS, randomness.generator(f"{seed}/compare"))
         growth = _growth(statistic, current, baseline, seed) if statistic.compares_several_pairs else None
         growth_value, growth_error, growth_p_value = growth or (value, error, p_value)
+        pairs = _pair_changes(statistic, current, baseline, least_error, seed)
+        if pairs:
+            growth_p_value = min(pair.p_value for pair in pairs)
         return cls(
             value=growth_value,
             standard_error=growth_error or error,
@@ -110,7 +117,31 @@ class UnitChange:
             direction_unknown=statistic.distance is not None
             and direction_unknown(2 * float(statistic.distance.size(statistic.groups(joint))), error),
             side_change=_side_change(statistic, current, baseline, randomness.generator(f"{seed}/reversal")),
+            pairs=pairs,
         )
+
+
+def _pair_changes(
+    statistic: UnitStatistic, current: Floats, baseline: Floats, least_error: float, seed: str
+) -> tuple[PairTest, ...]:
+    """Return the change of each pair's gap; empty if the statistic does not test pairs, or has a single pair.
+
+    A pair's gap has its direction in both runs together. All pairs get the same random signs, and each change is
+    divided by its own error, so that a small group does not hide the change of a large one; see
+    `paired_tests.sign_flips`.
+    """
+    if not statistic.tests_pairs or len(statistic.pairs) == 1:
+        return ()
+    joint = (current.mean(axis=0) + baseline.mean(axis=0)) / 2
+    gaps = [statistic.pair_gaps(run.mean(axis=0), joint) for run in (current, baseline)]
+    moves = (current - baseline) @ statistic.pair_gradients(joint).T
+    known = np.flatnonzero(~np.isnan(gaps[0] - gaps[1]))
+    p_values = paired_tests.sign_flips(moves[:, known], SIGNS, randomness.generator(f"{seed}/pairs"))
+    found = []
+    for pair, p_value in zip(known.tolist(), p_values.tolist(), strict=True):
+        value, error = float(gaps[0][pair] - gaps[1][pair]), mean_error(moves[:, pair]) or least_error
+        found.append(PairTest(*statistic.pairs[pair], value, normal.interval(value, error), p_value, error))
+    return tuple(found)
 
 
 def _growth(
@@ -164,6 +195,10 @@ def _side_change(
         return None
     moves = (current - baseline) @ statistic.group_gradients((means[0] + means[1]) / 2).T
     first, second = (np.array(side) for side in zip(*statistic.pairs, strict=True))
+    if statistic.tests_pairs:
+        p_values = paired_tests.sign_flips(moves[:, first] - moves[:, second], REVERSAL_SIGNS, random, two_sided=True)
+        place = [{*pair} for pair in statistic.pairs].index({high, low})
+        return SideChange(high, low, current_gap, baseline_gap, float(p_values[place]))
     nonzero = moves[(moves != 0).any(axis=1)]
     flipped, exact = column_means.flipped_means(nonzero, REVERSAL_SIGNS, random)
     null = np.abs(flipped[:, first] - flipped[:, second]).max(axis=1) * len(nonzero)

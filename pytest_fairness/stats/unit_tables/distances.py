@@ -18,7 +18,10 @@ from pytest_fairness.stats.groups.distance_measures import (
     value_sd,
 )
 from pytest_fairness.stats.intervals import normal, proportions
-from pytest_fairness.stats.unit_tables.statistic import TAIL, Sample, UnitStatistic
+from pytest_fairness.stats.intervals.mean_errors import mean_error
+from pytest_fairness.stats.resampling import paired_tests
+from pytest_fairness.stats.unit_tables.change import SIGNS
+from pytest_fairness.stats.unit_tables.statistic import TAIL, PairTest, Sample, UnitStatistic
 
 
 class LargestGap(UnitStatistic):
@@ -38,18 +41,23 @@ class LargestGap(UnitStatistic):
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
         """Return one-sided bounds of the gap, from the bounds of all pairs of groups; see `gaps.largest_bounds`."""
-        first, second = (np.array(side) for side in zip(*self.pairs, strict=True))
+        return gaps.largest_bounds(*self._differences(sample), alpha, beta, self.degrees_of_freedom(sample.rows))
+
+    def _differences(self, sample: Sample) -> tuple[Floats, Floats]:
+        """Return the difference of each pair of groups, and its standard error; both have the shape (pairs,)."""
+        first, second = self.sides
         influence = (sample.rows - sample.rows.mean(axis=0)) @ self.group_gradients(sample.means).T
-        deviations = (influence[:, first] - influence[:, second]).std(axis=0, ddof=1)
-        errors = deviations / math.sqrt(len(sample.rows))
+        errors = (influence[:, first] - influence[:, second]).std(axis=0, ddof=1) / math.sqrt(len(sample.rows))
         if not errors.any():
             errors = np.full(len(errors), sample.least_error)
-        groups, degrees = self.groups(sample.means), self.degrees_of_freedom(sample.rows)
-        return gaps.largest_bounds(groups[first] - groups[second], errors, alpha, beta, degrees)
+        groups = self.groups(sample.means)
+        return groups[first] - groups[second], errors
 
 
 class SignedGap(LargestGap):
     """The difference between the two columns whose means differ most: the left column minus the right column."""
+
+    tests_pairs = True
 
     def value(self, means: Floats) -> Floats:
         """Return the signed difference for each row of `means`."""
@@ -61,15 +69,31 @@ class SignedGap(LargestGap):
         """Return the 95 % confidence interval of the signed difference.
 
         For two columns, the interval is Student's t interval. For more columns, the end farther from 0 comes from
-        `bounds`. The end nearer to 0 is adjusted for the choice of the pair with the largest difference (Bonferroni).
+        `bounds`. The end nearer to 0 is the bound of the pair that is surest to differ, adjusted for the number of
+        pairs (Bonferroni).
         """
         value, degrees = float(self.value(sample.means)), self.degrees_of_freedom(sample.rows)
-        error = self.standard_error(sample)
         if len(self.pairs) == 1:
-            return normal.interval(value, error, degrees_of_freedom=degrees)
+            return normal.interval(value, self.standard_error(sample), degrees_of_freedom=degrees)
+        differences, errors = self._differences(sample)
+        lower = np.abs(differences) - normal.quantile(1 - TAIL / len(self.pairs), degrees) * errors
         _, upper = self.bounds(sample, TAIL, TAIL)
-        lower = abs(value) - normal.quantile(1 - TAIL / len(self.pairs), degrees) * error
-        return (lower, upper) if value >= 0 else (-upper, -lower)
+        return (float(lower.max()), upper) if value >= 0 else (-upper, -float(lower.max()))
+
+    def pair_tests(self, rows: Floats, random: np.random.Generator) -> list[PairTest]:
+        """Return the difference of each pair of columns, with Student's t interval and the p-value of `sign_flips`."""
+        first, second = self.sides
+        differences = rows[:, first] - rows[:, second]
+        p_values = paired_tests.sign_flips(differences, SIGNS, random, two_sided=True)
+        return [
+            PairTest(
+                *pair,
+                mean := float(own.mean()),
+                normal.interval(mean, mean_error(own), degrees_of_freedom=self.degrees_of_freedom(rows)),
+                float(p_value),
+            )
+            for pair, own, p_value in zip(self.pairs, differences.T, p_values, strict=True)
+        ]
 
 
 class SignedShareGap(SignedGap):
@@ -80,67 +104,6 @@ class SignedShareGap(SignedGap):
         if len(self.pairs) == 1:
             return proportions.paired_interval(sample.rows[:, 0] - sample.rows[:, 1], normal.quantile(1 - TAIL))
         return super().interval(sample)
-
-
-class ShareGap(LargestGap):
-    """The largest gap between groups in a rate; if there are several rates, the rate with the largest gap counts.
-
-    A rate is a number of hits divided by a size. The first half of the columns holds the hits of each rate and group,
-    and the second half holds the sizes.
-
-    Args:
-        rates: number of rates; each half of the columns is ordered by rate, then by group.
-        groups: number of groups.
-    """
-
-    def __init__(self, rates: int, groups: int) -> None:
-        super().__init__(groups)
-        self.pairs = tuple(
-            (rate * groups + first, rate * groups + second)
-            for rate in range(rates)
-            for first, second in combinations(range(groups), 2)
-        )
-        self.distance = largest_difference(self.pairs)
-        self._rates = rates
-
-    def value(self, means: Floats) -> Floats:
-        """Return the gap for each row of `means`; NaN if fewer than two groups have a defined rate."""
-        rates = self.groups(means)
-        return gaps.gap(rates) if self._rates == 1 else gaps.odds_gap(rates)
-
-    def groups(self, means: Floats) -> Floats:
-        """Return the rate of each group, shape (..., rates × groups); NaN for a group of size 0."""
-        cells = means.shape[-1] // 2
-        return gaps.shares(means[..., :cells], means[..., cells:])
-
-    def group_gradients(self, means: Floats) -> Floats:
-        """Return the gradient of each group's rate, hits / size; 0 for a group of size 0."""
-        cells = len(means) // 2
-        hits, sizes = means[:cells], means[cells:]
-        inverse = np.divide(1.0, sizes, out=np.zeros(cells), where=sizes > 0)
-        return np.hstack([np.diag(inverse), np.diag(-hits * inverse**2)])
-
-    def degrees_of_freedom(self, rows: Floats) -> float:
-        """Return the size of the smallest group minus 1, at least 1; the smallest group's rate is the least precise."""
-        sizes = rows[:, rows.shape[1] // 2 :].sum(axis=0)
-        return float(max(1.0, sizes[sizes > 0].min() - 1))
-
-    def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
-        """Return one-sided bounds of the gap, from Newcombe's interval of each pair of groups (1998, method 10).
-
-        As in `gaps.largest_bounds`, each pair has an equal part of `alpha`, but the whole of `beta`.
-        """
-        cells = sample.rows.shape[1] // 2
-        hits, sizes = sample.rows[:, :cells].sum(axis=0), sample.rows[:, cells:].sum(axis=0)
-        pairs = [pair for pair in self.pairs if all(sizes[cell] for cell in pair)]
-        below, above = normal.quantile(1 - alpha / len(pairs)), normal.quantile(1 - beta)
-        lower, upper = 0.0, 0.0
-        for pair in pairs:
-            low, high = sorted(pair, key=lambda cell: hits[cell] / sizes[cell])
-            counts = float(hits[high]), int(sizes[high]), float(hits[low]), int(sizes[low])
-            lower = max(lower, proportions.newcombe(*counts, below)[0])
-            upper = max(upper, proportions.newcombe(*counts, above)[1])
-        return lower, upper
 
 
 class StandardDeviation(UnitStatistic):

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_fairness.stats.arrays import Floats
+from pytest_fairness.stats.arrays import Floats, Ints
 from pytest_fairness.stats.groups.distance_measures import DistanceMeasure, Pairs
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.mean_errors import mean_error
+from pytest_fairness.stats.resampling import significance
 
 TAIL = 0.025
 """Probability of each tail of a 95 % confidence interval."""
@@ -37,6 +38,28 @@ class Sample:
     least_error: float = 0.0
 
 
+@dataclass(frozen=True)
+class PairTest:
+    """Comparison of two groups, or the change of their gap between two runs.
+
+    Attributes:
+        first, second: indices of the groups.
+        value: difference between the groups' numbers, first minus second, or their ratio; of a change, how much the gap
+            grew.
+        interval: two-sided 95 % confidence interval of `value`.
+        p_value: p-value of the null hypothesis that the groups do not differ (two-sided), or that the gap did not grow
+            (one-sided); adjusted for all pairs.
+        standard_error: standard error of a change; `None` for a comparison within one run.
+    """
+
+    first: int
+    second: int
+    value: float
+    interval: tuple[float, float]
+    p_value: float
+    standard_error: float | None = None
+
+
 class UnitStatistic(ABC):
     """A statistic of the column means of a table.
 
@@ -47,10 +70,12 @@ class UnitStatistic(ABC):
     Attributes:
         pairs: index pairs of the groups that are compared; empty if the value does not compare groups in pairs.
         distance: distance measure between the groups' numbers; `None` if the value is not a distance.
+        tests_pairs: whether each pair is tested by itself: `pair_tests` for a run, `pair_gaps` for a change.
     """
 
     pairs: Pairs = ()
     distance: DistanceMeasure | None = None
+    tests_pairs: bool = False
 
     @abstractmethod
     def value(self, means: Floats) -> Floats:
@@ -68,6 +93,62 @@ class UnitStatistic(ABC):
         if self.distance is None:
             raise NotImplementedError
         return np.asarray(self.distance.gradient(self.groups(means)) @ self.group_gradients(means))
+
+    @property
+    def sides(self) -> tuple[Ints, Ints]:
+        """The first group of each pair, and the second group of each pair; two arrays of shape (pairs,)."""
+        first, second = zip(*self.pairs, strict=True)
+        return np.array(first), np.array(second)
+
+    def pair_tests(self, rows: Floats, random: np.random.Generator) -> list[PairTest]:
+        """Return the comparison of each pair of groups, given the complete (units, columns) rows of a run.
+
+        Only a statistic with `tests_pairs` has these comparisons.
+        """
+        raise NotImplementedError
+
+    def reference_tests(self, sample: Sample, reference: int, others: Sequence[int]) -> list[PairTest]:
+        """Return the comparison of each other group with the reference, for tables of groups.
+
+        The value is the difference of the groups' numbers. Interval and p-value are Student's; Holm's method adjusts
+        the p-values for all these comparisons.
+        """
+        numbers, gradients = self.groups(sample.means), self.group_gradients(sample.means)
+        influence = (sample.rows - sample.rows.mean(axis=0)) @ gradients.T
+        degrees = self.degrees_of_freedom(sample.rows)
+        gaps, errors = [], []
+        for other in others:
+            gaps.append(float(numbers[other] - numbers[reference]))
+            errors.append(mean_error(influence[:, other] - influence[:, reference]) or sample.least_error)
+        p_values = significance.holm(
+            [
+                normal.two_sided_p(gap / error, degrees) if error else float(gap == 0)
+                for gap, error in zip(gaps, errors, strict=True)
+            ]
+        )
+        return [
+            PairTest(other, reference, gap, normal.interval(gap, error, degrees_of_freedom=degrees), p_value)
+            for other, gap, error, p_value in zip(others, gaps, errors, p_values, strict=True)
+        ]
+
+    def pair_gaps(self, means: Floats, joint: Floats) -> Floats:
+        """Return the gap of each pair; it is above 0 if it has the direction of the pair's gap at `joint`.
+
+        Args:
+            means: (..., columns) column means.
+            joint: (columns,) column means of both runs together.
+        """
+        first, second = self.sides
+        groups, pattern = self.groups(means), self.groups(joint)
+        signs = np.where(pattern[first] >= pattern[second], 1.0, -1.0)
+        return np.asarray(signs * (groups[..., first] - groups[..., second]))
+
+    def pair_gradients(self, joint: Floats) -> Floats:
+        """Return the gradient of each pair's gap at `joint`, shape (pairs, columns); see `pair_gaps`."""
+        first, second = self.sides
+        groups, gradients = self.groups(joint), self.group_gradients(joint)
+        signs = np.where(groups[first] >= groups[second], 1.0, -1.0)
+        return np.asarray(signs[:, None] * (gradients[first] - gradients[second]))
 
     @property
     def compares_several_pairs(self) -> bool:

@@ -118,11 +118,11 @@ def test_of_three_values_the_two_furthest_apart_are_compared_in_the_order_of_the
     found = measure(item, lambda record, group: "Yes." if int(record) < {"A": 30, "B": 12, "C": 48}[group] else "No.")
     assert found.value == pytest.approx(-36 / 60)
     assert found.details["values"] == ["B", "C"]
-    pairs = {tuple(pair["values"]): pair for pair in found.details["pairs"]}
-    assert {names: pair["difference"] for names, pair in pairs.items()} == pytest.approx(
+    pairs = {pair.groups: pair for pair in found.pairs}
+    assert {names: pair.value for names, pair in pairs.items()} == pytest.approx(
         {("A", "B"): 0.3, ("A", "C"): -0.3, ("B", "C"): -0.6}
     )
-    assert all(pair["p_value"] < 0.01 for pair in pairs.values())
+    assert all(pair.p_value < 0.01 for pair in pairs.values())
     assert found.p_value is not None
     assert found.p_value <= 1 / 2000
     assert found.standard_error == pytest.approx(np.sqrt(0.6 * 0.4 / 60), rel=0.1)

@@ -159,7 +159,7 @@ def test_of_three_values_the_two_furthest_apart_are_compared_in_the_order_of_the
     found = measured(scores, "mean_gap", values)
     assert found.value == pytest.approx(np.mean(scores["B"]) - np.mean(scores["C"]))
     assert found.details["values"] == ["B", "C"]
-    assert len(found.details["pairs"]) == 3
+    assert len(found.pairs) == 3
     assert found.p_value is not None
     assert found.p_value <= 1 / 2000
 

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_fairness.stats.unit_tables.answer_shares import ShareDifferenceOfAnswers
 from pytest_fairness.stats.unit_tables.change import UnitChange
-from pytest_fairness.stats.unit_tables.distances import Evenness, LargestGap, ShareGap, SignedGap, StandardDeviation
+from pytest_fairness.stats.unit_tables.distances import Evenness, LargestGap, SignedGap, StandardDeviation
 from pytest_fairness.stats.unit_tables.means import (
     DistanceFromMiddle,
     Mean,
@@ -15,6 +15,7 @@ from pytest_fairness.stats.unit_tables.means import (
     ShareDifference,
     TwoSidedShareDifference,
 )
+from pytest_fairness.stats.unit_tables.shares import ShareGap
 from pytest_fairness.stats.unit_tables.statistic import Sample, UnitStatistic
 
 STEP = 1e-6
