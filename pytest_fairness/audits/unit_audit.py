@@ -230,8 +230,8 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         names = self.statistic(len(table.columns)).group_names(table.columns)
         return (names[first], names[second]), ""
 
-    def _named_pairs(self, table: UnitTable, tests: Sequence[PairTest]) -> list[Pair]:
-        return [Pair(*self.pair_names(table, test.first, test.second), *astuple(test)[2:]) for test in tests]
+    def _named_pairs(self, table: UnitTable, tests: Sequence[PairTest]) -> tuple[Pair, ...]:
+        return tuple(Pair(*self.pair_names(table, test.first, test.second), *astuple(test)[2:]) for test in tests)
 
     def shared_rows(self, current: Floats, baseline: Floats) -> tuple[Floats, Floats]:
         """Return the (units, columns) rows of both runs that are compared, given the rows of the complete units."""
