@@ -104,7 +104,7 @@ class UnitChange:
         p_value = paired_tests.sign_flip(moves, SIGNS, randomness.generator(f"{seed}/compare"))
         growth = _growth(statistic, current, baseline, seed) if statistic.compares_several_pairs else None
         growth_value, growth_error, growth_p_value = growth or (value, error, p_value)
-        pairs = _pair_changes(statistic, current, baseline, least_error, seed)
+        pairs = _pair_changes(statistic, current, baseline, joint, least_error, seed)
         if pairs:
             growth_p_value = min(pair.p_value for pair in pairs)
         return cls(
@@ -122,7 +122,7 @@ class UnitChange:
 
 
 def _pair_changes(
-    statistic: UnitStatistic, current: Floats, baseline: Floats, least_error: float, seed: str
+    statistic: UnitStatistic, current: Floats, baseline: Floats, joint: Floats, least_error: float, seed: str
 ) -> tuple[PairTest, ...]:
     """Return the change of each pair's gap; empty if the statistic does not test pairs, or has a single pair.
 
@@ -132,7 +132,6 @@ def _pair_changes(
     """
     if not statistic.tests_pairs or len(statistic.pairs) == 1:
         return ()
-    joint = (current.mean(axis=0) + baseline.mean(axis=0)) / 2
     gaps = [statistic.pair_gaps(run.mean(axis=0), joint) for run in (current, baseline)]
     moves = (current - baseline) @ statistic.pair_gradients(joint).T
     known = np.flatnonzero(~np.isnan(gaps[0] - gaps[1]))
