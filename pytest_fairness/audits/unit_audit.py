@@ -316,7 +316,8 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         sample = table.sample_of_clusters(clusters, sums=sums) if clusters else table.sample()
         random = randomness.generator(f"{item.seed}/measure")
         bounds = statistic.bounds(sample, item.alpha, item.beta)
-        pairs = self._named_pairs(table, statistic.pair_tests(sample.rows, random) if statistic.tests_pairs else ())
+        rows = observed.rows[observed.complete]
+        pairs = self._named_pairs(table, statistic.pair_tests(rows, random) if statistic.tests_pairs else ())
         crossed = self.intersection(item, table) if statistic.distance is not None else None
         return Measurement(
             value=float(statistic.value(sample.means)),
