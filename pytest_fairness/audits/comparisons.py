@@ -48,10 +48,7 @@ def group_reversal(high: str, low: str, current: float, baseline: float, p_value
 
 
 def with_same_wording(current: Answers, baseline: Answers, unit: Callable[[Answer], str]) -> tuple[Answers, Answers]:
-    """Return the answers of both runs, cut to the same number of trials.
-
-    Baseline answers to prompts that are worded differently in this run (label `wording`) are left out. If no baseline
-    answer remains, return all current answers and an empty list.
+    """Return the current answers, and the baseline's answers to prompts with the same wording (label `wording`).
 
     Args:
         current, baseline: answers of the two runs.
@@ -59,8 +56,4 @@ def with_same_wording(current: Answers, baseline: Answers, unit: Callable[[Answe
     """
     wordings = {unit(answer): answer.labels.get("wording") for answer in current}
     baseline = [answer for answer in baseline if wordings.get(unit(answer)) == answer.labels.get("wording")]
-    if not baseline:
-        return current, []
-    trials = min(max((answer.trial + 1 for answer in run), default=0) for run in (current, baseline))
-    first, second = ([answer for answer in run if answer.trial < trials] for run in (current, baseline))
-    return first, second
+    return current, baseline

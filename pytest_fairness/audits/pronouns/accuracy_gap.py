@@ -56,7 +56,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
             lambda measurement: [each["accuracy"] for each in measurement.details["accuracy"].values()],
         ),
     )
-    version = 3
+    version = 4
     settings_model = AccuracyGapSettings
     counted = "pairs"
 

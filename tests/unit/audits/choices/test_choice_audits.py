@@ -231,6 +231,16 @@ def test_the_same_answers_ten_times_are_the_same_baseline(name: str) -> None:
     assert often.p_value == pytest.approx(once.p_value, abs=0.05)
 
 
+def test_all_trials_of_a_larger_baseline_count() -> None:
+    audit, about = registry.get("multiple_choice", "accuracy"), item(PROBE, "accuracy")
+    current = answers(PROBE, biased(6, ambiguous=0.5, overridden=0.3))
+    errors = [
+        audit.compare(about, current, answers(of, biased(7, ambiguous=0.5, overridden=0.3))).standard_error
+        for of in (PROBE, choices.probe(more="trials: 30\n"))
+    ]
+    assert errors[1] == pytest.approx(errors[0] * np.sqrt((1 + 1 / 30) / 2), rel=0.25)
+
+
 # Verdicts
 
 

@@ -287,12 +287,13 @@ def test_other_sentences_are_not_compared() -> None:
     assert comparison.details["only_now"] == ["doctor/nurse", "orderly/dental hygienist"]
 
 
-def test_more_trials_are_compared_at_equal_number() -> None:
+def test_all_trials_of_the_run_with_more_trials_count() -> None:
     audit = registry.get("coreference", "coreference")
     thrice = answers(probe(trials=3), stereotyping(0, 0.6))
     once = [each for each in thrice if each.trial == 0]
     comparison = audit.compare(item(PROBE), thrice, once)
-    assert comparison.value == 0
+    values = [audit.measure(item(PROBE), run).value for run in (thrice, once)]
+    assert comparison.value == pytest.approx(values[0] - values[1])
     assert comparison.p_value == 1
 
 
