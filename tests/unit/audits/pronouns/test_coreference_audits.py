@@ -294,7 +294,8 @@ def test_all_trials_of_the_run_with_more_trials_count() -> None:
     comparison = audit.compare(item(PROBE), thrice, once)
     values = [audit.measure(item(PROBE), run).value for run in (thrice, once)]
     assert comparison.value == pytest.approx(values[0] - values[1])
-    assert comparison.p_value == 1
+    assert comparison.p_value is not None
+    assert comparison.p_value > 0.05
 
 
 def test_equal_trials_count_as_one_trial_in_the_step() -> None:
