@@ -147,6 +147,22 @@ _OTHER_NUMBERS = re.compile(
     re.IGNORECASE,
 )
 """Numbers that are no amounts: dates, times, years, ordinals, names such as GPT-4, footnotes, references and scales."""
+_UNITS_OF_TIME = (
+    r"(?:years?|yrs?|months?|mos?|weeks?|wks?|days?|hours?|hrs?|h|minutes?|mins?|seconds?|secs?|s|jahre?n?|monate?n?|wochen?|tage?n?"
+    r"|stunden?|minuten?|sekunden?|ann\u00e9es?|ans?|mois|semaines?|jours?|heures?|a\u00f1os?|mes(?:es)?|semanas?|d\u00edas?|horas?"
+    r"|minutos?|anos?|m\u00eas|dias?|ann[oi]|mes[ei]|settiman[ae]|giorn[oi]|or[ae]|minut[oi])"
+)
+_UNITS_OF_SIZE = (
+    r"(?:km|m|cm|mm|f(?:ee|oo)?t|in(?:ch(?:es)?)?|yards?|yd|miles?|kg|g|lbs?|pounds?|oz|ounces?|stone|st|l|ml)"
+)
+_COMPOUND = re.compile(
+    "|".join(
+        rf"(?:{_DIGITS})\s?{unit}\b(?:\s*(?:,|and|und|et|y|e)){{0,2}}\s*(?:{_DIGITS})\s?{unit}\b"
+        for unit in (_UNITS_OF_TIME, _UNITS_OF_SIZE)
+    ),
+    re.IGNORECASE,
+)
+"""One amount in two units, such as "3 years and 6 months", of which neither number is the amount."""
 _MARKER = re.compile(r"^[ \t]*\(?([0-9]{1,2})[.)][ \t]+(?=\S)", re.MULTILINE)
 
 
@@ -176,7 +192,12 @@ def without_other_numbers(text: str) -> str:
     markers = list(_MARKER.finditer(text))
     if [int(marker[1]) for marker in markers[:2]] == [1, 2]:
         text = _MARKER.sub(_underscores, text)
-    return _OTHER_NUMBERS.sub(_underscores, text)
+    return _OTHER_NUMBERS.sub(_underscores, _COMPOUND.sub(_underscores, text))
+
+
+def has_two_units(text: str) -> bool:
+    """Return whether a text has an amount in two units, such as "3 years and 6 months"."""
+    return _COMPOUND.search(text) is not None
 
 
 def _underscores(match: re.Match[str]) -> str:

@@ -1,4 +1,7 @@
-"""Parser of lists whose items are numbered, bulleted, one per line, or separated by commas."""
+"""Parser of lists whose items are numbered, bulleted, headings, rows of a table, one per line, or separated by commas.
+
+Marks of Markdown that belong to no title (links, footnotes) are removed before the list is read.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,26 @@ _MAX_LINE = 20_000
 _MAX_ITEM = 200
 _MAX_WORDS = 10
 _NUMBERED = re.compile(
-    r"[ \t]*(?:[*_]{1,2})?(?:\(?(?P<number>\d{1,4})(?:[.)]|(?<!\d{4}):)|#\d{1,4}[.):]?)"
+    r"[ \t]*(?:\#{1,6}[ \t]+)?(?:[*_]{1,2})?(?:\(?(?P<number>\d{1,4})(?:[.)]|(?<!\d{4}):)|#\d{1,4}[.):]?)"
     r"(?:[*_]{1,2})?(?:[ \t]+|(?=[^\W\d]))(?P<item>\S.*)"
 )
 _BULLETED = re.compile(r"(?P<indent>[ \t]*)(?:[-*+\u2022\u2023\u25aa\u25cf\u2013\u2014])[ \t]+(?P<item>\S.*)")
+_HEADING = re.compile(r"(?P<level>#{1,6})[ \t]+(?P<item>\S.*?)[ \t]*#*$")
+_PROPERTY = re.compile(r"\**[^\W\d][\w ]{0,20}\**:")
+"""Bullet under a heading that says something of the item, such as `Director: Michael Mann`."""
+_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?[ \t]*")
+_TITLE_COLUMN = re.compile(
+    r"(?:the |recommended )?(?:titles?|names?|items?|products?|songs?|tracks?|movies?|films?|books?|games?|titel|filme?"
+    r"|titre|t[i\u00ed]tulo|titolo|pel[i\u00ed]culas?|filmes?|libros?|livros?|livres?|libri|artikel|produkte?|produits?"
+    r"|prodotto|produto|nom|nombre|nome|canci[o\u00f3]n|chanson|canzone|can[\u00e7c][a\u00e3]o)",
+    re.IGNORECASE,
+)
+_NO_TITLE = re.compile(r"\W*(?:\d+|[ivx]+)?\W*|(?:19|20)\d\d", re.IGNORECASE)
+"""Cell with a rank or a year."""
+_LINK = re.compile(r"(?<!!)\[([^\]\[\n]{1,200})\]\((?:[^()\n]|\([^()\n]{0,200}\)){0,500}\)")
+_FOOTNOTE = re.compile(r"[ \t]*\[\^?\d{1,3}\](?!\()")
+_FOOTNOTE_LINE = re.compile(r"^[ \t]*\[\^?\d{1,3}\][: \t].*$", re.MULTILINE)
+_KEYCAP = re.compile("(\\d)\ufe0f?\u20e3[ \\t]*")
 _INLINE = re.compile(r"(?:^|(?<=[\s:;,.]))\(?(\d{1,3})[.)][ \t]+")
 _SPEAKER = re.compile(
     r"\b(?:I|we|you) (?:am|are|can|could|do|don't|have|hope|need|think|want|would)\b|\bI'(?:d|ll|m|ve)\b"
@@ -35,9 +54,65 @@ def items(text: str, cleaned: Clean | None = None) -> list[str]:
         cleaned: function that cleans the text of each item; default: `clean`.
     """
     cleaned = cleaned or clean
+    if "[" in text:
+        text = _FOOTNOTE.sub("", _FOOTNOTE_LINE.sub("", _LINK.sub(r"\1", text)))
+    if "\u20e3" in text:
+        text = _KEYCAP.sub(r"\1. ", text)
     lines = [line for line in text.split("\n", _MAX_LINES)[:_MAX_LINES] if line.strip()]
+    if "|" in text and (rows := _table_items(lines, cleaned)):
+        return rows
+    if "#" in text and (headings := _headings(lines, cleaned)):
+        return headings
     found = numbered_or_bulleted_items(lines, cleaned)
     return found if len(found) > 1 else _inline(lines, cleaned) or found or _plain_items(lines, cleaned)
+
+
+def _table_items(lines: list[str], cleaned: Clean) -> list[str]:
+    """Return the titles in a Markdown table; an empty list without a table.
+
+    The column of the titles has a header such as `Title`, or else is the first column with other cells than ranks and
+    years. A table has a rule under its header, or all its lines begin and end with `|`.
+    """
+    rule = next((place for place, line in enumerate(lines) if place and "|" in line and _RULE.fullmatch(line)), None)
+    if rule is None:
+        header, rows = (
+            [],
+            [_cells(line) for line in lines if line.strip()[0] == line.strip()[-1] == "|" != line.strip()],
+        )
+        if len(rows) < 2:
+            return []
+    else:
+        header, rows = _cells(lines[rule - 1]), []
+        for line in lines[rule + 1 :]:
+            if "|" not in line:
+                break
+            rows.append(_cells(line))
+    columns = range(max(map(len, rows), default=0))
+    named = [place for place in columns if place < len(header) and _TITLE_COLUMN.fullmatch(clean(header[place]))]
+    others = [
+        place for place in columns if any(not _NO_TITLE.fullmatch(row[place]) for row in rows if place < len(row))
+    ]
+    column = next(iter([*named, *others]), 0)
+    return [item for row in rows if column < len(row) and (item := cleaned(row[column]))]
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
+
+
+def _headings(lines: list[str], cleaned: Clean) -> list[str]:
+    """Return the headings without numbers that are the list: the deepest level with at least two headings.
+
+    Bullets under the headings are the list instead, unless they only say something of each heading.
+    """
+    found = [match for line in lines if (match := _HEADING.match(line))]
+    level = max((match["level"] for match in found), key=len, default="")
+    items_ = [match["item"] for match in found if match["level"] == level]
+    listed = [line for line in lines if _NUMBERED.match(line)]
+    bullets = [match["item"] for line in lines if (match := _BULLETED.match(line))]
+    if len(items_) < 2 or listed or not all(map(_PROPERTY.match, bullets)):
+        return []
+    return [item for each in items_ if (item := cleaned(each))]
 
 
 def numbered_or_bulleted_items(lines: list[str], cleaned: Clean | None = None) -> list[str]:

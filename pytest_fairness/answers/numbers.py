@@ -16,7 +16,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from pytest_fairness.answers import json_in_text
-from pytest_fairness.answers.amounts import WINDOW, Amount, amounts, without_other_numbers
+from pytest_fairness.answers.amounts import WINDOW, Amount, amounts, has_two_units, without_other_numbers
 from pytest_fairness.answers.json_in_text import Number
 from pytest_fairness.records import NumberFormat
 
@@ -115,8 +115,9 @@ def _number_in_prose(text: str, wanted: NumberFormat) -> float | Unread:
     found = amounts(plain, wanted)
     ranked = _ranked(plain, found, wanted)
     if not ranked:
+        foreign = any(amount.foreign for amount in found) or has_two_units(text)
         ranges = any(amount.is_range and not amount.foreign for amount in found)
-        return Unread.RANGE if ranges else Unread.UNIT if any(amount.foreign for amount in found) else Unread.NONE
+        return Unread.RANGE if ranges else Unread.UNIT if foreign else Unread.NONE
     best = min(rank for rank, _ in ranked)
     first = [amount for rank, amount in ranked if rank == best]
     single = [_value_in_limits(amount.values, wanted) for amount in first if not amount.is_range]

@@ -201,7 +201,7 @@ def _json_lines(path: Path, name: str, columns: dict[str, None], wanted: Collect
         if not line.strip():
             continue
         try:
-            value = json.loads(line.removesuffix("\n"))
+            value = json.loads(line.removesuffix("\n"), parse_constant=_constant)
         except json.JSONDecodeError as error:
             errors.append(f"{name}:{number}:{error.colno}: not JSON: {error.msg}; write one JSON object per line")
             continue
@@ -223,7 +223,7 @@ def _json(path: Path, name: str, columns: dict[str, None], wanted: Collection[st
     is the position of its item, from 1.
     """
     try:
-        value = json.loads(read_text(path, name))
+        value = json.loads(read_text(path, name), parse_constant=_constant)
     except json.JSONDecodeError as error:
         raise ProbeError(f"{name}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from None
     except (ValueError, RecursionError):
@@ -280,6 +280,11 @@ def _batch_rows(batch: RecordBatch) -> Iterator[dict[str, Json]]:
     return (dict(zip(names, row, strict=True)) for row in zip(*values, strict=True))
 
 
+def _constant(written: str) -> float | None:
+    """Return the value of `NaN`, `Infinity` or `-Infinity` in JSON; NaN is how data frames write a missing value."""
+    return None if written == "NaN" else float(written)
+
+
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, str):
         return value
@@ -289,4 +294,6 @@ def _plain(value: Any) -> Any:
         return [_plain(part) for part in value]
     if isinstance(value, float) and math.isnan(value):
         return None  # how data frames write a missing value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
     return value if isinstance(value, bool | int | float) else str(value)

@@ -11,7 +11,17 @@ from pytest_fairness.answers import options
 from pytest_fairness.answers.reading import answer
 from pytest_fairness.audits.pronouns.antecedent import choice
 from pytest_fairness.languages.language import language
-from pytest_fairness.records import Answer, AnswerFormat, Json, Prompt, Request, Response, Selection, Status
+from pytest_fairness.records import (
+    Answer,
+    AnswerFormat,
+    Json,
+    NumberFormat,
+    Prompt,
+    Request,
+    Response,
+    Selection,
+    Status,
+)
 
 TABLE: dict[str, list[dict[str, Json]]] = YAML(typ="safe").load(Path(__file__).with_name("readings.yaml"))
 
@@ -86,3 +96,16 @@ def test_people_are_read(row: dict[str, Json]) -> None:
     found = choice(read(row, Prompt(Request("Who?"), {}, 0)).said, tuple(row["names"]))
     named = dict(zip(("first", "second"), row["names"], strict=True))
     assert named.get(found or "") == row["right"]
+
+
+@pytest.mark.parametrize("row", rows("numbers"), ids=lambda row: row["answer"])
+def test_numbers_are_read(row: dict[str, Json]) -> None:
+    wanted = NumberFormat(row.get("min", -1e6), 1e6, row.get("unit", ""))
+    found = read(row, Prompt(Request("How many?"), {}, 0, number=wanted))
+    assert found.content == row["right"]
+    assert bool(found.unread) == (found.status is Status.UNREADABLE)
+
+
+@pytest.mark.parametrize("row", rows("lists"), ids=lambda row: row["answer"])
+def test_lists_are_read(row: dict[str, Json]) -> None:
+    assert read(row, Prompt(Request("Name films.", answer_format="titles"), {}, 0)).content == row["right"]

@@ -41,6 +41,13 @@ def test_values_that_json_does_not_know(tmp_path: Path) -> None:
     assert [row.fields for row in table.read(path, "a").rows] == [{"name": "Kim", "n": 1.0}, {"name": None, "n": None}]
 
 
+def test_nan_in_json_is_missing_and_bytes_in_parquet_are_text(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": NaN}\n{"text": "A lamp."}\n', "utf-8")
+    found = [row.fields["text"] for row in table.read(tmp_path / "a.jsonl", "a.jsonl").rows]
+    path = written(tmp_path / "a.parquet", {"text": [None, b"A lamp."]})
+    assert found == [row.fields["text"] for row in table.read(path, "a").rows] == [None, "A lamp."]
+
+
 def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "broken.parquet"
     broken.write_text("name,text\n", "utf-8")
