@@ -19,8 +19,8 @@ from pytest_fairness.audits.text.documents import Documents, Runs, plain_texts
 from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.samples.sample import ERROR_PERMUTATIONS, Relabelled
 from pytest_fairness.audits.text.samples.vectors import Vectors
-from pytest_fairness.audits.text.two_sample import RunChange, TwoSampleAudit, equal_size
-from pytest_fairness.audits.text.words.strongest import strongest_words
+from pytest_fairness.audits.text.two_sample import RunChange, SignedWords, TwoSampleAudit, equal_size
+from pytest_fairness.audits.text.words.usage import strongest_words
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.field_types import EMBEDDER
 from pytest_fairness.records import Json
@@ -75,13 +75,15 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
         """Return the documents with vectors: embeddings if the settings name a model, otherwise TF-IDF features."""
         return Vectors(documents, embedded=item.settings.embeddings is not None)
 
-    def explain(self, item: TextItem[MmdSettings], groups: Groups, run: Relabelled[Vectors]) -> dict[str, Json]:
+    def explain(
+        self, item: TextItem[MmdSettings], groups: Groups, run: Relabelled[Vectors], words: SignedWords
+    ) -> dict[str, Json]:
         """Return details: null standard deviation, variance, each stratum's discrepancy, strongest words."""
         return {
             "null_sd": float(run.null.std()),
             "variance": run.sample.variance(),
             "by_stratum": run.sample.within_strata(),
-            **strongest_words(*run.sample.word_weights(), groups.probe.language),
+            **strongest_words(*words, groups.probe.language),
         }
 
     def run_change(self, item: TextItem[MmdSettings], runs: Runs, random: np.random.Generator) -> RunChange[Vectors]:

@@ -18,8 +18,8 @@ from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.samples.linear_classifier import Corpus, FeatureName, null_accuracies
 from pytest_fairness.audits.text.samples.published_accuracy import published_accuracy
 from pytest_fairness.audits.text.samples.sample import Relabelled
-from pytest_fairness.audits.text.two_sample import RunChange, TwoSampleAudit, equal_size
-from pytest_fairness.audits.text.words.strongest import strongest_words
+from pytest_fairness.audits.text.two_sample import RunChange, SignedWords, TwoSampleAudit, equal_size
+from pytest_fairness.audits.text.words.usage import strongest_words
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Answers, Concern, Json, Measurement
 from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, accuracy_change
@@ -69,7 +69,9 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         """Return the documents as a corpus to train on."""
         return Corpus.of(documents, item.settings.features)
 
-    def explain(self, item: TextItem[SvmSettings], groups: Groups, run: Relabelled[Corpus]) -> dict[str, Json]:
+    def explain(
+        self, item: TextItem[SvmSettings], groups: Groups, run: Relabelled[Corpus], words: SignedWords
+    ) -> dict[str, Json]:
         """Return details: accuracy as publications report it, null distribution, different answers, strongest words."""
         null = null_accuracies(run)
         return {
@@ -78,7 +80,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
             "null_sd": float(null.std()),
             "unique_share": run.sample.unique_share,
             "different_answers": run.sample.fewest_different,
-            **strongest_words(*run.sample.word_weights(), groups.probe.language),
+            **strongest_words(*words, groups.probe.language),
         }
 
     def run_change(self, item: TextItem[SvmSettings], runs: Runs, random: np.random.Generator) -> RunChange[Corpus]:

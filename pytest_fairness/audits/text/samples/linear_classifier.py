@@ -224,12 +224,18 @@ class Corpus(Sample):
         marked[:, used] = labels
         return self.separation(marked, used[None]).accuracies
 
-    def word_weights(self) -> tuple[Sequence[str], Floats]:
-        """Return each word's weight in a classifier trained on all documents; see `Sample.word_weights`."""
+    def word_strengths(self) -> tuple[Sequence[str], Floats]:
+        """Return each word's part in the separation of the groups, 0..1; see `Sample.word_strengths`.
+
+        A classifier trained on all documents gives the groups different mean scores. A word's part is its weight times
+        the difference between the groups' means of its feature, as a share of the sum over all words. Words that lower
+        the difference, and that are in the classifier only to balance others, have the part 0.
+        """
         labels = least_squares.centred_labels(
             self.documents.marked[None], self.documents.strata, np.ones((1, len(self.documents.marked)), dtype=np.bool_)
-        )
-        return self.vocabulary, self.classifier.weights(labels[:, 0])
+        )[:, 0]
+        parts = np.maximum(self.classifier.weights(labels) * (self._feature_matrix.T @ labels), 0)
+        return self.vocabulary, np.asarray(parts / (parts.sum() or 1))
 
 
 def null_accuracies(run: Relabelled[Corpus]) -> Floats:

@@ -70,8 +70,8 @@ class Vectors(Sample):
         units = self.documents.units
         return mmd.estimates(self.vectors, units.strata, selected & units.marked, selected & ~units.marked)
 
-    def word_weights(self) -> tuple[Sequence[str], Floats]:
-        """Return the difference between the groups' mean TF-IDF weights of each word; see `Sample.word_weights`."""
+    def word_strengths(self) -> tuple[Sequence[str], Floats]:
+        """Return the difference between the groups' mean TF-IDF weights of each word; see `Sample.word_strengths`."""
         marked, strata = self.documents.marked, self.documents.strata
         if self.documents.bundles is not None:
             terms, counts = self.documents.words.counts()
