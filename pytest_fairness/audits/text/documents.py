@@ -12,7 +12,6 @@ import numpy as np
 from pytest_fairness.audits.anonymizer import Anonymizer
 from pytest_fairness.audits.text.groups import Groups, comparable, sides_and_strata
 from pytest_fairness.audits.text.tokens import Tokens
-from pytest_fairness.audits.text.words.usage import Usage
 from pytest_fairness.backends import map_chunks
 from pytest_fairness.chunks import chunks_of
 from pytest_fairness.errors import NotMeasurable
@@ -130,10 +129,6 @@ class Documents:
             return Units(self.marked, self.strata, self.current)
         first = self.bundles.first
         return Units(self.marked[first], self.strata[first], self.current[first])
-
-    def usage(self, words: Sequence[str]) -> Usage:
-        """Return how often both groups use these words of the documents, and which group uses a word more."""
-        return Usage.of(self.words, self.marked, words)
 
     def only(self, indices: Ints) -> Documents:
         """Return the documents with these indices, which must be in ascending order."""

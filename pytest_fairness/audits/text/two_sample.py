@@ -20,6 +20,7 @@ from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.samples.sample import Relabelled, SampleT
 from pytest_fairness.audits.text.text_audit import TwoGroupAudit
 from pytest_fairness.audits.text.words.languages import language_details
+from pytest_fairness.audits.text.words.usage import Usage
 from pytest_fairness.records import Answers, Comparison, Json, Measurement
 from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.intervals.estimate import Estimate
@@ -103,7 +104,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         run = self.relabelled(item, documents)
         estimate = run.sample.estimate(run, randomness.generator(f"{item.seed}/error"))
         words, strengths = run.sample.word_strengths()
-        signed = SignedWords(words, documents.usage(words).signed(strengths))
+        signed = SignedWords(words, Usage.of(documents.words, documents.marked, words).signed(strengths))
         return Measurement(
             value=estimate.value,
             interval=estimate.interval,
@@ -143,7 +144,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         groups = Groups.of(item, answers)
         documents = Documents.of(groups)
         words, strengths = self.sample(item, documents).word_strengths()
-        return documents.usage(words).rows(self.word_statistic, strengths, groups.names)
+        return Usage.of(documents.words, documents.marked, words).rows(self.word_statistic, strengths, groups.names)
 
 
 def equal_size(both: Documents, random: np.random.Generator) -> tuple[Bools, Bools]:
