@@ -28,7 +28,7 @@ from pytest_fairness.audits.records.decisions import (
     judge_details,
     shown_value,
 )
-from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, UnitTable
+from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, UnitTable, complete_rows, merged_rows
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.plurals import counted
 from pytest_fairness.probes.counterfactual.model import OWN, CounterfactualProbe
@@ -134,7 +134,8 @@ class GroupAudit(RecordAudit[SettingsT]):
         names = [f"{rate} of {group}" for rate, group in cells]
         n, missing = counts(groups, ((shown_value(answer, attribute), answer) for answer in known))
         trials = 1 + max((answer.trial for answer in known), default=0)
-        reasons, every_row = self.left_out(*_sizes_and_units(rows)), rows
+        observed = self.observations(item, known, tuple(by_name), rows)
+        reasons = self.left_out(*_sizes_and_units(observed))
         rows = _without_cells(rows, reasons)
         sizes = np.nansum(rows[:, len(cells) :], axis=0)
         smallest = int(min(sizes[sizes > 0], default=0))
@@ -147,12 +148,20 @@ class GroupAudit(RecordAudit[SettingsT]):
             step=1 / (float(smallest) * trials) if smallest else 0.0,
             least_error=proportions.least_difference_error(smallest),
             details={
-                "rates": _rates(cells, every_row, reasons),
+                "rates": _rates(cells, observed, reasons),
                 "unlisted": self._unlisted(item, answers),
                 "positive": item.probe.positive,
                 **judge_details(item.probe, known),
             },
         )
+
+    def observations(self, item: RecordItem[SettingsT], answers: Answers, units: Sequence[str], rows: Floats) -> Floats:
+        """Return the rows of the complete records, with one row for each cluster of records that share answers."""
+        complete, clusters = complete_rows(rows), self.clusters(item, answers)
+        if not clusters:
+            return rows[complete]
+        names = [clusters.get(unit, unit) for unit, is_complete in zip(units, complete, strict=True) if is_complete]
+        return merged_rows(names, rows[complete], sums=True)[1]
 
     def _unlisted(self, item: RecordItem[SettingsT], answers: Answers) -> dict[str, Json]:
         """Return the number of records whose group is none of the probe's values, and of their positive answers.
@@ -277,9 +286,9 @@ RATES_APART = cohens_h("the rates of the two groups that differ most", _most_dif
 
 
 def _sizes_and_units(rows: Floats) -> tuple[Floats, Ints]:
-    """Return the number of records and of units of each cell of a table of hits and sizes."""
+    """Return the number of records and of units of each cell, given complete rows of hits and sizes."""
     sizes = rows[:, rows.shape[1] // 2 :]
-    return np.nansum(sizes, axis=0), np.count_nonzero(np.nan_to_num(sizes) > 0, axis=0)
+    return sizes.sum(axis=0), np.count_nonzero(sizes, axis=0)
 
 
 def _without_cells(rows: Floats, left_out: Sequence[object]) -> Floats:
@@ -291,9 +300,8 @@ def _without_cells(rows: Floats, left_out: Sequence[object]) -> Floats:
 def _rates(cells: Sequence[tuple[str, str]], rows: Floats, reasons: Sequence[str]) -> list[dict[str, Json]]:
     """Return each rate of each group with Wilson's interval; both are `None` if no record of the group counts."""
     rates, z = [], normal.quantile(0.975)
-    complete = rows[~np.isnan(rows).any(axis=1)]
     for place, (rate, group) in enumerate(cells):
-        cell = Cell.of(complete, place)
+        cell = Cell.of(rows, place)
         interval = list(proportions.wilson(cell.effective_hits, cell.effective_size, z)) if cell.size else None
         rates.append(
             {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -136,7 +136,8 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
             answers = [_with_decision(item.probe, answer, median, item.settings.selected) for answer in answers]
             selected = f"{item.settings.selected} the median of {median:g}"
         table = super().table(item, answers)
-        parts = _with_ratios(table)
+        rows = self.observations(item, self.counted_answers(item, answers), table.units, table.rows)
+        parts = _with_ratios(rows, table.details["rates"])
         highest = max((part["rate"] for part in parts if part["ratio"] is not None), default=1.0)
         return replace(
             table,
@@ -205,13 +206,11 @@ def _with_decision(probe: CounterfactualProbe, answer: Answer, median: float, se
     return replace(answer, content=probe.positive if hit else "")
 
 
-def _with_ratios(table: UnitTable) -> list[dict[str, Json]]:
+def _with_ratios(rows: Floats, parts: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
     """Return the rates of the groups with their ratios to the highest rate and Katz's 95 % intervals.
 
     The ratio of a group that is not compared is `None`. All ratios are `None` if no record is selected.
     """
-    rows = table.rows[table.complete]
-    parts: list[dict[str, Json]] = table.details["rates"]
     cells = [Cell.of(rows, place) for place in range(len(parts))]
     most = max((cell for cell in cells if cell.size), key=lambda cell: cell.rate, default=None)
     with_ratios = []

@@ -1,4 +1,4 @@
-"""Resampling of a table with a row for each entity: permutations, random signs, swapped runs and bootstrap.
+"""Resampling of a table with a row for each entity: random signs, swapped runs and bootstrap.
 
 The functions return the column means of each random draw, shape (draws, columns), so that the caller can compute any
 statistic of the means.
@@ -6,8 +6,7 @@ statistic of the means.
 
 from __future__ import annotations
 
-import math
-from itertools import permutations, product
+from itertools import product
 
 import numpy as np
 
@@ -15,29 +14,6 @@ from pytest_fairness.stats.arrays import Floats
 
 NUMBERS_AT_ONCE = 2**20
 """Largest number of table cells, over all draws, that are in memory at the same time."""
-
-
-def permuted_means(rows: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
-    """Return column means after random permutation of the numbers in each row (null hypothesis: equal columns).
-
-    Args:
-        rows: (entities, columns) numbers without NaN.
-        count: number of random draws; if at most this many permutations exist, each is used once.
-        random: random generator.
-
-    Returns:
-        (draws, columns) means, and whether these are the means of all permutations (an exact test).
-    """
-    entities, values = rows.shape
-    if math.factorial(values) ** entities <= count:
-        orders = [np.array(order) for order in permutations(range(values))]
-        choices = [[row[order] for order in orders] for row in rows]
-        return np.array([np.mean(choice, axis=0) for choice in product(*choices)]), True
-    parts = []
-    for size in _batch_sizes(count, rows.size):
-        drawn = random.permuted(np.repeat(rows[None], size, axis=0), axis=2)
-        parts.append(drawn.mean(axis=1))
-    return np.concatenate(parts), False
 
 
 def swapped_means(

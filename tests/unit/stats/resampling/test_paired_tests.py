@@ -42,3 +42,27 @@ def test_mcnemar_is_the_tail_of_the_binomial(one_way: int, other_way: int) -> No
 
 def test_a_sampled_sign_flip_test_has_a_p_value_above_0() -> None:
     assert paired_tests.sign_flip(np.ones(200), 999, randomness.generator("a test")) == pytest.approx(1 / 1000)
+
+
+def test_a_noisy_difference_hides_no_precise_one() -> None:
+    random = np.random.default_rng(8)
+    precise, noisy = random.normal(0.5, 1, 100), random.standard_t(2, 100) * 20
+    alone = paired_tests.sign_flips(precise[:, None], 4000, np.random.default_rng(1), two_sided=True)
+    both = paired_tests.sign_flips(np.column_stack([precise, noisy]), 4000, np.random.default_rng(1), two_sided=True)
+    assert alone[0] <= both[0] <= 0.001
+    assert both[1] > 0.05
+    none = paired_tests.sign_flips(
+        np.column_stack([precise, 0 * noisy]), 4000, np.random.default_rng(1), two_sided=True
+    )
+    assert none.tolist() == [alone[0], 1.0]
+
+
+def test_the_family_of_all_pairs_keeps_its_level() -> None:
+    random, rejected = np.random.default_rng(9), 0
+    first, second = np.triu_indices(5, 1)
+    for _ in range(400):
+        rows = random.exponential(1, (30, 5)) * np.array([1, 1, 1, 1, 8])
+        differences = rows[:, first] - rows[:, second] - 7 * (second == 4) * -1.0
+        rejected += paired_tests.sign_flips(differences, 999, random, two_sided=True).min() <= 0.05
+    # 5 % of 400 are 20; more than 34 have a probability of 0.1 % only.
+    assert rejected <= 34
