@@ -111,7 +111,7 @@ def test_marks_of_an_intersection_do_not_move_when_a_cell_of_two_people_is_added
 def test_a_fall_of_a_large_group_shows_beside_a_small_group_with_a_large_gap(project: Project) -> None:
     listed = "A, B, C, Small"
     then = {"A": (200, 400), "B": (200, 400), "C": (200, 400), "Small": (24, 30)}
-    now = {**then, "B": (130, 400), "Small": (24, 30)}
+    now = {**then, "B": (270, 400)}  # the largest gap, of Small and the others, is as large as before
     decisions(project, "runs", then, "{demographic_parity: {}}", listed)
     project.report("--fairness-rebaseline", target=None)
     decisions(project, "runs", now, "{demographic_parity: {}}", listed)
