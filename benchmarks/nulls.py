@@ -41,6 +41,8 @@ COUNTS = Path(__file__).with_suffix(".jsonl")
 BATCH = 10
 FEWER = {"mmd": 5, "svm": 5, "jsd": 5}
 """Audits that take long; of their repeats only one in so many is counted."""
+BY_TEST = ("impact_ratio",)
+"""Audits that are over-limit if the value exceeds the limit and the groups differ, without a test of the limit."""
 STATES = ("nothing", "unchanged", "changed")
 """Nothing differs; the same planted difference in both runs; a difference that is only in the second run."""
 STEPS = 20
@@ -163,7 +165,8 @@ class Cell:
         runs: items that were measured, or could not be measured.
         judged: items that were measured.
         red: items that are a `regression`.
-        over: items that are `over-limit` although their true value equals the limit.
+        over, limited: items that are `over-limit` although their true value equals the limit, and all for which this is
+            an error. By the four-fifths rule, a ratio below the limit fails if the groups differ, whatever the limit.
         covers, intervals: intervals of values that hold the true value, and all of them.
         change_covers, change_intervals: the same of changes.
         errors: ratio of the standard error of the change to the standard deviation of the change, by item.
@@ -173,6 +176,7 @@ class Cell:
     judged: int = 0
     red: int = 0
     over: int = 0
+    limited: int = 0
     covers: int = 0
     intervals: int = 0
     change_covers: int = 0
@@ -223,7 +227,9 @@ def _count(cell: Cell, row: Row) -> None:
     for each in usable:
         cell.red += each["verdict"] == VerdictName.REGRESSION.value
         if row["state"] != "changed":
-            cell.over += each["over"] is not None and each["over"] > limit + 1e-9
+            if row["state"] == "nothing" or row["audit"] not in BY_TEST:
+                cell.limited += 1
+                cell.over += each["over"] is not None and each["over"] > limit + 1e-9
             cell.intervals += each["interval"] is not None
             cell.covers += any(_holds(each["interval"], value) for value in either)
         cell.change_intervals += each["change_interval"] is not None
@@ -246,7 +252,7 @@ def show(path: Path) -> None:
     for (design, size, audit, state), cell in sorted(read(path).items()):
         print(
             f"{design:26} {size:24} {audit:19} {state:10} n {cell.judged:4} of {cell.runs:4} "
-            f"red {_share(cell.red, cell.judged)} over {_share(cell.over, cell.judged)} "
+            f"red {_share(cell.red, cell.judged)} over {_share(cell.over, cell.limited)} "
             f"covers {_share(cell.covers, cell.intervals)} change {_share(cell.change_covers, cell.change_intervals)} "
             f"error/SD {np.mean(cell.errors) if cell.errors else float('nan'):.2f}"
         )

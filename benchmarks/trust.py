@@ -158,7 +158,7 @@ def _nulls_table(head: str, cells: Mapping[nulls.Key, nulls.Cell], name: Callabl
                 label,
                 f"{nothing.runs}",
                 *(_rate(cell.red, cell.judged) for cell in (nothing, unchanged)),
-                *(_rate(cell.over, cell.judged) for cell in (nothing, unchanged)),
+                *(_rate(cell.over, cell.limited) for cell in (nothing, unchanged)),
                 *(_percent(cell.covers, cell.intervals) for cell in (nothing, unchanged)),
                 *(_percent(cell.change_covers, cell.change_intervals) for cell in (nothing, unchanged, changed)),
             ]
