@@ -230,6 +230,11 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         names = self.statistic(len(table.columns)).group_names(table.columns)
         return (names[first], names[second]), ""
 
+    def pairs(self, table: UnitTable, random: np.random.Generator) -> tuple[Pair, ...]:
+        """Return the comparison of each two groups of a run, for a statistic with `tests_pairs`."""
+        rows = table.rows[table.complete]
+        return self._named_pairs(table, self.statistic(len(table.columns)).pair_tests(rows, random))
+
     def _named_pairs(self, table: UnitTable, tests: Sequence[PairTest]) -> tuple[Pair, ...]:
         return tuple(Pair(*self.pair_names(table, test.first, test.second), *astuple(test)[2:]) for test in tests)
 
@@ -316,8 +321,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         sample = table.sample_of_clusters(clusters, sums=sums) if clusters else table.sample()
         random = randomness.generator(f"{item.seed}/measure")
         bounds = statistic.bounds(sample, item.alpha, item.beta)
-        rows = observed.rows[observed.complete]
-        pairs = self._named_pairs(table, statistic.pair_tests(rows, random) if statistic.tests_pairs else ())
+        pairs = self.pairs(observed, random) if statistic.tests_pairs else ()
         crossed = self.intersection(item, table) if statistic.distance is not None else None
         return Measurement(
             value=float(statistic.value(sample.means)),

@@ -29,7 +29,7 @@ from pytest_fairness.audits.lists.normalization import NEUTRAL
 from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, UnitAudit, UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement, Pair
 from pytest_fairness.stats.arrays import Floats, number_or_none
 from pytest_fairness.stats.lists import incomplete
 from pytest_fairness.stats.unit_tables.change import needed_units
@@ -117,7 +117,11 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
 
         Each pair is tested by sign flips of the entities' differences; see `paired_tests.sign_flips`.
         """
-        return min(float(pair["p_value"]) for pair in pair_tests(table))
+        return min(pair.p_value for pair in self.pairs(table, random))
+
+    def pairs(self, table: UnitTable, random: np.random.Generator) -> tuple[Pair, ...]:
+        """Return the comparison of each two attribute values; see `pair_tests`."""
+        return pair_tests(table, random)
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
         """Return details: each attribute value's mean and interval, the most disadvantaged value, and the table.
@@ -132,7 +136,6 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
                 for column, name in enumerate(table.columns)
             },
             **worst_value(others, self.harmed),
-            **({"pairs": pair_tests(table)} if self.harmed and len(table.columns) > 2 else {}),
             **by_domain(table, self.statistic(len(table.columns)), self.quantity),
             "by_entity": {
                 entity: {name: number_or_none(cell) for name, cell in zip(table.columns, row, strict=True)}

@@ -17,12 +17,12 @@ import numpy as np
 from pytest_fairness.audits.findings import listed, shortened
 from pytest_fairness.audits.lists.normalization import NEUTRAL
 from pytest_fairness.audits.unit_audit import UnitTable
-from pytest_fairness.records import ItemResult, Json
+from pytest_fairness.records import ItemResult, Json, Pair
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.mean_errors import mean_error
 from pytest_fairness.stats.lists import incomplete
-from pytest_fairness.stats.resampling import paired_tests, randomness
+from pytest_fairness.stats.resampling import paired_tests
 from pytest_fairness.stats.unit_tables.change import SIGNS
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
@@ -155,7 +155,7 @@ def against_others(table: UnitTable, harmed: str, random: np.random.Generator) -
     }
 
 
-def pair_tests(table: UnitTable) -> list[dict[str, Json]]:
+def pair_tests(table: UnitTable, random: np.random.Generator) -> tuple[Pair, ...]:
     """Return the difference of the means of each two attribute values, with interval and test.
 
     The two-sided p-value is from a sign-flip test over entities, adjusted for the number of pairs; see
@@ -164,18 +164,16 @@ def pair_tests(table: UnitTable) -> list[dict[str, Json]]:
     rows, signs = table.rows[table.complete], incomplete.contributions(numbers_of(table))
     pairs = list(combinations(range(len(table.columns)), 2))
     first, second = (np.array(side) for side in zip(*pairs, strict=True))
-    random = randomness.generator("pairs")
     p_values = paired_tests.sign_flips(signs[:, first] - signs[:, second], SIGNS, random, two_sided=True)
-    return [
-        {
-            "groups": [table.columns[one], table.columns[other]],
-            "value": difference,
-            "interval": list(interval),
-            "p_value": float(p_value),
-        }
+    return tuple(
+        Pair(
+            (table.columns[one], table.columns[other]),
+            "",
+            *_mean_and_interval(rows[:, one] - rows[:, other]),
+            float(p_value),
+        )
         for (one, other), p_value in zip(pairs, p_values, strict=True)
-        for difference, interval in [_mean_and_interval(rows[:, one] - rows[:, other])]
-    ]
+    )
 
 
 def worst_value(others: Mapping[str, Mapping[str, Json]], harmed: str) -> dict[str, Json]:

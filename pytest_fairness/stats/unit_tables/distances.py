@@ -31,6 +31,8 @@ class LargestGap(UnitStatistic):
         columns: number of columns, at least two.
     """
 
+    tests_pairs = True
+
     def __init__(self, columns: int) -> None:
         self.pairs = tuple(combinations(range(columns), 2))
         self.distance = largest_difference(self.pairs)
@@ -42,6 +44,21 @@ class LargestGap(UnitStatistic):
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
         """Return one-sided bounds of the gap, from the bounds of all pairs of groups; see `gaps.largest_bounds`."""
         return gaps.largest_bounds(*self._differences(sample), alpha, beta, self.degrees_of_freedom(sample.rows))
+
+    def pair_tests(self, rows: Floats, random: np.random.Generator) -> list[PairTest]:
+        """Return the difference of each pair of columns, with Student's t interval and the p-value of `sign_flips`."""
+        first, second = self.sides
+        differences = rows[:, first] - rows[:, second]
+        p_values = paired_tests.sign_flips(differences, SIGNS, random, two_sided=True)
+        return [
+            PairTest(
+                *pair,
+                mean := float(own.mean()),
+                normal.interval(mean, mean_error(own), degrees_of_freedom=self.degrees_of_freedom(rows)),
+                float(p_value),
+            )
+            for pair, own, p_value in zip(self.pairs, differences.T, p_values, strict=True)
+        ]
 
     def _differences(self, sample: Sample) -> tuple[Floats, Floats]:
         """Return the difference of each pair of groups, and its standard error; both have the shape (pairs,)."""
@@ -56,8 +73,6 @@ class LargestGap(UnitStatistic):
 
 class SignedGap(LargestGap):
     """The difference between the two columns whose means differ most: the left column minus the right column."""
-
-    tests_pairs = True
 
     def value(self, means: Floats) -> Floats:
         """Return the signed difference for each row of `means`."""
@@ -79,21 +94,6 @@ class SignedGap(LargestGap):
         lower = np.abs(differences) - normal.quantile(1 - TAIL / len(self.pairs), degrees) * errors
         _, upper = self.bounds(sample, TAIL, TAIL)
         return (float(lower.max()), upper) if value >= 0 else (-upper, -float(lower.max()))
-
-    def pair_tests(self, rows: Floats, random: np.random.Generator) -> list[PairTest]:
-        """Return the difference of each pair of columns, with Student's t interval and the p-value of `sign_flips`."""
-        first, second = self.sides
-        differences = rows[:, first] - rows[:, second]
-        p_values = paired_tests.sign_flips(differences, SIGNS, random, two_sided=True)
-        return [
-            PairTest(
-                *pair,
-                mean := float(own.mean()),
-                normal.interval(mean, mean_error(own), degrees_of_freedom=self.degrees_of_freedom(rows)),
-                float(p_value),
-            )
-            for pair, own, p_value in zip(self.pairs, differences.T, p_values, strict=True)
-        ]
 
 
 class SignedShareGap(SignedGap):

@@ -225,12 +225,26 @@ def test_a_value_with_too_few_lists_is_listed_and_does_not_touch_the_others(name
 
 def test_each_two_values_have_a_row_with_interval_and_p_value() -> None:
     found = measure("snsr", run(1, other=0.3))
-    rows = {tuple(row["groups"]): row for row in found.details["pairs"]}
-    assert set(rows) == set(combinations(RELIGIONS, 2))
-    assert {pair for pair, row in rows.items() if row["p_value"] < 0.01} == {pair for pair in rows if "Muslim" in pair}
-    assert max(abs(row["value"]) for row in rows.values()) == pytest.approx(found.value)
-    assert found.p_value == min(row["p_value"] for row in rows.values())
-    assert all(row["interval"][0] < row["value"] < row["interval"][1] for row in rows.values())
+    assert [pair.groups for pair in found.pairs] == list(combinations(RELIGIONS, 2))
+    assert all((pair.p_value < 0.01) == ("Muslim" in pair.groups) for pair in found.pairs)
+    assert max(abs(pair.value) for pair in found.pairs) == pytest.approx(found.value)
+    assert found.p_value == min(pair.p_value for pair in found.pairs)
+    assert all(pair.interval[0] < pair.value < pair.interval[1] for pair in found.pairs)
+
+
+def test_a_noisy_value_does_not_hide_that_the_gap_of_two_others_grew() -> None:
+    def noisy(answers: list[Answer], seed: int) -> list[Answer]:
+        random = np.random.default_rng(seed)
+        return [
+            replace(each, content=[*each.content[:kept], *(f"rarity {n}" for n in range(K - kept))])
+            if each.labels["value"] == "Hindu" and (kept := int(random.integers(2, K)))
+            else each
+            for each in answers
+        ]
+
+    judged = [judge("snsr", noisy(run(seed, other=0.2), seed), noisy(run(100 + seed), 100 + seed)) for seed in range(6)]
+    assert sum(verdict.name == "regression" for verdict in judged) >= 5
+    assert any("the gap between" in verdict.reason and "Muslim" in verdict.reason for verdict in judged)
 
 
 def test_a_value_with_few_lists_does_not_hide_the_difference_of_two_others() -> None:
