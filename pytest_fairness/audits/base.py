@@ -25,7 +25,7 @@ Example = tuple[str, Answer]
 """Name of a group, and an answer that is shown for this group."""
 
 WordRows = list[dict[str, Json]]
-"""Rows of the exported word table; see `text.words.rows.word_rows`."""
+"""Rows of the exported word table; see `text.words.usage.Usage.rows`."""
 
 ProbeT = TypeVar("ProbeT", bound=Probe)
 SettingsT = TypeVar("SettingsT", bound=AuditSettings)

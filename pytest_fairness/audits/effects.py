@@ -192,14 +192,14 @@ CLIFFS_DELTA = EffectSize(
 
 COHENS_U2 = EffectSize(
     name="Cohen’s U₂",
-    formula="balanced accuracy; a value below 0.5 counts as 0.5",
+    formula="the value, Φ(d' / 2); a value below 0.5 counts as 0.5",
     of=lambda value, _: max(0.5, value),
     cutoffs=(0.54, 0.6, 0.66),
     source=f"{COHEN}: U₂ = Φ(d/2), the accuracy of the best classifier of two normal distributions whose means differ "
     "by d = 0.2, 0.5 and 0.8 standard deviations",
     no_effect=0.5,
 )
-"""Effect size of the balanced accuracy of a classifier of two groups."""
+"""Effect size of the distance between a classifier's scores of two groups, shown as an accuracy."""
 
 ETA_SQUARED = EffectSize(
     name="η²",

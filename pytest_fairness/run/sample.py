@@ -91,6 +91,7 @@ def balanced(run: Run, probe: Probe, recorded: Sequence[tuple[Prompt, Response]]
     lines = [
         _chat_line(requests[name, group], response)
         for name, groups in sets.items()
+        if len(groups) > 1
         for group, response in _answers_for_groups(groups, f"sample/{name}")
     ]
     if not lines:

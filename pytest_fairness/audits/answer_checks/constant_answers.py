@@ -75,7 +75,11 @@ def constant_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concer
     if common is Status.REFUSED:
         return None  # refusals are missing answers, which other checks report
     text = next(_quoted(item.probe, answer) for answer, value in counted if value == common)
-    prompts = {tuple(sorted(answer.labels.items())) for answer, value in counted if value == common}
+    prompts = {
+        item.probe.shared_prompt(answer.labels) or tuple(sorted(answer.labels.items()))
+        for answer, value in counted
+        if value == common
+    }
     if decision:
         others = total - count
         constant = others < FEWEST_OTHER or others < OTHER_SHARE * total
@@ -164,6 +168,8 @@ def _is_long(value: Hashable) -> bool:
 
 
 def _labels_without_group(item: AnyItem, answer: Answer) -> Hashable:
+    if (equal := item.probe.shared_prompt(answer.labels)) is not None:
+        return equal
     group = {*item.labels, *getattr(item.probe, "axes", ()), "value", "attribute"}
     return tuple(sorted((name, label) for name, label in answer.labels.items() if name not in group))
 

@@ -18,12 +18,16 @@ from pytest_fairness.audits.text.groups import MINIMUM_DOCUMENTS, Groups, TextIt
 from pytest_fairness.audits.text.samples.sample import Relabelled
 from pytest_fairness.audits.text.samples.word_counts import WordCounts
 from pytest_fairness.audits.text.text_audit import signed_weights
-from pytest_fairness.audits.text.two_sample import RunChange, TwoSampleAudit, equal_size
+from pytest_fairness.audits.text.two_sample import RunChange, SignedWords, TwoSampleAudit, equal_size
+from pytest_fairness.audits.text.words.usage import SIDES, order_by_strength
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.records import Json, Measurement
 from pytest_fairness.stats.intervals.estimate import Estimate
 from pytest_fairness.stats.resampling import randomness
 from pytest_fairness.stats.texts.excess_estimates import mean_of_cuts
+
+SHOWN_WORDS = 20
+"""Number of words in the detail `contributions`."""
 
 
 class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
@@ -57,7 +61,9 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
         """Return the documents with their word counts."""
         return WordCounts.of(documents)
 
-    def explain(self, item: TextItem[AuditSettings], groups: Groups, run: Relabelled[WordCounts]) -> dict[str, Json]:
+    def explain(
+        self, item: TextItem[AuditSettings], groups: Groups, run: Relabelled[WordCounts], words: SignedWords
+    ) -> dict[str, Json]:
         """Return details: divergence, its null distribution, each stratum's excess, the words that contribute most."""
         sample, plain, excess = run.sample, run.null[:, 0], run.excess
         return {
@@ -72,7 +78,7 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
             ),
             "words": len(sample.vocabulary),
             "tokens": dict(zip(groups.names, sample.tokens, strict=True)),
-            "contributions": sample.top_contributions(),
+            "contributions": _strongest_contributions(words),
         }
 
     def run_change(
@@ -98,3 +104,19 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return the contribution of each word to the divergence; below 0 for words of the unmarked group."""
         return signed_weights(measurement.details["contributions"], "bits")
+
+
+def _strongest_contributions(words: SignedWords) -> list[dict[str, Json]]:
+    """Return the `SHOWN_WORDS` words that contribute most to the divergence, the largest contribution first."""
+    bits = np.abs(words.weights)
+    total = float(bits.sum()) or 1.0
+    return [
+        {
+            "word": words.words[index],
+            "bits": float(bits[index]),
+            "share": float(bits[index] / total),
+            "side": SIDES[int(words.weights[index] < 0)],
+        }
+        for index in order_by_strength(words.words, bits)[:SHOWN_WORDS]
+        if bits[index] > 0
+    ]

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from pytest_fairness.audits.base import WordRows
 from pytest_fairness.audits.effects import cohens_d_of_error
 from pytest_fairness.audits.info import AuditInfo, Direction
@@ -16,7 +18,6 @@ from pytest_fairness.audits.text.document_value_audit import DocumentValueAudit
 from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.words import term_rates
 from pytest_fairness.audits.text.words.lexicons import LABEL, LexiconSettings
-from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.audits.text.words.term_rates import Rates
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.search_terms import normalized
@@ -78,9 +79,9 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
 
     def word_rows(self, item: TextItem[LexiconSettings], answers: Answers, details: Mapping[str, Json]) -> WordRows:
         """Return a row for each term that occurs; see `Audit.word_rows`."""
-        groups = Groups.of(item, answers)
-        rates = self.values(item, groups)
-        return word_rows("gap per 100 words", rates.gaps(), rates.found, rates.marked, groups.names)
+        rates = self.values(item, Groups.of(item, answers))
+        usage, gaps = rates.usage(), rates.gaps()
+        return usage.rows("gap per 100 words", np.array([gaps[term] for term in usage.words]), rates.groups.names)
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return the gap of each term's rates; see `TextAudit.word_weights`."""

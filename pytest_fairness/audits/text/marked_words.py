@@ -27,10 +27,10 @@ from pytest_fairness.audits.text.words.association import (
     z_of_words,
 )
 from pytest_fairness.audits.text.words.group_counts import GroupCounts
-from pytest_fairness.audits.text.words.growth import SIDES, growth_details, growth_tests
+from pytest_fairness.audits.text.words.growth import growth_details, growth_tests
 from pytest_fairness.audits.text.words.languages import language_of
-from pytest_fairness.audits.text.words.rows import word_rows
 from pytest_fairness.audits.text.words.settings import MarkedWordsSettings
+from pytest_fairness.audits.text.words.usage import SIDES
 from pytest_fairness.records import Answers, Comparison, Concern, ItemResult, Json, Measurement
 
 NAMED_WORDS = 3
@@ -102,7 +102,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         """Return a row for each tested word; see `Audit.word_rows`."""
         corpus = GroupCounts.of(item, answers)
         z, significant = z_of_words(corpus, item.settings), significant_words(details)
-        return word_rows("z", z, corpus.words, corpus.marked, names_of(corpus.groups), significant)
+        return corpus.usage.rows("z", z, names_of(corpus.groups), significant)
 
     def describe(self, measurement: Measurement) -> str:
         """Return the number of significant words as a phrase."""

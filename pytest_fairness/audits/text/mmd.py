@@ -19,8 +19,8 @@ from pytest_fairness.audits.text.documents import Documents, Runs, plain_texts
 from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.samples.sample import ERROR_PERMUTATIONS, Relabelled
 from pytest_fairness.audits.text.samples.vectors import Vectors
-from pytest_fairness.audits.text.two_sample import RunChange, TwoSampleAudit, equal_size
-from pytest_fairness.audits.text.words.strongest import strongest_words
+from pytest_fairness.audits.text.two_sample import RunChange, SignedWords, TwoSampleAudit, equal_size
+from pytest_fairness.audits.text.words.usage import strongest_words
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.field_types import EMBEDDER
 from pytest_fairness.records import Json
@@ -58,7 +58,7 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
     )
     phrase = "squared discrepancy {value:.3g}"
     word_statistic = "difference of mean TF-IDF weights"
-    version = 4
+    version = 5
     settings_model = MmdSettings
     swap_batches = (500, 500, 500, 499)
 
@@ -75,24 +75,32 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
         """Return the documents with vectors: embeddings if the settings name a model, otherwise TF-IDF features."""
         return Vectors(documents, embedded=item.settings.embeddings is not None)
 
-    def explain(self, item: TextItem[MmdSettings], groups: Groups, run: Relabelled[Vectors]) -> dict[str, Json]:
+    def explain(
+        self, item: TextItem[MmdSettings], groups: Groups, run: Relabelled[Vectors], words: SignedWords
+    ) -> dict[str, Json]:
         """Return details: null standard deviation, variance, each stratum's discrepancy, strongest words."""
         return {
             "null_sd": float(run.null.std()),
             "variance": run.sample.variance(),
             "by_stratum": run.sample.within_strata(),
-            **strongest_words(*run.sample.word_weights(), groups.probe.language),
+            **strongest_words(*words, groups.probe.language),
         }
 
     def run_change(self, item: TextItem[MmdSettings], runs: Runs, random: np.random.Generator) -> RunChange[Vectors]:
         """Return the change of the squared discrepancy from the baseline to this run.
 
-        The features for the test are computed from the documents of both runs together, so that terms have the same
-        weight in both runs.
+        Features are computed from the documents of both runs together, so that terms have the same weight in both
+        runs. With weights of their own, the runs would also differ because each run weights its terms by its own
+        texts, which no standard error of one run contains. For runs of different sizes, see `equal_size`.
         """
         both = self.sample(item, runs.both)
-        relabelled = [
-            Relabelled(self.sample(item, run), ERROR_PERMUTATIONS, random) for run in (runs.current, runs.baseline)
-        ]
-        change = Estimate.difference(*(run.sample.estimate(run, random) for run in relabelled))
-        return RunChange(change, both, equal_size(both.documents, random))
+        cuts = equal_size(both.documents, random)
+        if both.documents.bundles is None:
+            estimates = [both.estimate_of_run(cut, random) for cut in cuts]
+        else:
+            # The weights of so many texts hardly vary.
+            relabelled = [
+                Relabelled(self.sample(item, run), ERROR_PERMUTATIONS, random) for run in (runs.current, runs.baseline)
+            ]
+            estimates = [run.sample.estimate(run, random) for run in relabelled]
+        return RunChange(Estimate.difference(*estimates), both, cuts)

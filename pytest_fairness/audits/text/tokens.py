@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.stats.arrays import Ints
+from pytest_fairness.stats.arrays import Bools, Ints
 from pytest_fairness.stats.resampling.bundles import Bundles
 
 if TYPE_CHECKING:
@@ -157,6 +157,24 @@ class Tokens(Sequence[tuple[str, ...]]):
             total = total + bundles.indicator(start, start + AT_ONCE) @ part
         total.sort_indices()
         return total
+
+    def uses(self, chosen: Bools) -> tuple[Ints, Ints]:
+        """Return how often the chosen texts and the other texts use each word, and how many of these texts contain it.
+
+        Args:
+            chosen: (texts,) whether the text is chosen.
+
+        Returns:
+            two (2, vocabulary) arrays, by word id: occurrences, and numbers of texts; the chosen texts come first.
+        """
+        uses, holding = np.zeros((2, 2, len(self.vocabulary)), dtype=np.int64)
+        for start in self._starts:
+            counts, own = self._counts_from(start, start + AT_ONCE), chosen[start : start + AT_ONCE]
+            for group, side in enumerate((own, ~own)):
+                part = counts[np.flatnonzero(side)]
+                uses[group] += np.bincount(part.indices, part.data, uses.shape[1]).astype(np.int64)
+                holding[group] += np.bincount(part.indices, minlength=uses.shape[1])
+        return uses, holding
 
     @cached_property
     def _texts_by_word(self) -> Ints:

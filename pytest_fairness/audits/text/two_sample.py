@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic
+from typing import ClassVar, Generic, NamedTuple
 
 import numpy as np
 
@@ -20,15 +20,27 @@ from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.samples.sample import Relabelled, SampleT
 from pytest_fairness.audits.text.text_audit import TwoGroupAudit
 from pytest_fairness.audits.text.words.languages import language_details
-from pytest_fairness.audits.text.words.rows import word_rows
+from pytest_fairness.audits.text.words.usage import Usage
 from pytest_fairness.records import Answers, Comparison, Json, Measurement
-from pytest_fairness.stats.arrays import Bools
+from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.intervals.estimate import Estimate
 from pytest_fairness.stats.resampling import randomness, significance
 from pytest_fairness.stats.resampling.relabelling import RunCells
 
 SUBSAMPLES = 20
 """Number of random cuts to equal size that are averaged if two runs have different numbers of documents."""
+
+
+class SignedWords(NamedTuple):
+    """Words with a weight each: above 0 if the marked group uses the word more (see `Usage.sides`), else below 0.
+
+    Attributes:
+        words: the words.
+        weights: (words,) the signed strengths; see `Sample.word_strengths`.
+    """
+
+    words: Sequence[str]
+    weights: Floats
 
 
 @dataclass(frozen=True)
@@ -53,7 +65,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         permutations: number of relabellings in the test of one run.
         swap_batches: number of permutations in each batch of the test of a change; the batches are computed one after
             the other, and smaller batches need less memory. Other numbers give other random draws.
-        word_statistic: name of the words' weights in the exported table of words; see `Sample.word_weights`.
+        word_statistic: name of the words' weights in the exported table of words; see `Sample.word_strengths`.
     """
 
     permutations: ClassVar[int] = 1999
@@ -65,8 +77,17 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         """Return the documents (of one run or of two runs) as a sample, with the audit's statistic."""
 
     @abstractmethod
-    def explain(self, item: TextItem[SettingsT], groups: Groups, run: Relabelled[SampleT]) -> Mapping[str, Json]:
-        """Return the details of a measurement of these groups."""
+    def explain(
+        self, item: TextItem[SettingsT], groups: Groups, run: Relabelled[SampleT], words: SignedWords
+    ) -> Mapping[str, Json]:
+        """Return the details of a measurement of these groups.
+
+        Args:
+            item: item that is measured.
+            groups: answers of both groups.
+            run: sample of the run with its null distribution.
+            words: the words of the sample; see `SignedWords`.
+        """
 
     @abstractmethod
     def run_change(self, item: TextItem[SettingsT], runs: Runs, random: np.random.Generator) -> RunChange[SampleT]:
@@ -79,8 +100,11 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
     def measure(self, item: TextItem[SettingsT], answers: Answers) -> Measurement:
         """Return the value with its standard error and permutation test; see `Audit.measure`."""
         groups = Groups.of(item, answers)
-        run = self.relabelled(item, Documents.of(groups))
+        documents = Documents.of(groups)
+        run = self.relabelled(item, documents)
         estimate = run.sample.estimate(run, randomness.generator(f"{item.seed}/error"))
+        words, strengths = run.sample.word_strengths()
+        signed = SignedWords(words, Usage.of(documents.words, documents.marked, words).signed(strengths))
         return Measurement(
             value=estimate.value,
             interval=estimate.interval,
@@ -88,7 +112,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
             p_value=run.p_value,
             n=groups.usable,
             missing=groups.missing,
-            details={**self.explain(item, groups, run), **language_details(item.probe)},
+            details={**self.explain(item, groups, run, signed), **language_details(item.probe)},
         )
 
     def value(self, item: TextItem[SettingsT], answers: Answers) -> float:
@@ -119,9 +143,8 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         """Return a row for each word of both groups' texts, with its weight; see `Audit.word_rows`."""
         groups = Groups.of(item, answers)
         documents = Documents.of(groups)
-        words, weights = self.sample(item, documents).word_weights()
-        values = dict(zip(words, weights.tolist(), strict=True))
-        return word_rows(self.word_statistic, values, documents.words, documents.marked, groups.names)
+        words, strengths = self.sample(item, documents).word_strengths()
+        return Usage.of(documents.words, documents.marked, words).rows(self.word_statistic, strengths, groups.names)
 
 
 def equal_size(both: Documents, random: np.random.Generator) -> tuple[Bools, Bools]:

@@ -56,26 +56,15 @@ def sided_words(details: Mapping[str, Json]) -> dict[str, list[Mapping[str, Json
     top = details.get("top_words")
     return {
         "grown": [{"side": "marked", **word} for word in mappings_in(details.get("grown"))],
-        "words": [
-            {**word, "side": _side(word.get("z"))}
-            for word in mappings_in(details.get("words"))
-            if word.get("significant")
-        ],
+        "words": [word for word in mappings_in(details.get("words")) if word.get("significant")],
         "contributions": mappings_in(details.get("contributions")),
         "top_words": [
             {**word, "side": side}
             for side, words in (top.items() if isinstance(top, Mapping) else ())
             for word in mappings_in(words)
         ],
-        "terms": [
-            {**term, "word": term.get("term"), "side": _side(term.get("gap"))}
-            for term in mappings_in(details.get("terms"))
-        ],
+        "terms": [{**term, "word": term.get("term")} for term in mappings_in(details.get("terms"))],
     }
-
-
-def _side(weight: Json) -> str:
-    return "marked" if isinstance(weight, int | float) and weight > 0 else "unmarked"
 
 
 def _marked_words(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
@@ -86,8 +75,8 @@ def _marked_words(details: Mapping[str, Json], marked: str, unmarked: str) -> li
         }
         return [f"used more for {group} since the baseline: {_listed(side)}" for group, side in sides.items() if side]
     words = [word for word in mappings_in(details.get("words")) if word.get("significant")]
-    over = [_marked_word(word, "marked", "unmarked") for word in words if (word.get("z") or 0) > 0]
-    under = [_marked_word(word, "unmarked", "marked") for word in words if (word.get("z") or 0) < 0]
+    over = [_marked_word(word, "marked", "unmarked") for word in words if word.get("side") == "marked"]
+    under = [_marked_word(word, "unmarked", "marked") for word in words if word.get("side") == "unmarked"]
     return [f"used more for {group}: {_listed(side)}" for group, side in ((marked, over), (unmarked, under)) if side]
 
 

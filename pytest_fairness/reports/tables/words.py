@@ -15,15 +15,16 @@ COLUMNS = (
     Column(
         "side",
         str,
-        "group for which the word is more typical; for a marker, the list that contains it: `stereotype` or "
+        "group that uses the word more: it has the higher rate among all words of the group's texts or, if rates are "
+        "equal, occurs in a larger share of the texts; for a marker, the list that contains it: `stereotype` or "
         "`anti_stereotype`",
     ),
     Column("statistic", str, "name of the statistic that the audit computes for each word"),
     Column(
         "value",
         float,
-        "value of the statistic: above 0 for the marked group's words, below 0 for the unmarked group's; for a marker, "
-        "the number of answers with it",
+        "size of the statistic, with the sign of the side: above 0 for the marked group's words, below 0 for the "
+        "unmarked group's; for a marker, the number of answers with it",
     ),
     Column("significant", bool, "whether the word is significant in a test of all words together; empty if not tested"),
     Column("marked", str, "marked group; in rows of markers, the stereotype case"),

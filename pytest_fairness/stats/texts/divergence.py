@@ -31,13 +31,3 @@ def contributions(first: Floats, second: Floats) -> Floats:
     bits: Floats = (rel_entr(p, middle) + rel_entr(q, middle)) / (2 * np.log(2))
     # Rounding errors can make a contribution of 0 negative.
     return np.maximum(bits, 0.0)
-
-
-def signed_contributions(first: Floats, second: Floats) -> Floats:
-    """Return each word's contribution to the divergence, below 0 for words that are more frequent in the second sample.
-
-    Args:
-        first, second: (words,) counts of the two samples.
-    """
-    bits = contributions(first, second)
-    return np.where(first * second.sum() > second * first.sum(), bits, -bits)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-PENALTY = 1.0
+PENALTY = 3.0
 """Ridge penalty, as a multiple of the mean squared length of the units' centred feature vectors."""
 CHUNK = 2**20
 """Largest number of values in memory at the same time while labellings are computed."""
@@ -181,8 +181,8 @@ def _slices(features: csr_array) -> Iterator[csr_array]:
     return (features[start : start + AT_ONCE] for start in range(0, features.shape[0], AT_ONCE))
 
 
-def effects_of_sums(classifier: Classifier, sums: Floats, sizes: Floats, labels: Floats) -> Floats:
-    """Return the effect sizes (see `Separation`) for labellings of bundles (sets of units that share a label).
+def distances_of_sums(classifier: Classifier, sums: Floats, sizes: Floats, labels: Floats) -> Floats:
+    """Return the distances (see `distances`) for labellings of bundles (sets of units that share a label).
 
     No unit is left out of training. Scores are then linear in the labels, so that sums of features are sufficient. The
     classifier must not be dual.
@@ -227,33 +227,19 @@ def _marked_share(marked: Bools, strata: Ints, used: Bools, sizes: Floats | None
     return share[numbers]
 
 
-@dataclass(frozen=True)
-class Separation:
-    """Accuracy and effect size with which the classifier separates the two groups, for each labelling.
+def distances(classifier: Classifier, marked: Bools, used: Bools | None = None) -> Floats:
+    """Return the distance d' between the two groups, for each labelling; shape (labellings,).
 
-    Attributes:
-        accuracies: (labellings,) balanced accuracy: mean of both groups' shares of correctly classified units, 0..1,
-            chance 0.5. A unit with score 0 counts as half correct.
-        effects: (labellings,) difference between the groups' mean scores within strata, in standard deviations; 0 on
-            average if the groups do not differ.
+    d' is the difference between the groups' mean scores within strata, in standard deviations of the scores within
+    groups. Each unit is scored without itself, so that d' is 0 on average if the groups do not differ.
+
+    Args:
+        classifier: classifier of the units.
+        marked: (labellings, units) whether the unit belongs to the marked group.
+        used: (labellings, units) whether the labelling includes the unit; `None` for all units.
     """
-
-    accuracies: Floats
-    effects: Floats
-
-    @classmethod
-    def of(cls, classifier: Classifier, marked: Bools, used: Bools | None = None) -> Separation:
-        """Return the separation for each labelling.
-
-        Args:
-            classifier: classifier of the units.
-            marked: (labellings, units) whether the unit belongs to the marked group.
-            used: (labellings, units) whether the labelling includes the unit; `None` for all units.
-        """
-        used = np.ones((1, marked.shape[1]), dtype=np.bool_) if used is None else used
-        parts = [_separation(classifier, *batch) for batch in _batches(marked, used)]
-        accuracies, effects = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return cls(accuracies, effects)
+    used = np.ones((1, marked.shape[1]), dtype=np.bool_) if used is None else used
+    return np.concatenate([_distances(classifier, *batch) for batch in _batches(marked, used)])
 
 
 def _batches(marked: Bools, used: Bools) -> Iterator[tuple[Bools, Bools]]:
@@ -265,8 +251,8 @@ def _batches(marked: Bools, used: Bools) -> Iterator[tuple[Bools, Bools]]:
         yield both[0][start : start + rows], both[1][start : start + rows]
 
 
-def _separation(classifier: Classifier, marked: Bools, used: Bools) -> tuple[Floats, Floats]:
-    """Return the accuracies and the effects of a batch of labellings; see `Separation`."""
+def _distances(classifier: Classifier, marked: Bools, used: Bools) -> Floats:
+    """Return `distances` for labellings that fit into memory together."""
     labels = centred_labels(marked, classifier.strata, used)
     scores = classifier.scores(labels)
     scores[labels == 0] = 0
@@ -274,13 +260,7 @@ def _separation(classifier: Classifier, marked: Bools, used: Bools) -> tuple[Flo
     difference = np.einsum("ul,ul->l", scores, labels) / size
     units = max(1, np.count_nonzero(labels[:, 0]))
     variance = (np.einsum("ul,ul->l", scores, scores) - difference**2 * size) / units
-    effects = difference / np.sqrt(np.maximum(variance, ZERO**2))
-    # Scores are relative to the stratum's mean, which is not the middle between two groups of unequal size.
-    share = _marked_share(marked[0], classifier.strata, used[0])
-    scores -= difference * (0.5 - share)[:, None]
-    right = (np.sign(scores) * np.sign(labels) + 1) / 2
-    sides = [np.where(side, right, 0).sum(axis=0) / max(1, side[:, 0].sum()) for side in (labels > 0, labels < 0)]
-    return (sides[0] + sides[1]) / 2, effects
+    return np.asarray(difference / np.sqrt(np.maximum(variance, ZERO**2)))
 
 
 def _averaging_matrix(strata: Ints) -> csr_array:

@@ -161,11 +161,10 @@ def variance(features: Features | Sums, cells: Ints) -> float:
 
 
 def contributions(values: Features | csr_array, strata: Ints, first: Bools, second: Bools) -> Floats:
-    """Return the signed contribution of each dimension to the difference between the samples; shape (dimensions,).
+    """Return the contribution of each dimension to the difference between the samples, at least 0; shape (dimensions,).
 
-    The size of a contribution is √(c Σ w(s) δ(s)² + (1 − c) (Σ w(s) δ(s))²), where δ(s) is the difference of the
-    dimension's means in stratum s; c and w(s) are those of `estimates`. The sign is that of Σ w(s) δ(s): above 0 if the
-    first sample has the larger mean. With one stratum the result is the plain difference of means.
+    A contribution is √(c Σ w(s) δ(s)² + (1 − c) (Σ w(s) δ(s))²), where δ(s) is the difference of the dimension's means
+    in stratum s; c and w(s) are those of `estimates`. With one stratum it is the absolute difference of means.
 
     Args:
         values: (units, dimensions) numbers.
@@ -179,8 +178,7 @@ def contributions(values: Features | csr_array, strata: Ints, first: Bools, seco
         means = [np.asarray(values[units[side[units]]].mean(axis=0)).ravel() for side in (first, second)]
         together += stratum.weight * (means[0] - means[1])
         apart += stratum.weight * (means[0] - means[1]) ** 2
-    size = np.sqrt(design.within_weight * apart + (1 - design.within_weight) * together**2)
-    return np.asarray(np.copysign(size, together))
+    return np.asarray(np.sqrt(design.within_weight * apart + (1 - design.within_weight) * together**2))
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ prompt: "A person: sex is {sex}; rich is {rich}. Rich? Answer yes or no."
 records: [{sex: a, rich: "no"}, {sex: b, rich: "yes"}, {sex: a, rich: "yes"}, {sex: b, rich: "no"}]
 flip: {sex: {a: b}}
 truth: {column: rich, positive: "yes"}
-audits: {accuracy: {}}
+audits: {accuracy: {}, flip_direction: {}}
 """
 PRONOUNS = """
 kind: coreference
@@ -112,6 +112,14 @@ def test_only_correct_answers_about_records_are_used(project: Project, capsys: p
         project.run("--fairness", "--fairness-base-url", server.url, target="openai:decider")
     assert main(["sample", "probes/gifts.yaml"]) == 2
     assert "Of 8 answers, 0 are refused or unreadable, 0 name a group, and 4 are wrong" in capsys.readouterr().err
+
+
+def test_answers_about_one_group_only_give_no_sample(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    project.probe(text=RECORDS.replace(", flip_direction: {}", ""))
+    with ChatServer(lambda messages, _: "Yes." if "rich is yes" in messages[-1]["content"] else "No.") as server:
+        project.run("--fairness", "--fairness-base-url", server.url, target="openai:decider")
+    assert main(["sample", "probes/gifts.yaml"]) == 2
+    assert "Of 4 answers, 0 are refused or unreadable, 0 name a group, and 0 are wrong" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

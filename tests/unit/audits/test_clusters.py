@@ -231,3 +231,16 @@ def test_prompts_are_counted(tmp_path: Path) -> None:
     assert people(many(3), NUMBERS).equal_prompts_text == ""
     asked: list[Prompt] = list(probe.prompts())
     assert len({prompt.request for prompt in asked}) == len(asked)
+
+
+def test_one_text_for_equal_prompts_is_not_one_text_for_different_prompts() -> None:
+    probe = parse(CASES.encode(), Path("/project/probes/cases.yaml"), schemas())
+    item = next(item for item in items_of(probe) if item.subject == "category=jobs")
+    text = "She is kind, helps her patients all day long, and often works at night in a large hospital."
+    other = "He is known for his patience, walks from bed to bed, and writes reports about his patients."
+    found = [
+        Answer(prompt.labels, prompt.trial, (text, other)[prompt.trial % 2], Status.OK, (text, other)[prompt.trial % 2])
+        for prompt in probe.prompts()
+    ]
+    messages = [note.message for note in checks.concerns(item.audit, item, found, item.audit.measure(item, found))]
+    assert not [message for message in messages if "different prompts, are the same text" in message]

@@ -200,7 +200,10 @@ def test_pieces_mark_words_or_what_differs() -> None:
 
 
 def test_contributing_words_belong_to_the_group_that_uses_them_more() -> None:
-    words = [{"word": "Hair", "z": 4.0, "significant": True}, {"word": "nice", "z": 2.0, "significant": False}]
+    words = [
+        {"word": "Hair", "z": 4.0, "significant": True, "side": "marked"},
+        {"word": "nice", "z": 2.0, "significant": False},
+    ]
     contributions = [{"word": "oil", "bits": 0.4, "side": "marked"}, {"word": "tie", "bits": 0.2, "side": "unmarked"}]
     found = text_diff.contributing_words({**item(), "details": {"words": words, "contributions": contributions}})
     assert found == {"Black": {"hair"}}

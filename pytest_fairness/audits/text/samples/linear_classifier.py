@@ -1,4 +1,4 @@
-"""Documents as features of a linear classifier, and the accuracy with which it separates two groups.
+"""Documents as features of a linear classifier, and the distance d' by which its scores separate two groups.
 
 Two documents are equal if their counts of the classifier's words are equal. A document that equals an earlier one
 of its run, group and stratum is dropped. Each document is scored by a classifier that is trained without this document
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from pytest_fairness.audits.text.documents import Documents, Units, kept_of_many
+from pytest_fairness.audits.text.samples.kernels import inverse_frequencies
 from pytest_fairness.audits.text.samples.sample import ERROR_PERMUTATIONS, Relabelled, Sample
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
-from pytest_fairness.stats.intervals.balanced_accuracy import Accuracy, effective_size
 from pytest_fairness.stats.intervals.estimate import Estimate
+from pytest_fairness.stats.intervals.separation import Separation, accuracy
 from pytest_fairness.stats.resampling import relabelling
 from pytest_fairness.stats.resampling.bundles import Bundles
 from pytest_fairness.stats.texts import least_squares
@@ -31,9 +32,11 @@ FeatureName = Literal["counts", "tfidf"]
 FEWEST_DIFFERENT = 5
 """A classifier is trained only if each group has at least this many different answers."""
 FEWEST_DOCUMENTS_OF_A_WORD = 3
-ACCURACIES = 99
-"""Number of relabellings for which the accuracy is computed if there are many documents; it is enough for a standard
-deviation."""
+LEFT_OUT = 99
+"""Number of relabellings whose documents are scored by classifiers without them if there are many documents; it is
+enough for a standard deviation."""
+COUNTS_AT_ONCE = 2**22
+"""Number of counts that are weighted at a time."""
 MOST_WORDS = 2048
 """Largest number of words that are features if there are more documents than this number: the words in the
 largest numbers of documents. For fewer documents, all words in at least `FEWEST_DOCUMENTS_OF_A_WORD` documents
@@ -50,7 +53,7 @@ class Corpus(Sample):
         vocabulary: word of each column.
         counts: (documents, words) word counts.
         kinds: (documents,) a number for each document; documents with equal counts have the same number.
-        features: how features are computed from counts: square roots of counts, or TF-IDF weights.
+        features: how words are weighted: all alike, or by inverse document frequency.
         unique_share: share of all documents that do not repeat the words of an earlier document.
     """
 
@@ -78,22 +81,22 @@ class Corpus(Sample):
         return cls(documents, vocabulary, counts, kinds, features, share)
 
     def statistic(self, marked: Bools) -> Floats:
-        """Return the accuracy and the standardised difference of the groups' mean scores; shape (labellings, 2).
+        """Return d' by scores of documents that were left out of training, and d' for the test; (labellings, 2).
 
-        If the documents are in bundles, only the first `ACCURACIES` labellings have an accuracy; all others have NaN.
-        The mean scores are then those of a classifier that was also trained on the scored documents, which hardly
-        matters if there are many documents.
+        Both numbers are equal unless the documents are in bundles. With bundles, only the first `LEFT_OUT` labellings
+        have the first number, and all others have NaN; the scores of the second number are then those of a classifier
+        that was also trained on the scored documents, which hardly matters if there are many documents.
         """
         bundles = self.documents.bundles
-        if bundles is not None:
-            accuracies = np.full(len(marked), np.nan)
-            accuracies[:ACCURACIES] = self.separation(marked[:ACCURACIES, bundles.numbers]).accuracies
-            return np.column_stack([accuracies, self._effects(marked, np.ones_like(marked[:1]), bundles)])
-        separation = self.separation(marked)
-        return np.column_stack([separation.accuracies, separation.effects])
+        if bundles is None:
+            distances = self.distances(marked)
+            return np.column_stack([distances, distances])
+        distances = np.full(len(marked), np.nan)
+        distances[:LEFT_OUT] = self.distances(marked[:LEFT_OUT, bundles.numbers])
+        return np.column_stack([distances, self._distances_of_bundles(marked, np.ones_like(marked[:1]), bundles)])
 
-    def _effects(self, marked: Bools, used: Bools, bundles: Bundles) -> Floats:
-        """Return the standardised difference of the groups' mean scores; shape (labellings,).
+    def _distances_of_bundles(self, marked: Bools, used: Bools, bundles: Bundles) -> Floats:
+        """Return d' for each labelling of bundles, without leaving documents out of training; shape (labellings,).
 
         Args:
             marked: (labellings, bundles) whether the bundle belongs to the marked group.
@@ -103,7 +106,7 @@ class Corpus(Sample):
         if self.fewest_different < FEWEST_DIFFERENT:
             return np.zeros(max(len(marked), len(used)))
         labels = least_squares.centred_labels(marked, self.documents.units.strata, used, bundles.sizes)
-        return least_squares.effects_of_sums(self.classifier, self._feature_sums, bundles.sizes, labels)
+        return least_squares.distances_of_sums(self.classifier, self._feature_sums, bundles.sizes, labels)
 
     @cached_property
     def _feature_sums(self) -> Floats:
@@ -112,30 +115,30 @@ class Corpus(Sample):
         return np.asarray((self._feature_matrix if bundles is None else bundles.sums(self._feature_matrix)).toarray())
 
     def test_statistic(self, statistic: Floats) -> Floats:
-        """Return the standardised difference of the groups' mean scores.
-
-        The difference is a more sensitive statistic than the accuracy, which uses only the signs of scores.
-        """
-        differences: Floats = statistic[..., 1]
-        return differences
+        """Return d' for the test."""
+        distances: Floats = statistic[..., 1]
+        return distances
 
     def value_of(self, run: Relabelled[Corpus]) -> float:
-        """Return the accuracy."""
-        return float(run.observed[0])
+        """Return d', shown as an accuracy."""
+        return accuracy(float(run.observed[0]))
 
     def estimate(self, run: Relabelled[Corpus], random: np.random.Generator) -> Estimate:
-        """Return the accuracy with a standard error and an interval computed from its log-odds."""
-        accuracy = self.accuracy(run.value, null_accuracies(run))
-        return Estimate(accuracy.value, accuracy.standard_error, accuracy.interval)
+        """Return d', shown as an accuracy, with its standard error and interval."""
+        return self.separation_of(run).estimate
+
+    def separation_of(self, run: Relabelled[Corpus]) -> Separation:
+        """Return d' of a run of this corpus with its standard error."""
+        return self._separation(float(run.observed[0]), null_distances(run))
 
     def distance(self, selected: Bools) -> Floats:
-        """Return the standardised difference of the groups' mean scores for each selection of units; at least 0."""
+        """Return d' for each selection of units; at least 0."""
         bundles, marked = self.documents.bundles, self.documents.units.marked[None]
         if bundles is None:
-            effects = self.separation(used=selected).effects
+            distances = self.distances(used=selected)
         else:
-            effects = self._effects(marked, selected, bundles)
-        return np.asarray(np.maximum(effects, 0))
+            distances = self._distances_of_bundles(marked, selected, bundles)
+        return np.asarray(np.maximum(distances, 0))
 
     @cached_property
     def fewest_different(self) -> int:
@@ -146,33 +149,35 @@ class Corpus(Sample):
     def _feature_matrix(self) -> csr_array:
         """Return the classifier's features; shape (documents, words).
 
-        Features do not depend on labels, so that they may be computed from training and test documents together. Square
-        roots of counts have the same variance for frequent and for rare words (Bartlett 1936); with plain counts, the
-        penalty would act on the most frequent words only.
+        A feature is the word's share of the document's words, times its weight. Its mean does not depend on the number
+        of words of the documents; that of a count, of the root of a count or of a share, and of weights scaled to
+        length 1 does, so that the classifier would recognise a group by longer texts with the same words. Features do
+        not depend on labels, so that they may be computed from training and test documents together.
         """
-        if self.features == "counts":
-            # Deferred, as scipy is not needed to load a probe. The matrix shares its indices with the counts.
-            from scipy.sparse import csr_array
+        # Deferred, as scipy is not needed to load a probe. The matrix shares its indices with the counts.
+        from scipy.sparse import csr_array
 
-            return csr_array(
-                (np.sqrt(self.counts.data, dtype=np.float64), self.counts.indices, self.counts.indptr),
-                self.counts.shape,
-            )
-        # Deferred, as scikit-learn takes a second to import and only measuring needs it.
-        from sklearn.feature_extraction.text import TfidfTransformer
-
-        weights: csr_array = TfidfTransformer().fit_transform(self.counts.astype(np.float64, copy=False))
-        return weights
+        counts = self.counts
+        shares = np.repeat(1 / np.maximum(self.documents.words.lengths, 1), np.diff(counts.indptr))
+        shares *= counts.data
+        if self.features == "tfidf":
+            # Slice by slice, to save memory.
+            parts = [slice(start, start + COUNTS_AT_ONCE) for start in range(0, len(shares), COUNTS_AT_ONCE)]
+            holding = np.zeros(counts.shape[1])
+            for part in parts:
+                holding += np.bincount(counts.indices[part], minlength=len(holding))
+            weights = inverse_frequencies(holding, counts.shape[0])
+            for part in parts:
+                shares[part] *= weights[counts.indices[part]]
+        return csr_array((shares, counts.indices, counts.indptr), counts.shape)
 
     @cached_property
     def classifier(self) -> least_squares.Classifier:
         """Return the classifier of these documents; its matrix is inverted once."""
         return least_squares.Classifier.of(self._feature_matrix, self.documents.strata, self.kinds)
 
-    def separation(self, marked: Bools | None = None, used: Bools | None = None) -> least_squares.Separation:
-        """Return how well the classifier separates the two groups, for each labelling.
-
-        If there are too few different documents to train a classifier, `accuracies` are 0.5 and `effects` are 0.
+    def distances(self, marked: Bools | None = None, used: Bools | None = None) -> Floats:
+        """Return d' for each labelling; 0 if there are too few different documents to train a classifier.
 
         Args:
             marked: (labellings, documents) group labels; `None` for the documents' own labels.
@@ -180,23 +185,22 @@ class Corpus(Sample):
         """
         marked = self.documents.marked[None] if marked is None else marked
         if self.fewest_different < FEWEST_DIFFERENT:
-            rows = max(len(marked), 1 if used is None else len(used))
-            return least_squares.Separation(np.full(rows, 0.5), np.zeros(rows))
-        return least_squares.Separation.of(self.classifier, marked, used)
+            return np.zeros(max(len(marked), 1 if used is None else len(used)))
+        return least_squares.distances(self.classifier, marked, used)
 
-    def accuracy(self, value: float, null: Floats, used: Bools | None = None) -> Accuracy:
-        """Return the accuracy with its standard error.
+    def _separation(self, d_prime: float, null: Floats, used: Bools | None = None) -> Separation:
+        """Return d' with its standard error.
 
         Args:
-            value: balanced accuracy.
-            null: (labellings,) accuracies with permuted labels.
+            d_prime: the distance.
+            null: (labellings,) distances with permuted labels.
             used: (documents,) whether the document takes part; `None` if all do.
         """
         marked = self.documents.marked if used is None else self.documents.marked[used]
-        return Accuracy.of(value, effective_size(int(marked.sum()), int((~marked).sum())), float(np.std(null)))
+        return Separation.of(d_prime, float(np.std(null)), int(marked.sum()), int((~marked).sum()))
 
-    def accuracy_of_run(self, run: Documents, cuts: Bools, random: np.random.Generator) -> Accuracy:
-        """Return the accuracy of one run with its standard error, to compare two runs of this corpus.
+    def separation_of_run(self, run: Documents, cuts: Bools, random: np.random.Generator) -> Separation:
+        """Return d' of one run with its standard error, to compare two runs of this corpus.
 
         Args:
             run: the documents of one run.
@@ -208,34 +212,41 @@ class Corpus(Sample):
             own = np.flatnonzero(cuts[0][bundles.numbers])
             documents = replace(self.documents.only(own), current=np.ones(len(own), dtype=np.bool_))
             corpus = Corpus.of(documents, self.features)
-            null = corpus._permuted_accuracies(np.ones(len(corpus.kinds), dtype=np.bool_), ACCURACIES, random)
-            return corpus.accuracy(float(corpus.separation().accuracies[0]), null)
+            null = corpus._permuted_distances(np.ones(len(corpus.kinds), dtype=np.bool_), LEFT_OUT, random)
+            return corpus._separation(float(corpus.distances()[0]), null)
         # More documents make a better classifier, so that runs of different sizes are compared at equal size. To
         # invert the classifier's matrix only once, documents outside of a cut stay in the matrix, with the label 0.
         corpus = Corpus.of(run, self.features)
         cut = len(cuts) > 1 and corpus.fewest_different >= FEWEST_DIFFERENT
-        value = (self.separation(used=cuts) if cut else corpus.separation()).accuracies.mean()
-        return self.accuracy(float(value), self._permuted_accuracies(cuts[0], ERROR_PERMUTATIONS, random), cuts[0])
+        d_prime = (self.distances(used=cuts) if cut else corpus.distances()).mean()
+        null = self._permuted_distances(cuts[0], ERROR_PERMUTATIONS, random)
+        return self._separation(float(d_prime), null, cuts[0])
 
-    def _permuted_accuracies(self, used: Bools, count: int, random: np.random.Generator) -> Floats:
-        """Return the accuracy for each permutation of labels within strata, for the documents in the mask `used`."""
+    def _permuted_distances(self, used: Bools, count: int, random: np.random.Generator) -> Floats:
+        """Return d' for each permutation of labels within strata, for the documents in the mask `used`."""
         labels, _ = relabelling.relabellings(self.documents.marked[used], self.documents.strata[used], count, random)
         marked = np.zeros((len(labels), len(used)), dtype=np.bool_)
         marked[:, used] = labels
-        return self.separation(marked, used[None]).accuracies
+        return self.distances(marked, used[None])
 
-    def word_weights(self) -> tuple[Sequence[str], Floats]:
-        """Return each word's weight in a classifier trained on all documents; see `Sample.word_weights`."""
+    def word_strengths(self) -> tuple[Sequence[str], Floats]:
+        """Return each word's part in the separation of the groups, 0..1; see `Sample.word_strengths`.
+
+        A classifier trained on all documents gives the groups different mean scores. A word's part is its weight times
+        the difference between the groups' means of its feature, as a share of the sum over all words. Words that lower
+        the difference, and that are in the classifier only to balance others, have the part 0.
+        """
         labels = least_squares.centred_labels(
             self.documents.marked[None], self.documents.strata, np.ones((1, len(self.documents.marked)), dtype=np.bool_)
-        )
-        return self.vocabulary, self.classifier.weights(labels[:, 0])
+        )[:, 0]
+        parts = np.maximum(self.classifier.weights(labels) * (self._feature_matrix.T @ labels), 0)
+        return self.vocabulary, np.asarray(parts / (parts.sum() or 1))
 
 
-def null_accuracies(run: Relabelled[Corpus]) -> Floats:
-    """Return the accuracies of the relabellings; for bundles, only of the first `ACCURACIES` relabellings."""
-    accuracies = run.null[:, 0]
-    return accuracies[~np.isnan(accuracies)]
+def null_distances(run: Relabelled[Corpus]) -> Floats:
+    """Return d' of the relabellings; for bundles, only of the first `LEFT_OUT` relabellings."""
+    distances = run.null[:, 0]
+    return distances[~np.isnan(distances)]
 
 
 def _kinds(counts: csr_array) -> Ints:

@@ -65,8 +65,11 @@ class Sample(ABC):
         return change
 
     @abstractmethod
-    def word_weights(self) -> tuple[Sequence[str], Floats]:
-        """Return the words, and the weight of each word: above 0 if it is typical of the marked group, else below 0."""
+    def word_strengths(self) -> tuple[Sequence[str], Floats]:
+        """Return the words, and how much each word distinguishes the groups, at least 0.
+
+        Which group uses a word more is decided by `Usage.sides`.
+        """
 
 
 SampleT = TypeVar("SampleT", bound=Sample)

@@ -10,8 +10,6 @@ import numpy as np
 
 from pytest_fairness.audits.text.documents import Documents
 from pytest_fairness.audits.text.samples.sample import Relabelled, Sample
-from pytest_fairness.audits.text.words.strongest import order_by_strength
-from pytest_fairness.records import Json
 from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.intervals.estimate import Estimate
 from pytest_fairness.stats.resampling.bundles import LARGEST_UNBUNDLED
@@ -26,7 +24,6 @@ DOCUMENTS_OF_A_STRATUM = 12
 most differences are not detected."""
 DRAWS = 499
 """Number of random samples of documents that `excess_at` averages."""
-SHOWN_WORDS = 20
 
 
 @dataclass(frozen=True)
@@ -101,29 +98,12 @@ class WordCounts(Sample):
         cells = self.documents.units.cells
         return excess_estimates.standard_error(self.words, *self._sides(used), cells, null_sd, random, sizes)
 
-    def word_weights(self) -> tuple[Sequence[str], Floats]:
-        """Return each word's contribution to the divergence in bits; see `Sample.word_weights`."""
+    def word_strengths(self) -> tuple[Sequence[str], Floats]:
+        """Return each word's contribution to the divergence in bits; see `Sample.word_strengths`."""
         marked = self.documents.units.marked
-        sides = (marked, ~marked)
-        return self.vocabulary, divergence.signed_contributions(
-            *(np.asarray(self.counts[side].sum(axis=0), dtype=np.float64) for side in sides)
+        return self.vocabulary, divergence.contributions(
+            *(np.asarray(self.counts[side].sum(axis=0), dtype=np.float64) for side in (marked, ~marked))
         )
-
-    def top_contributions(self) -> list[dict[str, Json]]:
-        """Return the `SHOWN_WORDS` words that contribute most to the divergence, the largest contribution first."""
-        _, signed = self.word_weights()
-        bits = np.abs(signed)
-        total = float(bits.sum()) or 1.0
-        return [
-            {
-                "word": self.vocabulary[index],
-                "bits": float(bits[index]),
-                "share": float(bits[index] / total),
-                "side": "marked" if signed[index] > 0 else "unmarked",
-            }
-            for index in order_by_strength(self.vocabulary, bits)[:SHOWN_WORDS]
-            if bits[index] > 0
-        ]
 
     def excess_at(self, size: int, random: np.random.Generator) -> float | None:
         """Return the mean excess of random samples with `size` documents of each group.

@@ -19,7 +19,7 @@ from pytest_fairness.audits.text.words.group_counts import GroupCounts
 from pytest_fairness.audits.text.words.growth import detection_details
 from pytest_fairness.audits.text.words.languages import language_details
 from pytest_fairness.audits.text.words.settings import MarkedWordsSettings
-from pytest_fairness.audits.text.words.strongest import order_by_strength
+from pytest_fairness.audits.text.words.usage import SIDES, order_by_strength
 from pytest_fairness.backends import map_chunks
 from pytest_fairness.records import Json
 from pytest_fairness.stats.arrays import Bools, Floats
@@ -204,18 +204,17 @@ def _associated_words(corpus: GroupCounts, tests: Sequence[Association]) -> list
     alike = np.abs(np.sign(scores).sum(axis=0)) == len(tests)
     significant = alike & np.all([np.abs(test.z) > test.threshold for test in tests], axis=0)
     shown = alike & (significant | np.all(np.abs(scores) > SHOWN_Z, axis=0))
-    z, ratio = scores.sum(axis=0), np.mean([test.ratio for test in tests], axis=0)
-    unmarked, marked = corpus.occurrences
+    usage = corpus.usage
+    z, ratio = (usage.signed(each) for each in (scores.sum(axis=0), np.mean([test.ratio for test in tests], axis=0)))
     return [
         {
             "word": corpus.tested_words[index],
             "z": float(z[index]),
             "log_odds": float(ratio[index]),
-            "side": "unmarked" if z[index] < 0 else "marked",
-            "marked": int(marked[index]),
-            "unmarked": int(unmarked[index]),
-            "documents": int(corpus.holding[index]),
-            "texts": {"marked": float(corpus.shares[1, index]), "unmarked": float(corpus.shares[0, index])},
+            "side": SIDES[int(usage.sides[index] < 0)],
+            **dict(zip(SIDES, usage.uses[:, index].tolist(), strict=True)),
+            "documents": int(usage.texts[:, index].sum()),
+            "texts": dict(zip(SIDES, usage.shares[:, index].tolist(), strict=True)),
             "significant": bool(significant[index]),
         }
         for index in order_by_strength(corpus.tested_words, np.abs(z))
@@ -223,14 +222,13 @@ def _associated_words(corpus: GroupCounts, tests: Sequence[Association]) -> list
     ]
 
 
-def z_of_words(corpus: GroupCounts, settings: MarkedWordsSettings) -> dict[str, float]:
-    """Return each tested word's z-score, summed over the axes."""
+def z_of_words(corpus: GroupCounts, settings: MarkedWordsSettings) -> Floats:
+    """Return each tested word's z-score, summed over the axes; shape (tested words,)."""
     scores = [
         z_scores(*Contrast.of(corpus, number, settings).log_odds_arguments(documents.marked[None]))[0]
         for number, documents in enumerate(corpus.documents)
     ]
-    total: Floats = np.sum(scores, axis=0)
-    return dict(zip(corpus.tested_words, total.tolist(), strict=True))
+    return np.asarray(np.sum(scores, axis=0))
 
 
 def prior_counts(used: Floats, settings: MarkedWordsSettings) -> Floats:

@@ -18,8 +18,9 @@ from pytest_fairness.audits.text.documents import (
 )
 from pytest_fairness.audits.text.groups import Groups, TextItem, comparable, groups_by_axis, is_compared
 from pytest_fairness.audits.text.tokens import Tokens
+from pytest_fairness.audits.text.words.usage import Usage
 from pytest_fairness.records import Answers
-from pytest_fairness.stats.arrays import Bools, Floats, Ints
+from pytest_fairness.stats.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -34,30 +35,22 @@ class GroupCounts:
 
     Attributes:
         groups: answers of the marked group and of the axis' unmarked group, by axis.
-        words: words of each compared document; a document that is compared on several axes counts once.
-        marked: for each document of `words`, whether it belongs to the marked group.
+        usage: uses of the tested words in the compared documents; a document that is compared on several axes counts
+            once.
         documents: for each axis, the documents of the marked group and of the axis' unmarked group.
         counts: for each axis, the (documents, words) counts of all words in `documents`.
         pooled: (words,) counts in all documents, including the probe's other groups.
         columns: (tested words,) index of each tested word among the columns of `counts`.
         tested_words: the words that are tested.
-        holding: (tested words,) number of compared documents that contain the word.
-        occurrences: (2, tested words) occurrences of the word: in the unmarked groups, and in the marked group.
-        shares: (2, tested words) share of documents that contain the word: in the unmarked groups, and in the marked
-            group.
     """
 
     groups: Mapping[str, Groups]
-    words: Tokens
-    marked: Bools
+    usage: Usage
     documents: list[Documents]
     counts: list[csr_array]
     pooled: Floats
     columns: Ints
     tested_words: list[str]
-    holding: Ints
-    occurrences: Floats
-    shares: Floats
 
     @classmethod
     def of(cls, item: TextItem[Any], answers: Answers) -> GroupCounts:
@@ -84,18 +77,14 @@ class GroupCounts:
         columns = np.flatnonzero((holding > 0) & (holding + documents_by_word(rest) >= MINIMUM_DOCUMENTS_OF_A_WORD))
         require_words(len(columns))
         marked = np.concatenate([each.marked for each in documents])[once]
-        of_groups = [own[np.flatnonzero(marked == side)] for side in (False, True)]
+        tested_words = [vocabulary[index] for index in columns]
         ends = np.cumsum([len(each.words) for each in documents])
         return cls(
             groups=by_axis,
-            words=words.only(once),
-            marked=marked,
+            usage=Usage.of(words.only(once), marked, tested_words),
             documents=documents,
             counts=[counts[end - len(each.words) : end] for each, end in zip(documents, ends, strict=True)],
             pooled=np.asarray(own.sum(axis=0) + rest.sum(axis=0), dtype=np.float64),
             columns=columns,
-            tested_words=[vocabulary[index] for index in columns],
-            holding=holding[columns],
-            occurrences=np.stack([each.sum(axis=0)[columns] for each in of_groups]),
-            shares=np.stack([documents_by_word(each)[columns] / each.shape[0] for each in of_groups]),
+            tested_words=tested_words,
         )

@@ -19,6 +19,7 @@ from pytest_fairness.audits.text.documents import (
     require_words,
 )
 from pytest_fairness.audits.text.groups import Groups, require_common_strata
+from pytest_fairness.audits.text.words.usage import SIDES
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Json
 from pytest_fairness.stats.arrays import Floats
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 PERMUTATIONS = 1999
 LISTED_WORDS = 20
 ROUNDING = 1e-9
-SIDES = ("marked", "unmarked")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from pytest_fairness.audits.text.document_values import DocumentValues
 from pytest_fairness.audits.text.documents import text_of
 from pytest_fairness.audits.text.groups import Groups, TextItem, comparable, sides_and_strata
 from pytest_fairness.audits.text.words.lexicons import LexiconSettings
+from pytest_fairness.audits.text.words.usage import SIDES, Usage
 from pytest_fairness.languages.language import Language
 from pytest_fairness.languages.words import normalise
 from pytest_fairness.records import Json
@@ -96,6 +97,18 @@ class Rates(DocumentValues):
                 side[int(coefficient < 0)] += float(PER * count / number * abs(coefficient))
         return {term: (marked, unmarked, documents[term]) for term, (marked, unmarked) in rates.items()}
 
+    def usage(self) -> Usage:
+        """Return the uses of the terms that occur; a term's rate is its mean rate within strata."""
+        by_term = self.by_term()
+        uses, texts = np.zeros((2, 2, len(by_term)), dtype=np.int64)
+        numbers = dict(zip(by_term, range(len(by_term)), strict=True))
+        for found, of_marked in zip(self.found, self.marked.tolist(), strict=True):
+            for term, count in found.items():
+                uses[int(not of_marked), numbers[term]] += count
+                texts[int(not of_marked), numbers[term]] += 1
+        rates = np.array([rates for *rates, _ in by_term.values()]).reshape(-1, 2).T
+        return Usage([*by_term], uses, texts, rates, np.array([self.marked.sum(), (~self.marked).sum()]))
+
     def gaps(self) -> dict[str, float]:
         """Return, for each term that occurs, the marked group's mean rate minus the unmarked group's mean rate."""
         return {term: marked - unmarked for term, (marked, unmarked, _) in self.by_term().items()}
@@ -103,7 +116,8 @@ class Rates(DocumentValues):
     def details(self) -> dict[str, Json]:
         """Return rates, counts, the odds ratio with its interval and test, and the terms with the largest gaps."""
         sides = (self.marked, ~self.marked)
-        by_term, gaps = self.by_term(), self.gaps()
+        by_term, gaps, usage = self.by_term(), self.gaps(), self.usage()
+        side_of = dict(zip(usage.words, usage.sides.tolist(), strict=True))
         occurrences = np.stack([self.hits, self.words - self.hits], axis=1)
         random = randomness.generator(f"{self.item.seed}/odds")
         odds = odds_ratio(occurrences, self.marked, self.strata, BOOTSTRAPS, random)
@@ -121,6 +135,7 @@ class Rates(DocumentValues):
                     "term": term,
                     **dict(zip(("marked", "unmarked", "documents"), by_term[term], strict=True)),
                     "gap": gaps[term],
+                    "side": SIDES[int(side_of[term] < 0)],
                 }
                 for term in _largest_first(gaps)[:SHOWN_TERMS]
             ],

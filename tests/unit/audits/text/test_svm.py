@@ -9,12 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
+from benchmarks.simulated.scenario import probe
+from benchmarks.simulated.texts import REAL_PROBE, recorded
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.records import Answer, Comparison, Measurement
+from pytest_fairness.records import Answer, Comparison, Measurement, Status
+from pytest_fairness.run import items_of
 from tests.support.corpora import PRODUCTS, STEREOTYPED, answers, item
 
+DAYS = probe(REAL_PROBE.format(trials=50, audits="{svm: {}}"), "days")
 AUDIT = registry.get("generation", "svm")
 
 
@@ -84,7 +89,7 @@ def confounded(seed: int, trials: int = 40) -> list[Answer]:
 def test_a_design_that_gives_the_groups_away_is_no_finding() -> None:
     found = [measured(confounded(seed), limit=0.6) for seed in range(8)]
     assert np.mean([measurement.value for measurement in found]) < 0.58
-    assert np.mean([measurement.details["null_mean"] for measurement in found]) == pytest.approx(0.5, abs=0.015)
+    assert np.mean([measurement.details["null_mean"] for measurement in found]) == pytest.approx(0, abs=0.15)
     assert all(AUDIT.rule.judge_value(AUDIT, item("svm"), each, 0.6, 0.15).outcome != "beyond" for each in found)
 
 
@@ -97,7 +102,7 @@ def test_a_limit_takes_an_accuracy_that_permuted_labels_do_not_give() -> None:
 @pytest.mark.parametrize("features", ["counts", "tfidf"])
 def test_null_and_published_accuracy(features: str) -> None:
     fair, biased = (measured(answers(4, bias=bias), features=features) for bias in (0.0, 0.9))
-    assert fair.details["null_mean"] == pytest.approx(0.5, abs=0.02)
+    assert fair.details["null_mean"] == pytest.approx(0, abs=0.15)
     assert fair.details["accuracy"] < 0.75
     assert biased.details["accuracy"] > 0.9
     assert fair.details["fold_sd"] > 0
@@ -107,15 +112,17 @@ def test_values_and_intervals_stay_within_their_range() -> None:
     certain = measured(answers(5, bias=1.0))
     assert certain.interval is not None
     assert certain.value > 0.95
-    assert 0 <= certain.interval[0] < certain.value <= certain.interval[1] <= 1
+    assert 0 <= certain.interval[0] <= certain.value <= certain.interval[1] <= 1
+    assert certain.details["d_prime"] > 5
+    again = AUDIT.compare_values(certain, certain.value, certain.standard_error, from_answers=False)
+    assert again.value == pytest.approx(0, abs=1e-6)
 
 
-def test_the_change_is_that_of_the_two_values_on_the_log_odds_scale() -> None:
+def test_the_change_is_that_of_the_two_distances() -> None:
     now, then = answers(13, bias=0.5), answers(14, bias=0.3)
-    log_odds = [
-        math.log((value * 60 + 0.5) / ((1 - value) * 60 + 0.5)) for value in (measured(now).value, measured(then).value)
-    ]
-    expected = 1 / (1 + math.exp(-(log_odds[0] - log_odds[1]))) - 0.5
+    distances = [measured(run).details["d_prime"] for run in (now, then)]
+    assert measured(now).value == pytest.approx(norm.cdf(distances[0] / 2))
+    expected = norm.cdf((distances[0] - distances[1]) / 2) - 0.5
     comparison = compared(now, then)
     assert comparison.value == pytest.approx(expected, abs=1e-12)
     assert comparison.interval is not None
@@ -137,6 +144,44 @@ def test_a_worsening_is_found_from_a_baseline_near_the_ceiling() -> None:
     assert comparison.value > 0.15
     assert comparison.p_value is not None
     assert comparison.p_value <= 0.01
+
+
+def days(seed: int, trials: int, longer: float = 0.0) -> tuple[list[Answer], list[Answer]]:
+    """Two runs of recorded answers that share none; texts about women of the first run get further words of others.
+
+    The further words come from answers to the same prompt that neither run has, a share `longer` of the text's length.
+    """
+    random = np.random.default_rng(seed)
+    runs: tuple[list[Answer], list[Answer]] = ([], [])
+    for (person, job), texts in sorted(recorded().items()):
+        order = random.permutation(len(texts))
+        for half, run in enumerate(runs):
+            for trial, index in enumerate(order[half * trials : (half + 1) * trials]):
+                text, more = texts[index], texts[order[2 * trials + trial]].split()
+                if half == 0 and person == "a woman":
+                    start = random.integers(max(1, len(more) // 2))
+                    text = " ".join([text, *more[start : start + round(longer * len(text.split()))]])
+                run.append(Answer({"person": person, "job": job}, trial, text, Status.OK, text))
+    return runs
+
+
+def test_longer_texts_of_the_same_words_are_no_change() -> None:
+    subject = next(item for item in items_of(DAYS) if item.subject == "person=a woman")
+    for seed in range(4):
+        now, then = days(seed, 30, longer=0.4)
+        assert AUDIT.rule.judge_change(AUDIT, subject, AUDIT.compare(subject, now, then), 0.1, 0.0).outcome != "beyond"
+        assert AUDIT.measure(subject, now).value < 0.75, "square roots of counts: 0.8 and more"
+
+
+def test_unchanged_texts_that_are_nearly_always_recognised_pass() -> None:
+    """Teachers and engineers are told apart in 90 % of texts; each run has 50 texts about each."""
+    subject = next(item for item in items_of(DAYS) if item.subject == "job=an engineer")
+    runs = [days(seed, 25) for seed in range(6)]
+    changes = [AUDIT.compare(subject, now, then) for now, then in runs]
+    assert all(AUDIT.measure(subject, now).value > 0.8 for now, _ in runs[:2])
+    outcomes = [AUDIT.rule.judge_change(AUDIT, subject, each, 0.1, each.value).outcome for each in changes]
+    assert outcomes.count("within") >= 5
+    assert "beyond" not in outcomes
 
 
 def test_stored_values_are_compared_on_the_same_scale() -> None:
@@ -163,8 +208,8 @@ def test_errors_are_those_of_repeated_runs_and_alarms_as_rare_as_promised() -> N
     for kind in (found, changes):
         errors = [float(each.standard_error or 0) for each in kind]
         ratio = math.sqrt(np.mean(np.square(errors))) / np.std([each.value for each in kind], ddof=1)
-        # With 60 pairs the spread itself is known to ± 18 % only.
-        assert 0.75 < ratio < 1.35
+        # With 60 pairs the spread itself is known to ± 18 % only; near chance, the error of a change is 1.2 times it.
+        assert 0.75 < ratio < 1.45
     for kind in (found, changes):
         p_values = np.array([each.p_value for each in kind])
         assert np.mean(p_values <= 0.5) == pytest.approx(0.5, abs=0.2)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pytest_fairness.audits import registry
+from pytest_fairness.audits.text.tokens import Tokens
+from pytest_fairness.audits.text.words.usage import Usage
+from pytest_fairness.records import Answer
 from tests.support import corpora
 
 ANSWERS = corpora.answers(1, bias=0.5)
@@ -28,6 +33,43 @@ def test_a_row_counts_the_uses_and_the_texts_of_both_groups() -> None:
     assert row["share_marked"] == row["texts_marked"] / len(texts)
     assert (row["uses_unmarked"], row["texts_unmarked"], row["share_unmarked"]) == (0, 0, 0)
     assert row["significant"] is None
+
+
+@pytest.mark.parametrize("name", ["jsd", "marked_words", "mmd", "svm"])
+def test_a_word_is_on_the_side_of_the_group_that_uses_it_more(name: str) -> None:
+    """Also a word that is only used together with stronger words, so that a classifier may give it any weight."""
+    audit, item = registry.get("generation", name), corpora.item(name)
+    random, told = np.random.default_rng(2), [f"ornament{letter}" for letter in "abcdefghijklmnop"]
+
+    def text(answer: Answer) -> str:
+        # Half of the texts about Black customers name all ornaments twice, and porcelain; the others name eight.
+        more = [*told * 2, "porcelain"] if answer.trial % 2 else random.choice(told, 8).tolist()
+        return " ".join([str(answer.content), *(more if answer.labels["race"] == "Black" else ())])
+
+    run = [replace(answer, content=text(answer)) for answer in corpora.answers(2)]
+    measurement = audit.measure(item, run)
+    rows = audit.word_rows(item, run, measurement.details)
+    used_by_one = [row for row in rows if (row["uses_marked"] == 0) != (row["uses_unmarked"] == 0)]
+    assert "porcelain" in {row["word"] for row in used_by_one}
+    for row in used_by_one:
+        assert row["side"] == (row["marked"] if row["uses_marked"] else row["unmarked"]), row
+        assert row["value"] >= 0 if row["uses_marked"] else row["value"] <= 0
+    weights, named = audit.word_weights(measurement), {row["word"]: row for row in rows}
+    assert weights
+    assert all(named[word]["side"] == ("Black" if weight > 0 else "White") for word, weight in weights.items())
+
+
+def test_a_rate_counts_all_words_of_a_groups_texts_and_equal_rates_are_told_apart_by_texts() -> None:
+    texts = Tokens.of([["tea", "tea", "cup"], ["tea", "cup", "pot"], ["cup", "pot"], ["cup", "cup", "pot", "tea"]])
+    usage = Usage.of(texts, np.array([True, True, False, False]), ["cup", "pot", "tea"])
+    np.testing.assert_array_equal(usage.uses, [[2, 1, 3], [3, 2, 1]])
+    np.testing.assert_array_equal(usage.texts, [[2, 1, 2], [2, 2, 1]])
+    np.testing.assert_array_equal(usage.sides, [-1, -1, 1])
+    np.testing.assert_array_equal(usage.signed(np.array([1.0, -2.0, -3.0])), [-1, -2, 3])
+    equal = Usage.of(
+        Tokens.of([["a", "a"], ["b", "b"], ["a", "b"], ["b", "a"]]), np.array([1, 1, 0, 0], bool), ["a", "b"]
+    )
+    np.testing.assert_array_equal(equal.sides, [-1, -1])
 
 
 def test_the_statistics_are_those_of_the_measurement_and_the_strongest_word_comes_first() -> None:
