@@ -13,6 +13,7 @@ from pytest_fairness.options import RunSettings
 from pytest_fairness.records import TOO_LONG, Request, Response
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.one_line import one_line
+from pytest_fairness.targets.threads import is_cancelled
 
 
 class TargetCaller:
@@ -36,7 +37,9 @@ class TargetCaller:
                 response = await self._target.ask(request)
         except FairnessError as error:
             failure = self.without_secrets(error)
-        except Exception as error:  # noqa: BLE001 - an error in a target must not end the other requests
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError | GeneratorExit) and is_cancelled():
+                raise
             if isinstance(error, TimeoutError) and time_limit.expired():
                 cure = "If the target is slow, raise the ini fairness_timeout."
                 failure = RequestFailed(

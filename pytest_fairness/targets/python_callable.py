@@ -18,7 +18,7 @@ from pytest_fairness.records import Json, Request, Response, reply_of
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.one_line import one_line
 from pytest_fairness.targets.python_import import imported, is_callable_name, raised_at, relative_path
-from pytest_fairness.targets.threads import DaemonThreads, Escaped
+from pytest_fairness.targets.threads import DaemonThreads, Escaped, is_cancelled
 
 Messages = list[dict[str, str]]
 Application = Callable[[str], str | Awaitable[str]] | Callable[[Messages], str | Awaitable[str]]
@@ -92,9 +92,9 @@ class ApplicationTarget(ABC):
             answer: Any = call(prompt) if _is_async(function) else await self._threads.run(call, prompt)
             if inspect.isawaitable(answer):
                 answer = await answer
-        except (asyncio.CancelledError, GeneratorExit):
-            raise
         except BaseException as error:
+            if isinstance(error, asyncio.CancelledError | GeneratorExit) and is_cancelled():
+                raise
             cause = error.exception if isinstance(error, Escaped) else error
             place = raised_at(cause)
             if not place and isinstance(cause, TypeError):

@@ -34,7 +34,8 @@ class DaemonThreads:
 
         Raises:
             Exception: the exception that the function raised.
-            Escaped: the function raised an exception outside of the class `Exception`, such as `SystemExit`.
+            Escaped: the function raised `StopIteration`, which a future cannot hold, or an exception outside of the
+                class `Exception`, such as `SystemExit`.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
@@ -44,10 +45,9 @@ class DaemonThreads:
             error: Exception | None = None
             try:
                 value = function(*args, **kwargs)
-            except Exception as exception:  # noqa: BLE001 - raised for the caller
-                error = exception
             except BaseException as exception:  # noqa: BLE001 - an exit must end neither this thread nor the loop
-                error = Escaped(exception)
+                is_plain = isinstance(exception, Exception) and not isinstance(exception, StopIteration)
+                error = exception if is_plain else Escaped(exception)
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(_settle, future, value, error)
 
@@ -70,11 +70,23 @@ class DaemonThreads:
 
 
 class Escaped(Exception):
-    """Wrapper of an exception outside of the class `Exception`, such as `SystemExit`."""
+    """Wrapper of `StopIteration`, or of an exception outside of the class `Exception`, such as `SystemExit`."""
 
     def __init__(self, exception: BaseException) -> None:
         super().__init__(str(exception))
         self.exception = exception
+
+
+def is_cancelled() -> bool:
+    """Return whether the current task is being cancelled or closed, rather than that its own code raised the exception.
+
+    A target's code may raise `asyncio.CancelledError` or `GeneratorExit` as well.
+    """
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # the loop has ended
+        return True
+    return task is None or task.cancelling() > 0
 
 
 def _settle(future: asyncio.Future[Any], value: Any, error: Exception | None) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.asking import processes_in, wait_until
 from tests.support.processes import send
-from tests.support.projects import PROBE, Project, says
+from tests.support.projects import APP, PROBE, Project, says
 from tests.support.servers import ChatServer, fair_answer
 
 MANY = PROBE.replace("trials: 10", "trials: 100")
@@ -151,3 +151,24 @@ def test_what_the_next_run_does_not_take_is_not_promised(project: Project, worke
     said = " ".join(project.output().split())
     assert re.search(r"[\d,]+ answers recorded; the next run requests them again, because the target's code may", said)
     assert "run again to continue" not in said
+
+
+@pytest.mark.parametrize(
+    ("definition", "raised"),
+    [
+        ("def answer(prompt):\n    if 'Kim' in prompt:\n        return next(iter(()))\n", "StopIteration at app.py:5"),
+        (
+            "from asyncio import *\nasync def answer(prompt):\n    if 'Kim' in prompt:\n        raise CancelledError\n",
+            "CancelledError at app.py:6",
+        ),
+    ],
+    ids=["sync", "async"],
+)
+def test_no_exception_of_a_target_is_lost(project: Project, definition: str, raised: str) -> None:
+    project.write("app.py", f"from app_polite import polite\n\n{definition}    return polite(prompt)\n")
+    project.write("app_polite.py", APP)
+    project.probe()
+    started = time.monotonic()
+    result = project.run("--fairness", "-o", "fairness_timeout=20", target="python:app:answer")
+    assert time.monotonic() - started < 15, "nothing waits for the time limit"
+    assert says(result, f"python:app:answer raised {raised}, in answer")

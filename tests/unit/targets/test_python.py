@@ -153,8 +153,21 @@ def test_sync_calls_overlap_and_threads_are_reused() -> None:
     assert len(set(names)) <= 6
 
 
-@pytest.mark.parametrize("kind", [ValueError, SystemExit, KeyboardInterrupt])
-@pytest.mark.parametrize("is_async", [False, True])
+class EndOfStock(StopIteration):
+    """A subclass of an exception with a meaning of its own in coroutines."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_async"),
+    [
+        *((kind, False) for kind in (StopIteration, EndOfStock)),
+        *(
+            (kind, is_async)
+            for kind in (ValueError, SystemExit, KeyboardInterrupt, asyncio.CancelledError, GeneratorExit)
+            for is_async in (False, True)
+        ),
+    ],
+)
 def test_an_exception_of_the_application_fails_its_request(kind: type[BaseException], is_async: bool) -> None:
     def sync(prompt: str) -> str:
         raise kind("out\nof stock")
