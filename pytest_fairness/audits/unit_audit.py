@@ -408,15 +408,20 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             seed=item.seed,
             baseline_weight=self.baseline_weight(current_table, baseline_table),
         )
+        pairs = self._named_pairs(current_table, change.pairs)
+        tolerance = self.info.tolerance if item.settings.tolerance is None else item.settings.tolerance
+        grown = [pair for pair in pairs if pair.p_value <= item.alpha and pair.value > max(tolerance, change.value)]
+        # The largest gap may be as large as before, although the gap of another pair grew.
+        worst = min(grown, key=lambda pair: pair.p_value, default=None)
         return comparison(
-            change.value,
-            change.standard_error,
-            change.p_value,
+            change.value if worst is None else worst.value,
+            change.standard_error if worst is None else worst.standard_error or 0.0,
+            change.p_value if worst is None else worst.p_value,
             degrees_of_freedom=change.degrees_of_freedom,
             reversal=None
             if change.side_change is None
             else _reversal(change.side_change, statistic.group_names(current_table.columns)),
-            pairs=self._named_pairs(current_table, change.pairs),
+            pairs=pairs,
             details={
                 f"compared_{self.counted}": len(names),
                 **({"observations": len(observed[0])} if clusters else {}),

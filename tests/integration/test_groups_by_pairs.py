@@ -117,6 +117,10 @@ def test_a_fall_of_a_large_group_shows_beside_a_small_group_with_a_large_gap(pro
     decisions(project, "runs", now, "{demographic_parity: {}}", listed)
     (item,) = project.report(target=None)["items"]
     assert item["verdict"] == "regression"
+    assert item["change"]["value"] == pytest.approx(0.175)
+    assert "worse by 0.175" in item["reason"]
+    assert "the gap between A and B changed by 0.175" in item["reason"]
+    assert "positive answers of B 50.0% to 67.5%" in item["reason"]
     changes = {tuple(pair["groups"]): pair for pair in item["details"]["pair_changes"]}
     assert changes["A", "B"]["value"] == pytest.approx(0.175)
     assert changes["A", "B"]["p_value"] < 0.001
