@@ -47,6 +47,9 @@ class Share(UnitAudit[Any, AuditSettings]):
         usable = int((~np.isnan(rows)).sum())
         return UnitTable(units, ("yes",), rows, {"all": usable}, {"all": len(rows) - usable}, step=1 / len(rows))
 
+    def clusters(self, item: AuditItem[Any, AuditSettings], *runs: Sequence[Answer]) -> Mapping[str, str]:
+        return {}
+
     def statistic(self, columns: int) -> UnitStatistic:
         return Mean()
 
