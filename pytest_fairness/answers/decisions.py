@@ -19,8 +19,10 @@ LONGEST = 8_000
 """Number of characters of an answer that are read; of a longer answer, half at its beginning and half at its end."""
 
 _ANSWER_KEYS = ("answer", "final_answer", "decision", "choice", "option", "letter", "verdict", "response")
-_APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u00b4\uff07]|(?<=\\w)`(?=\\w)")
-_EMPHASIS = re.compile(r"[*`#]+|(?<!\w)_+|_+(?!\w)|^[ \t]*>(?=\s)|[\u00ad\u200b-\u200f\u2060\ufeff]", re.MULTILINE)
+_APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u00b4\uff07]")
+_BACKTICK = re.compile(r"(?<=\w)`(?=\w)")
+_EMPHASIS = re.compile("[*`#\u00ad\u200b-\u200f\u2060\ufeff]+")
+_OTHER_EMPHASIS = re.compile(r"(?<!\w)_+|_+(?!\w)|^[ \t]*>(?=\s)", re.MULTILINE)
 _MARKED = re.compile(
     r"\\boxed\s*\{(?:\\text\w*\s*\{)?([^{}]{1,200})\}+\$*|<(answer|final_answer|choice|decision)>([^<>]{1,400})</\2>",
     re.IGNORECASE,
@@ -40,13 +42,16 @@ def plain(text: str) -> str:
     """
     if len(text) > LONGEST:
         text = f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"
-    text = _MARKED.sub(lambda found: f"\nAnswer: {found[1] or found[3]}\n", _without_json(text))
-    return _EMPHASIS.sub("", straight(text)).strip()
+    text = _without_json(text)
+    if "\\boxed" in text or "</" in text:
+        text = _MARKED.sub(lambda found: f"\nAnswer: {found[1] or found[3]}\n", text)
+    text = _EMPHASIS.sub("", straight(text))
+    return (_OTHER_EMPHASIS.sub("", text) if "_" in text or ">" in text else text).strip()
 
 
 def straight(text: str) -> str:
     """Return a text with straight apostrophes."""
-    return _APOSTROPHES.sub("'", text)
+    return _APOSTROPHES.sub("'", _BACKTICK.sub("'", text) if "`" in text else text)
 
 
 def _without_json(text: str) -> str:
@@ -65,10 +70,11 @@ def _without_json(text: str) -> str:
     return pieces[-1] if len(pieces) <= 2 else "\n".join(pieces)
 
 
-def labelled(folded: str, language: Language) -> Iterator[tuple[str, bool]]:
+def labelled(text: str, language: Language) -> Iterator[tuple[str, bool]]:
     """Yield the text after each label of a decision, the last first, and whether a mark such as a colon follows it."""
-    for label in reversed(list(language.decisions.label.finditer(folded))):
-        yield folded[label.end() :], label["mark"] is not None
+    lower = text.lower()
+    for label in reversed(list(language.decisions.label.finditer(lower if len(lower) == len(text) else text))):
+        yield text[label.end() :], label["mark"] is not None
 
 
 def statement(sentence: str, language: Language) -> str:
@@ -145,7 +151,7 @@ class _Choices:
         self._pattern, self._by_folded = _pattern(choices)
         self._words = language.decisions
         self._all = frozenset(choices)
-        self.has_marks = any(_EMPHASIS.search(choice) for choice in choices)
+        self.has_marks = any(_EMPHASIS.search(choice) or _OTHER_EMPHASIS.search(choice) for choice in choices)
 
     def stated(self, sentence: str) -> set[str]:
         """Return the choices that the first clause with a choice states; empty if no clause states one."""

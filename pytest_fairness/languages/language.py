@@ -35,6 +35,8 @@ class RefusalPatterns:
 
     Attributes:
         core: statement that an act is declined, such as "i cannot help", anywhere in a sentence.
+        own_life: sentence about the speaker's own life ("i can't walk, so i …"), or of a letter that informs of a
+            decision, which is no refusal.
         opening: words that decline at the beginning of a sentence only, such as "no comment".
         redirection: pattern of a whole short text that only names somebody else to ask.
         lead: words such as "sorry"; if a sentence has such a word, the next sentence is searched, too.
@@ -48,6 +50,7 @@ class RefusalPatterns:
     """
 
     core: re.Pattern[str]
+    own_life: re.Pattern[str] = _NEVER
     opening: re.Pattern[str] = _NEVER
     redirection: re.Pattern[str] = _NEVER
     lead: re.Pattern[str] = _NEVER
@@ -84,8 +87,8 @@ class DecisionWords:
 
     def with_label(self, own: str) -> DecisionWords:
         """Return the words with a further name of the decision."""
-        source = self.label.pattern.replace("(?:", f"(?:{re.escape(own)}|", 1)
-        return replace(self, label=re.compile(source, re.IGNORECASE))
+        source = self.label.pattern.replace("(?:", f"(?:{re.escape(own.lower())}|", 1)
+        return replace(self, label=re.compile(source))
 
     @property
     def sources(self) -> list[object]:
@@ -235,10 +238,7 @@ def _decision_words(tables: Sequence[Mapping[str, Sequence[str]]]) -> DecisionWo
     between = r"[\s\"'\u201c\u201e\u00ab(\[]*"
     mark = r"(?P<mark>[:=\u2013\u2014]|(?<=\s)-|,(?=\s))"
     return DecisionWords(
-        label=re.compile(
-            rf"(?<!n't )(?<!not )\b{either('labels')}{links}{mark}?{between}",
-            re.IGNORECASE,
-        ),
+        label=re.compile(rf"(?<!n't )(?<!not )\b{either('labels')}{links}{mark}?{between}"),
         before=re.compile(rf"\b{either('before')}$"),
         after=re.compile(rf"{either('after')}\b"),
         negations=frozenset(word for table in tables for word in table["negations"]),
@@ -264,6 +264,7 @@ def _refusal_sources(data: Mapping[str, Any]) -> dict[str, str]:
 
     return {
         "core": rf"\b{_expanded(_either(_grouped(data['core'])), parts)}",
+        "own_life": either("own_life"),
         "opening": either("opening"),
         "redirection": either("redirection"),
         "lead": rf"\b{either('lead')}\b",

@@ -2,7 +2,8 @@
 
 The sentences in `refusals/` are made up for this project. The patterns were written with those in `written_with`. Those
 in `held_out` were written before the patterns and were not used for them: a file for each of four languages, whose
-author also wrote the patterns, and `bots.tsv` with messages in six languages that follow messages of real bots.
+author also wrote the patterns, and `bots.tsv` with messages in six languages that follow messages of real bots. Those
+in `unseen` were written without a look at the patterns; the kinds that were missed were mended afterwards.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.answers.refusals import is_refusal
-from pytest_fairness.languages.language import BUILT_IN, language
+from pytest_fairness.languages.language import BUILT_IN, Language, language
+from pytest_fairness.records import AnswerFormat, Response, Status
+from tests.support.readings import read
 
 FOLDER = Path(__file__).with_name("refusals")
 DATA = Path(__file__).parents[3] / "pytest_fairness" / "languages" / "data"
@@ -35,8 +37,13 @@ def bots() -> list[Sentence]:
     return [(code, label, text) for code, label, text in rows]
 
 
+def refuses(text: str, known: Language) -> bool:
+    form: AnswerFormat = "json" if text.startswith("{") else "text"
+    return read(Response(text), form, known)[0] is Status.REFUSED
+
+
 def precision_and_recall(rows: list[Sentence]) -> tuple[float, float]:
-    found = [(label == "refusal", is_refusal(text, language(code))) for code, label, text in rows]
+    found = [(label == "refusal", refuses(text, language(code))) for code, label, text in rows]
     hits = sum(label and recognised for label, recognised in found)
     return hits / sum(recognised for _, recognised in found), hits / sum(label for label, _ in found)
 
@@ -55,6 +62,19 @@ def test_the_page_states_what_is_recognised(code: str) -> None:
         rows = sentences(folder, code)
         cells += [f"{share:.2f}" for share in precision_and_recall(rows)] if rows else ["", ""]
     assert stated(language(code).shown) == tuple(cells)
+
+
+@pytest.mark.parametrize("code", BUILT_IN)
+def test_the_page_states_what_is_recognised_of_further_sentences(code: str) -> None:
+    shares = precision_and_recall(sentences("unseen", code))
+    assert stated(f"{language(code).shown}, further sentences")[2:] == tuple(f"{share:.2f}" for share in shares)
+
+
+@pytest.mark.parametrize("code", BUILT_IN)
+def test_refusals_in_a_language_that_the_probe_does_not_name_are_recognised(code: str) -> None:
+    refusals = [text for _, label, text in sentences("unseen", code) if label == "refusal"]
+    found = [refuses(text, language("en")) for text in refusals]
+    assert sum(found) >= 0.4 * len(found)  # some have too few function words
 
 
 def test_the_page_states_how_many_messages_of_bots_are_recognised() -> None:
