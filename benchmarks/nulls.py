@@ -38,8 +38,8 @@ from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem, 
 from pytest_fairness.run.results import verdict_on
 
 COUNTS = Path(__file__).with_suffix(".jsonl")
-BATCH = 10
-FEWER = {"mmd": 5, "svm": 5, "jsd": 5}
+BATCH = 5
+FEWER = {"mmd": 3, "svm": 3, "jsd": 3}
 """Audits that take long; of their repeats only one in so many is counted."""
 BY_TEST = ("impact_ratio",)
 """Audits that are over-limit if the value exceeds the limit and the groups differ, without a test of the limit."""

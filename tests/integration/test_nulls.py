@@ -100,7 +100,7 @@ def test_an_answer_file_that_was_saved_twice_decides_nothing() -> None:
         assert [(each["verdict"], each["over"]) for each in found] == [("inconclusive", None)], state
 
 
-@pytest.mark.parametrize("design", ["other topics, as strata"])
+@pytest.mark.parametrize("design", ["longer texts", "other topics, as strata"])
 def test_length_and_declared_topics_are_no_difference(design: str) -> None:
     scenario = nulls.scenarios()[design, "2 × 30 texts"]
     rows = nulls.repeat(scenario, range(0, 6 * nulls.FEWER["svm"], nulls.FEWER["svm"]), ["svm"])
