@@ -99,7 +99,7 @@ def read_baseline(folder: Path, name: str, known: Baseline | None = None) -> Bas
         ) from error
     except UnicodeDecodeError as error:
         raise damaged_file_error(summary_path, "is not UTF-8") from error
-    stored, items = parse_summary(summary_path, text)
+    stored, items = _parse_summary(summary_path, text)
     if stored != name and name_key(stored) == name_key(name):
         raise _case_error(summary_path, stored, name)
     return Baseline(items, summary_path, answers_path, stamps)
@@ -165,7 +165,7 @@ def _stamp(path: Path) -> Stamp | None:
     return status.st_mtime_ns, status.st_size
 
 
-def parse_summary(path: Path, text: str) -> tuple[str, Mapping[str, Entry]]:
+def _parse_summary(path: Path, text: str) -> tuple[str, Mapping[str, Entry]]:
     """Return the name of the probe and the entries of its baseline, from a summary file's text.
 
     Raises:

@@ -81,8 +81,8 @@ class Revisions:
         first, dots, second = revisions.partition("...")
         if not dots:
             first, dots, second = revisions.partition("..")
-        old = commit_of(place, first or "HEAD")
-        new = commit_of(place, second or "HEAD") if dots else None
+        old = _commit_of(place, first or "HEAD")
+        new = _commit_of(place, second or "HEAD") if dots else None
         name = first or "HEAD"
         if dots == "..." and new is not None:
             try:
@@ -108,7 +108,7 @@ def snapshots(folder: Path, revisions: str) -> Iterator[tuple[Snapshot, Snapshot
         FairnessError: git is not installed, the folder is in no repository, a revision does not exist, or there is no
             common ancestor.
     """
-    place, inside = repository_of(folder)
+    place, inside = _repository_of(folder)
     ends = Revisions.parse(place, revisions)
     with TemporaryDirectory() as temporary:
         before = _snapshot_of_commit(place, ends.old, inside, Path(temporary) / "old", ends.old_name)
@@ -118,7 +118,7 @@ def snapshots(folder: Path, revisions: str) -> Iterator[tuple[Snapshot, Snapshot
             yield before, _snapshot_of_commit(place, ends.new, inside, Path(temporary) / "new", ends.new_name)
 
 
-def repository_of(folder: Path) -> tuple[Path, str]:
+def _repository_of(folder: Path) -> tuple[Path, str]:
     """Return an existing folder of the git repository, and the path of `folder` from the root of the repository.
 
     Raises:
@@ -132,7 +132,7 @@ def repository_of(folder: Path) -> tuple[Path, str]:
     return place, Path(os.path.relpath(folder.resolve(), top.resolve())).as_posix()
 
 
-def commit_of(place: Path, revision: str) -> str:
+def _commit_of(place: Path, revision: str) -> str:
     """Return the id of a revision's commit.
 
     Raises:

@@ -16,14 +16,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "revision",
         nargs="?",
+        default="HEAD",
         metavar="REV",
         help="git revision with which the working tree is compared; or A..B to compare two revisions, or A...B to show "
-        "the changes in B since B branched off A (default: HEAD; with --log, the whole history)",
-    )
-    parser.add_argument(
-        "--log",
-        action="store_true",
-        help="list each acceptance in the git history, the latest first: date, person, reason, old and new values",
+        "the changes in B since B branched off A (default: HEAD)",
     )
     parser.add_argument(
         "--baselines",
@@ -41,10 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Show how the baselines changed since a git revision: values, top contributors, acceptors and reasons."""
-    from pytest_fairness.baselines import acceptances
     from pytest_fairness.baselines.changes import changes, ordered
     from pytest_fairness.baselines.revisions import snapshots
-    from pytest_fairness.reports.changes import acceptance_log, baseline_changes
+    from pytest_fairness.reports.changes import baseline_changes
     from pytest_fairness.reports.formatting import without_commands
     from pytest_fairness.run.comparing.remeasured import remeasured
 
@@ -56,12 +51,7 @@ def run(arguments: argparse.Namespace) -> None:
         )
     as_markdown = (arguments.format or ("markdown" if suffix == ".md" else "terminal")) == "markdown"
     width = shutil.get_terminal_size((80, 24)).columns
-    if arguments.log:
-        log = acceptances.acceptance_log(folder, arguments.revision)
-        text = acceptance_log.markdown(log) if as_markdown else without_commands(acceptance_log.terminal(log, width))
-        write([text], arguments.output)
-        return
-    with snapshots(folder, arguments.revision or "HEAD") as (old, new):
+    with snapshots(folder, arguments.revision) as (old, new):
         found = ordered(remeasured(changes(old, new), old, new, project_root()))
         problems = [*old.problems, *new.problems]
         if not (old.items or new.items or problems):

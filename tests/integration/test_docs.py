@@ -293,6 +293,11 @@ class Walk:
             with processes.forked_workers():
                 result = self.pytester.runpytest_inprocess("-p", "no:randomly", *few, *arguments)
         else:
+            if program == "git":
+                result = self.pytester.run(program, *arguments)
+                assert result.ret == 0
+                assert result.stdout.str(), command
+                return
             assert program == "python", command
             if arguments[:3] == ["-m", "pytest_fairness", "diff"]:
                 for words in (["init", "-q"], ["add", "-A"], [*AUTHOR, "commit", "-qm", "Baselines"]):

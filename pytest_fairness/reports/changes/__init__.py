@@ -1,1 +1,1 @@
-"""Reports on what changed: between two reports, since a git revision, and acceptances over time."""
+"""Reports on what changed: between two reports, and since a git revision."""
