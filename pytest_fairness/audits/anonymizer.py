@@ -121,11 +121,13 @@ def _pattern(declared: tuple[str, ...], phrases: tuple[str, ...], language: Lang
     alternatives = "|".join(
         _alternative(term, language) for term in sorted(terms, key=lambda term: (-len(term), term)) if term
     )
-    return re.compile(rf"(?<!\w)(?:{alternatives})(?:'(?:s|re|ll|ve|d)|s'?|')?(?!\w)")
+    # "latino/a" is one word.
+    return re.compile(rf"(?<!\w)(?:{alternatives})(?:/(?:as?|os?|x))?(?:'(?:s|re|ll|ve|d)|s'?|')?(?!\w)")
 
 
 def _alternative(term: str, language: Language) -> str:
-    # "middle-eastern" also stands for "middle eastern".
-    pattern = r"[\s-]+".join(re.escape(part) for part in _SEPARATOR.split(term) if part)
+    # "middle-eastern" also stands for "middle eastern", and "non-binary" for "nonbinary".
+    between = r"[\s-]*" if "-" in term else r"[\s-]+"
+    pattern = between.join(re.escape(part) for part in _SEPARATOR.split(term) if part)
     following = language.no_identity_before.get(term)
     return pattern if following is None else rf"{pattern}(?![\s-]+(?:{'|'.join(following)})(?!\w))"

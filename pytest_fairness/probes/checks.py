@@ -7,6 +7,7 @@ Any part of the content may have a wrong type, which pydantic reports separately
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -38,8 +39,9 @@ def items(value: Json) -> Iterator[tuple[int, Any]]:
 
 
 def folded(text: str) -> str:
-    """Return the text in the form in which names are compared: in lower case, with single blanks."""
-    return " ".join(text.casefold().split())
+    """Return the text in the form in which names are compared: composed (NFC), in lower case, with single blanks."""
+    composed = text if text.isascii() else unicodedata.normalize("NFC", text)
+    return " ".join(composed.casefold().split())
 
 
 def is_recorded(data: Content) -> bool:

@@ -237,7 +237,8 @@ def anonymizer(probe: GenerationProbe) -> Anonymizer:
     return Anonymizer(
         [*values, *probe.removed_terms],
         probe.language,
-        phrases=sorted(probe.swapped_terms - names),
+        # The probe's own terms are removed even if they are generic, such as "person".
+        phrases=[*sorted(probe.swapped_terms - names), *probe.removed_terms],
         names=probe.removed_names | first_names.name_forms(names),
     )
 

@@ -87,3 +87,25 @@ def test_names_take_nothing_else_along(text: str, found: list[str]) -> None:
     left = iter(plain)
     assert all(word in left for word in Anonymizer([], ENGLISH, names=listed).words(f"{text} " + " and ".join(found)))
     assert Anonymizer([], ENGLISH, names=listed).words(text.lower()) == Anonymizer([], ENGLISH).words(text.lower())
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a non\u2011binary nurse", ["a", "nurse"]),
+        ("a nonbinary nurse\u00ads", ["a", "nurses"]),
+        ("well\u2010known \u2013 and kind", ["well-known", "and", "kind"]),
+        ("\x1b[31mblack\x1b[0m nurse", ["nurse"]),
+        ("zero\u200bwidth", ["zerowidth"]),
+        ("the Latino/a clerk", ["the", "clerk"]),
+        ("the woman\u2019s job", ["the", "job"]),
+        ("cafe\u0301 caf\u00e9", ["caf\u00e9", "caf\u00e9"]),
+    ],
+)
+def test_words_are_the_same_however_they_are_encoded(text: str, kept: list[str]) -> None:
+    assert Anonymizer(["latino"], ENGLISH).words(text) == kept
+
+
+def test_generic_terms_of_the_probe_are_removed() -> None:
+    assert Anonymizer(["person"], ENGLISH, phrases=["person"]).words("A kind person") == ["a", "kind"]
+    assert Anonymizer(["nonbinary person"], ENGLISH).words("A kind person") == ["a", "kind", "person"]
