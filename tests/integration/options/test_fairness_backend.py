@@ -9,6 +9,7 @@ from typing import Any
 
 # Imported before pytester notes `sys.meta_path`, to which Dask's dependency importlib_metadata adds.
 import distributed
+import joblib
 import numpy as np
 import pytest
 
@@ -80,14 +81,14 @@ def test_all_digits_are_those_of_one_process(
     alone = measured(tmp_path, "none")
     request.getfixturevalue("in_slices")
     functions = set()
-    processes = backends.PROCESSES[backend][0]
-    results = processes.results
+    compute = joblib.Parallel.__call__
 
-    def noted(self: Any, function: Any, chunks: Any, shared: Any) -> Any:
-        functions.add(function.__name__)
-        return results(self, function, chunks, shared)
+    def noted(self: Any, tasks: Any) -> Any:
+        tasks = list(tasks)
+        functions.update(function.__name__ for function, *_ in tasks)
+        return compute(self, tasks)
 
-    monkeypatch.setattr(processes, "results", noted)
+    monkeypatch.setattr(joblib.Parallel, "__call__", noted)
     assert json.dumps(measured(tmp_path, backend)) == json.dumps(alone)
     assert functions == {"_read", "_tokens", "_divergences", "_excesses", "_largest_z"}
 
