@@ -213,7 +213,9 @@ class Sender:
                 retry_at = time.monotonic() + pause
             elif attempts.count > 1:
                 message = f"{str(outcome).removesuffix('.')}. The request was sent {attempts.count} times."
-                outcome = RequestFailed(message, retry=outcome.retry, retry_after=outcome.retry_after)
+                outcome = RequestFailed(
+                    message, retry=outcome.retry, retry_after=outcome.retry_after, check=outcome.check
+                )
         if retry_at is None:
             self._attempts.pop(key, None)
         # Removed before the task is done, so that the next synchronisation counts the slot as free.

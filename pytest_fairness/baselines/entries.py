@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field, InstanceOf, StrictFloat, StrictInt, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, InstanceOf, JsonValue, StrictFloat, StrictInt, TypeAdapter, ValidationError
 
 from pytest_fairness.errors import BaselineError
 from pytest_fairness.records import Json, Measurement
@@ -68,7 +68,7 @@ class Entry:
     Attributes:
         value, interval, standard_error, n, missing: see `Measurement`.
         target: the audited target, as the user named it.
-        sampling: the sampling parameters that the probe sets.
+        sampling: the sampling parameters that the probe sets, and the further fields of its requests.
         fingerprint: a short hash of each part of the probe that affects the prompts or the parsing of answers, by the
             name of the part (such as `prompt`). The key in files is `shape`.
         tool_version: version of pytest-fairness.
@@ -96,7 +96,7 @@ class Entry:
     n: dict[Text, Count]
     missing: dict[Text, Count]
     target: Text
-    sampling: dict[Text, StrictInt | StrictFloat]
+    sampling: dict[Text, JsonValue]
     fingerprint: Annotated[dict[Text, Text], Field(alias="shape")]
     tool_version: Text
     date: Text
@@ -118,7 +118,7 @@ class Entry:
         measurement: Measurement,
         *,
         target: str,
-        sampling: Mapping[str, int | float],
+        sampling: Mapping[str, Json],
         fingerprint: Mapping[str, str],
         date: str,
         run_to_run: RunToRun | None = None,

@@ -48,18 +48,22 @@ def changed_parts(current: Mapping[str, str], baseline: Mapping[str, str]) -> li
     return sorted(name(part) for part in {*current, *baseline} if current.get(part) != baseline.get(part))
 
 
-def changed_sampling(entry: Entry, sampling: Mapping[str, float]) -> list[str]:
-    """Return the sampling parameters that differ from the baseline, each as `temperature OLD → NEW`.
+def changed_sampling(entry: Entry, sampling: Mapping[str, Json]) -> list[str]:
+    """Return the sampling parameters and further fields that differ from the baseline, each as `temperature OLD → NEW`.
 
     A different seed does not count as a difference, because it only draws another sample from the same distribution.
 
     Args:
         entry: the baseline's entry.
-        sampling: the sampling parameters that this run sets.
+        sampling: the sampling parameters and further fields that this run sets.
     """
+
+    def shown(fields: Mapping[str, Json], name: str) -> str:
+        return json.dumps(fields[name], ensure_ascii=False) if name in fields else NOT_SET
+
     current, baseline = rounded(sampling), rounded(entry.sampling)
     return [
-        f"{name} {baseline.get(name, NOT_SET)} → {current.get(name, NOT_SET)}"
+        f"{name} {shown(baseline, name)} → {shown(current, name)}"
         for name in sorted({*current, *baseline} - {"seed"})
         if current.get(name) != baseline.get(name)
     ]

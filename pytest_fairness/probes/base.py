@@ -47,6 +47,7 @@ from pytest_fairness.probes.follow_ups import FollowUps
 from pytest_fairness.probes.keys.interim_stages import GrowingTrials, Stage, Trials, growing
 from pytest_fairness.probes.keys.language_settings import Languages, to_language
 from pytest_fairness.records import (
+    SAMPLING_PARAMETERS,
     AnswerFormat,
     Json,
     Message,
@@ -71,6 +72,27 @@ def _existing_tables(path: Path) -> Path:
             {"named": quoted(path.name), "suffixes": ", ".join(suffixes)},
         )
     return path
+
+
+RESERVED_FIELDS = frozenset(
+    {"model", "messages", "prompt", "system", "input", "tools", "functions", "chat_template", "extra_body", "n"}
+)
+"""Fields of a request's body that the probe or the target determines, or that would replace the prompt."""
+CONNECTION_FIELDS = frozenset({"api_key", "api_base", "base_url", "timeout", "headers", "extra_headers"})
+"""Arguments of clients that determine where and how a request is sent."""
+
+
+def _free_field(name: str) -> str:
+    """Return the name of a further field, unless the request has this field from elsewhere."""
+    if name in SAMPLING_PARAMETERS:
+        cure = "write it directly under `sampling`"
+    elif name in RESERVED_FIELDS:
+        cure = "this field is determined by the probe and the target, so remove it"
+    elif name in CONNECTION_FIELDS | {"num_retries", "max_retries"}:
+        cure = "connections are set in the ini, so remove it"
+    else:
+        return name
+    raise PydanticCustomError("field", "cannot be a further field of the request: {cure}", {"cure": cure})
 
 
 class SamplingSettings(ProbeModel):
@@ -99,6 +121,11 @@ class SamplingSettings(ProbeModel):
         le=2**31 - 1,
         description="Seed of the probe. The seed of each request is derived from this seed, the request's texts and "
         "the trial number.",
+    )
+    extra: dict[Annotated[Line, AfterValidator(_free_field)], Any] = Field(
+        default_factory=dict,
+        description="Further fields of the request's JSON body, such as {reasoning_effort: low, top_k: 20}. Targets "
+        "behind an API and http: targets send them unchanged.",
     )
 
 
@@ -288,7 +315,8 @@ class Probe(ProbeModel):
     @cached_property
     def sampling(self) -> records.Sampling:
         """The sampling parameters, with the probe's seed; the seed of each request is derived from the probe's seed."""
-        return records.Sampling(**self.sampling_settings.model_dump())
+        settings = self.sampling_settings.model_dump(exclude={"extra"}, exclude_none=True)
+        return records.Sampling.from_json({**settings, **self.sampling_settings.extra})
 
     @cached_property
     def language(self) -> Language:

@@ -21,6 +21,7 @@ from pytest_fairness.records.plain_json import MAX_LINE, Json, json_text, json_v
 from pytest_fairness.records.requests import (
     CALLED,
     NOT_CALLED,
+    SAMPLING_PARAMETERS,
     TOO_LONG,
     AnswerFormat,
     Message,
@@ -42,6 +43,7 @@ __all__ = [
     "MAX_LINE",
     "NOT_CALLED",
     "REFUSAL_CLASSES",
+    "SAMPLING_PARAMETERS",
     "TOO_LONG",
     "Answer",
     "AnswerFormat",

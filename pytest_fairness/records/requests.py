@@ -10,21 +10,41 @@ from typing import Literal, NamedTuple, Self
 
 from pytest_fairness.records.plain_json import Json
 
+SAMPLING_PARAMETERS = ("temperature", "top_p", "max_tokens", "seed")
+"""Names of the sampling parameters that `Sampling` has as attributes."""
+
 AnswerFormat = Literal["text", "list", "titles", "json", "structured", "calls", "number", "likelihood", "embedding"]
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Sampling parameters of a request; a parameter that is `None` is not sent."""
+    """Sampling parameters of a request; a parameter that is `None` is not sent.
+
+    Attributes:
+        extra: further fields of the request's body, as a JSON object with sorted keys; empty without further fields.
+    """
 
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
+    extra: str = ""
 
-    def to_json(self) -> dict[str, float | int]:
-        """Return the parameters that are set, by name."""
-        return {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
+    @property
+    def extra_fields(self) -> dict[str, Json]:
+        """Return the further fields of the body, by name."""
+        return json.loads(self.extra) if self.extra else {}
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the parameters that are set, and the further fields, by name, as they are sent."""
+        set_here = {name: getattr(self, name) for name in SAMPLING_PARAMETERS}
+        return {name: value for name, value in set_here.items() if value is not None} | self.extra_fields
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Json]) -> Self:
+        """Return the sampling parameters for which `to_json` returned these fields."""
+        extra = {name: value for name, value in fields.items() if name not in SAMPLING_PARAMETERS}
+        return cls(*map(fields.get, SAMPLING_PARAMETERS), extra=json.dumps(extra, sort_keys=True) if extra else "")
 
 
 class Message(NamedTuple):

@@ -97,6 +97,7 @@ class ItemResult:
         examples: example answers that reports show side by side; see `run.examples`.
         system: the probe's system prompt.
         purpose: the probe's description.
+        extra_fields: further fields of the probe's requests, by name; see `Sampling`.
         method: description of the audit; see `AuditInfo.to_json`.
         finding: finding of a failed item in words, as plain JSON; see `audits.findings.Finding`.
         line: line of the audit in the probe file, or of the Python test, from 1; `None` if unknown.
@@ -121,6 +122,7 @@ class ItemResult:
     examples: Sequence[Mapping[str, Json]] = ()
     system: str | None = None
     purpose: str | None = None
+    extra_fields: Mapping[str, Json] = field(default_factory=dict)
     method: Mapping[str, Json] = field(default_factory=dict)
     finding: Mapping[str, Json] | None = None
     line: int | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -17,6 +18,7 @@ Kind = Literal[
     "inconclusive-runs",
     "rows-without-group",
     "confounding",
+    "extra-fields",
     "shard",
     "batches",
 ]
@@ -137,6 +139,19 @@ def on_answer_files(results: Sequence[ItemResult]) -> list[RunNote]:
         RunNote("rows-without-group", f"{probe}: {rows}.{f' {rows.remedy}.' if rows.unknown else ''}")
         for probe, rows in left_out.items()
     ] + [RunNote("confounding", text) for text in predicting]
+
+
+def on_extra_fields(results: Sequence[ItemResult]) -> list[RunNote]:
+    """Return a note for each probe whose requests have further fields (`sampling.extra`)."""
+    fields = {result.probe: result.extra_fields for result in results if result.extra_fields}
+    return [
+        RunNote(
+            "extra-fields",
+            f"{probe}: the requests have further fields (`sampling.extra`): "
+            f"{', '.join(f'{name}: {json.dumps(value, ensure_ascii=False)}' for name, value in own.items())}.",
+        )
+        for probe, own in fields.items()
+    ]
 
 
 def _advice(result: ItemResult) -> str:

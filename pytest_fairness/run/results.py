@@ -83,6 +83,7 @@ def _result(
         examples=() if verdict.name.outcome == "passed" else examples(measured, compared.answers),
         system=next(iter(texts(item.probe.system)), None),
         purpose=item.probe.description,
+        extra_fields=item.probe.sampling.extra_fields if item.asks else {},
         effect=effect,
     )
 

@@ -22,6 +22,14 @@ def refuse_tools(name: str, request: Request) -> None:
         )
 
 
+def refuse_stream(name: str, request: Request) -> None:
+    """Raise `TargetError` if a request asks for a stream of events, which the target `name` cannot read."""
+    if "stream" in request.sampling.extra_fields:
+        raise TargetError(
+            f"{name}: an answer cannot be read from a stream. Remove `stream` from `sampling.extra` in the probe."
+        )
+
+
 class Target(Protocol):
     """System under test, which answers many requests at the same time.
 

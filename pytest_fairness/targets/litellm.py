@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response, reply_of, with_thoughts
-from pytest_fairness.targets.base import versioned
+from pytest_fairness.targets.base import refuse_stream, versioned
 from pytest_fairness.targets.one_line import identifier
 from pytest_fairness.targets.web.address import public_url
 from pytest_fairness.targets.web.api_keys import is_distinct, key_of, secret_remover, secrets_of
@@ -72,6 +72,7 @@ class LiteLLMTarget:
         if self._litellm is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")
         in_json = request.answer_format in ("json", "structured")
+        refuse_stream(self.name, request)
         more: dict[str, Any] = {"response_format": {"type": "json_object"}} if in_json else {}
         if request.tools:
             more["tools"] = request.tool_definitions
@@ -84,8 +85,7 @@ class LiteLLMTarget:
                 max_retries=0,
                 api_base=self._base_url,
                 api_key=self._key() or None,
-                **request.sampling.to_json(),
-                **more,
+                **{**more, **request.sampling.to_json()},
             )
         except Exception as error:  # noqa: BLE001 - LiteLLM's exceptions have no base class of their own
             raise self._translated(error) from None  # the original error may show a key

@@ -109,6 +109,7 @@ class ChatServer:
         keys: the `Authorization` header of every request.
         heads: all headers of every request, by lower-case name, and its path with the query as `:path`.
         echo: function from the body to tokens, for `POST …/completions`; without it, the status is 404.
+        host: loopback address on which the server listens.
         tls: TLS settings of an `https` server, or `None`.
         embed: function from the body to vectors, for `POST …/embeddings`; without it, the status is 404.
         most_in_flight: the largest number of requests that were being answered at one time.
@@ -128,8 +129,10 @@ class ChatServer:
         echo: Callable[[Body], Echo | Reply] | None = None,
         embed: Callable[[Body], list[Any] | Reply] | None = None,
         tls: ssl.SSLContext | None = None,
+        host: str = "127.0.0.1",
     ) -> None:
         self.tls = tls
+        self.host = host
         self.answer = answer
         self.embed = embed
         self.echo = echo
@@ -159,7 +162,8 @@ class ChatServer:
     @property
     def url(self) -> str:
         """Return the base URL for an OpenAI client."""
-        return f"http{'' if self.tls is None else 's'}://127.0.0.1:{self.port}/v1"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http{'' if self.tls is None else 's'}://{host}:{self.port}/v1"
 
     @property
     def count(self) -> int:
@@ -184,7 +188,7 @@ class ChatServer:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stopped = asyncio.Event()
-        server = await asyncio.start_server(self._connected, "127.0.0.1", self.port, backlog=512, ssl=self.tls)
+        server = await asyncio.start_server(self._connected, self.host, self.port, backlog=512, ssl=self.tls)
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stopped.wait()

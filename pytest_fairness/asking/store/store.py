@@ -295,7 +295,7 @@ def decode_request(text: str) -> Request:
     """
     data: dict[str, Any] = json.loads(text)
     history = tuple(Message(*message) for message in data.get("history", ()))
-    request = Request(**{**data, "sampling": Sampling(**data["sampling"]), "history": history})
+    request = Request(**{**data, "sampling": Sampling.from_json(data["sampling"]), "history": history})
     _require_type(request.prompt, str)
     _require_type(request.system, str, type(None))
     _require_type(request.trial, int)

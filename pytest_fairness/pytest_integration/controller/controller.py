@@ -245,6 +245,7 @@ class Controller:
         )
         notes += [on_number] if on_number else []
         notes += run_notes.on_answer_files(results)
+        notes += run_notes.on_extra_fields(results)
         notes += self._on_inconclusive_runs(
             [result for result in judged if result.verdict.name is VerdictName.INCONCLUSIVE]
         )

@@ -9,10 +9,10 @@ from datetime import datetime
 
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import Json, Request
-from pytest_fairness.targets.anthropic.messages import DEFAULT, PATH, SAMPLING_VERSION, Messages
+from pytest_fairness.targets.anthropic.messages import PATH, SAMPLING_VERSION, Messages
 from pytest_fairness.targets.batch_client import BatchIntent, BatchResult, BatchStatus, BatchUnclear, json_line
 from pytest_fairness.targets.web.api_batches import CLOCK_SKEW, ApiBatches, id_of
-from pytest_fairness.targets.web.api_client import StatusError
+from pytest_fairness.targets.web.api_client import NEUTRAL, StatusError
 
 BATCHES = f"{PATH}/batches"
 SETTLED = ("succeeded", "errored", "canceled", "expired")
@@ -40,10 +40,10 @@ class MessageBatches(Messages, ApiBatches):
     def line(self, key: str, request: Request) -> bytes:
         """Return a request as one line of JSON; see `BatchClient`."""
         params = self._body(request)
-        settings = {"temperature": request.sampling.temperature, "top_p": request.sampling.top_p}
-        sampling = {name: value for name, value in settings.items() if value is not None}
+        fields = request.sampling.to_json()
+        sampling = {name: fields[name] for name in NEUTRAL if name in fields}
         return json_line(
-            {"custom_id": key, "params": params if set(sampling.values()) <= {DEFAULT} else params | sampling}
+            {"custom_id": key, "params": params if sampling.items() <= NEUTRAL.items() else params | sampling}
         )
 
     async def upload(self, token: str, lines: Sequence[bytes]) -> str:

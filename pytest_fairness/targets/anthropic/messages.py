@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 
-from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
+from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import Json, Request, Response, thoughts_of, with_thoughts
+from pytest_fairness.targets.base import refuse_stream
 from pytest_fairness.targets.one_line import identifier
 from pytest_fairness.targets.web.api_client import (
     MALFORMED,
+    NEUTRAL,
     ApiClient,
     StatusError,
     read_response,
@@ -22,8 +23,6 @@ PATH = "/v1/messages"
 MAX_TOKENS = 4096
 """Maximum number of tokens of an answer if the probe sets no `max_tokens`: the API requires a limit, and all models
 accept this one."""
-DEFAULT = 1.0
-"""The API's default value of `temperature` and `top_p`."""
 VERSION = "2026-10-21"
 """Version of the API."""
 SAMPLING_VERSION = "2023-06-01"
@@ -47,32 +46,29 @@ class Messages(ApiClient):
 
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(endpoint, {"anthropic-version": VERSION})
-        self._takes_no_sampling = False
 
     async def ask(self, request: Request) -> Response:
         """Send a request with its sampling parameters, and return the response.
 
         The API accepts no seed, and requires `max_tokens`.
 
-        If the model rejects a request whose sampling parameters all have the default value 1, later requests with only
-        such parameters are sent without the parameters.
+        If the model rejects parameters with the default value 1, they are left out of later requests.
 
         Raises:
             RequestFailed: this request got no response, or a response that is not a message.
             TargetError: no request can be answered: the key is rejected, the model is unknown, or the account has no
                 credit.
         """
-        settings = {"temperature": request.sampling.temperature, "top_p": request.sampling.top_p}
-        sampling = {name: value for name, value in settings.items() if value is not None}
-        if self._takes_no_sampling and set(sampling.values()) == {DEFAULT}:
-            sampling = {}
+        refuse_stream(self._name, request)
+        fields = request.sampling.to_json()
+        sampling = self._accepted({name: fields[name] for name in NEUTRAL if name in fields})
         version = {"anthropic-version": SAMPLING_VERSION} if sampling else {}
         with self._translated_errors():
             try:
                 response = await self._send("POST", PATH, self._body(request) | sampling, headers=version)
             except StatusError as error:
-                if error.status == 400 and any(name in error.said for name in sampling):
-                    raise self._sampling_error(error.said, sampling) from error
+                if rejected := self._sampling_error(error, sampling | request.sampling.extra_fields):
+                    raise rejected from error
                 raise
         return await read_response(self._read, response)
 
@@ -85,23 +81,8 @@ class Messages(ApiClient):
             "max_tokens": MAX_TOKENS if limit is None else limit,
             **({} if request.system is None else {"system": request.system}),
             **({} if tools is None else {"tools": [_tool(tool["function"]) for tool in tools]}),
+            **request.sampling.extra_fields,
         }
-
-    def _sampling_error(self, said: str, sampling: Mapping[str, float]) -> RequestFailed:
-        """Return the error for a model that rejects sampling parameters.
-
-        If all parameters have the default value, the error allows another attempt, in which they are left out.
-        """
-        said = self._errors.quoted(said)
-        if set(sampling.values()) == {DEFAULT}:
-            self._takes_no_sampling = True
-            message = f"{self._name}: HTTP 400 from {self._endpoint}: {said}"
-            return RequestFailed(message, retry=RetryReason.REPHRASED)
-        rejected = " and ".join(f"{name} {value:g}" for name, value in sampling.items())
-        return RequestFailed(
-            f"{self._name} does not accept {rejected} (HTTP 400: {said}). "
-            "Remove these parameters from the probe's `sampling`, or set them to 1."
-        )
 
     def _status_error(self, error: StatusError) -> RequestFailed | TargetError:
         shown = self._errors.quoted(error.said)

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.json_paths import JsonPath
 from pytest_fairness.options import RunSettings
-from pytest_fairness.plurals import counted
+from pytest_fairness.plurals import counted, joined
 from pytest_fairness.records import AnswerFormat, Json, Request, Response, reply_of, thoughts_of, with_thoughts
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.http.json_template import JsonTemplate
@@ -155,7 +155,7 @@ class HttpTarget:
         messages = request.conversation if "system" in self._body.names else request.messages
         if request.system is not None and "system" not in self._body.names:
             prompt = f"{request.system}\n\n{prompt}"
-        return self._body.filled(
+        body = self._body.filled(
             {
                 "prompt": prompt,
                 "messages": [message.to_json() for message in messages],
@@ -167,6 +167,15 @@ class HttpTarget:
                 "seed": sampling.seed,
             }
         )
+        extra = sampling.extra_fields
+        if extra and (not isinstance(body, dict) or body.keys() & extra):
+            fault = (
+                f"already has {joined(sorted(body.keys() & extra))}; remove it from one of the two"
+                if isinstance(body, dict)
+                else "is no JSON object, so no fields can be added"
+            )
+            raise TargetError(f"{self.name}: the probe sets `sampling.extra`, but fairness_http_body {fault}.")
+        return {**body, **extra} if extra else body
 
     def _address_and_headers(self) -> tuple[str, dict[str, str]]:
         """Return the address and the headers; each reference `${NAME}` is replaced by the environment variable's value.
@@ -211,6 +220,12 @@ class HttpTarget:
             if answer_format == "calls":
                 raise self._wrong_type_error(answer.text, answer_format, errors)
             return Response(answer.text)
+        if answer.headers.get("content-type", "").startswith("text/event-stream"):
+            raise RequestFailed(
+                f"{self.name}: the service answers as a stream of events, which cannot be read. Ask for one "
+                'answer in fairness_http_body, or in the probe\'s `sampling.extra`, such as with "stream": false.',
+                check="fairness_http_body",
+            )
         try:
             content = json.loads(answer.content)
         except (ValueError, RecursionError) as error:

@@ -40,11 +40,11 @@ class ChatBatches(Chat, ApiBatches):
 
     def line(self, key: str, request: Request) -> bytes:
         """Return a request as one line of JSON; see `BatchClient`."""
-        body = self._body(request)
+        body = self._body(request, request.sampling.to_json())
         if "max_tokens" in body:
             body[self._limit_name] = body.pop("max_tokens")
         if request.answer_format in JSON_FORMATS and "json" in f"{request.system} {request.prompt}".casefold():
-            body["response_format"] = {"type": "json_object"}
+            body.setdefault("response_format", {"type": "json_object"})
         return json_line({"custom_id": key, "method": "POST", "url": PATH, "body": body})
 
     async def upload(self, token: str, lines: Sequence[bytes]) -> str:

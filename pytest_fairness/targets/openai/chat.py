@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
@@ -55,6 +57,10 @@ NEW_LIMIT_NAME = "max_completion_tokens"
 name."""
 
 
+EVENT_STREAM = (b"data:", b"event:", b"id:", b":")
+"""Beginnings of a stream of server-sent events."""
+
+
 class _Client(openai.AsyncOpenAI):
     """The SDK's client, which parses equal addresses only once."""
 
@@ -74,6 +80,8 @@ class Chat(ApiClient):
     def __init__(
         self, endpoint: Endpoint, *, setting: str = "--fairness-target", serves: str = "a chat endpoint"
     ) -> None:
+        bare = endpoint.base_url
+        endpoint = replace(endpoint, base_url=with_version(bare))
         own = {name: os.environ.get(variable, "").strip() for name, variable in ACCOUNT_HEADERS.items()}
         headers = {name: value for name, value in own.items() if value}
         super().__init__(endpoint, headers)
@@ -82,6 +90,7 @@ class Chat(ApiClient):
         self._asked_without_json: set[Request] = set()
         self._no_echo: str | None = None
         self._limit_name = "max_tokens"
+        self._streams = False
 
         address = urlsplit(endpoint.base_url)
         self._client = _Client(
@@ -95,7 +104,9 @@ class Chat(ApiClient):
             http_client=self._http_client,
         )
         # Older versions of the client log a complete address with its login.
-        self._root = "" if "@" in address.netloc else str(self._client.base_url)
+        self._roots: tuple[str, ...] = ("",) if "@" in address.netloc else (str(self._client.base_url),)
+        if bare != endpoint.base_url and self._roots != ("",):
+            self._roots += (urlunsplit(address._replace(path="/", query="", fragment="")),)
         unsent = dict.fromkeys(UNSENT_HEADERS, openai.Omit())
         if not endpoint.key and "authorization" not in map(str.lower, self._headers):
             unsent["Authorization"] = openai.Omit()  # a server may reject the placeholder
@@ -123,15 +134,18 @@ class Chat(ApiClient):
             RequestFailed: this request got no response, or a response that is not a chat completion.
             TargetError: no request can be answered: the key is rejected or the model is unknown.
         """
-        body = {**self._body(request), **(more or {})}
+        sampling = self._accepted(request.sampling.to_json())
+        body = {**self._body(request, sampling), **(more or {})}
         in_json = json_format and request.answer_format in JSON_FORMATS and self._takes_json_format
-        in_json = in_json and request not in self._asked_without_json
+        in_json = in_json and request not in self._asked_without_json and "response_format" not in body
         with self._translated_errors():
             try:
                 response = await read_response(self._read, await self._complete(body, in_json))
             except StatusError as error:
-                if error.status == 400 and self._wants_new_limit_name(error):
+                if error.status == 400 and (self._wants_new_limit_name(error) or self._wants_stream(error)):
                     raise RequestFailed(str(self._error_of(error)), retry=RetryReason.REPHRASED) from error
+                if rejected := self._sampling_error(error, sampling):
+                    raise rejected from error
                 if error.status in (400, 422) and in_json:
                     self._asked_without_json.add(request)
                     raise RequestFailed(str(self._error_of(error)), retry=RetryReason.REPHRASED) from error
@@ -193,14 +207,14 @@ class Chat(ApiClient):
         source = f"{self._name}: {self._endpoint}"
         return await parsed(lambda response: embeddings.read(response.content, len(texts), source), response)
 
-    def _body(self, request: Request) -> dict[str, Any]:
+    def _body(self, request: Request, sampling: Mapping[str, Json]) -> dict[str, Any]:
         messages = [message.to_json() for message in request.messages]
         tools = request.tool_definitions
         more = {} if tools is None else {"tools": tools}
-        return {"model": self._model, "messages": messages, **request.sampling.to_json(), **more}
+        return {"model": self._model, "messages": messages, **sampling, **more}
 
     async def _complete(self, body: Mapping[str, Any], in_json: bool) -> httpx.Response:
-        fields = dict(body)
+        fields = {"stream": True, **body} if self._streams else dict(body)
         if in_json:
             fields["response_format"] = {"type": "json_object"}
         if "max_tokens" in fields:
@@ -217,12 +231,19 @@ class Chat(ApiClient):
             StatusError: the status is not a success.
             httpx.HTTPError: no complete response arrived.
         """
-        try:
-            return await self._client.post(self._root + path, cast_to=httpx.Response, body=body, options=self._options)
-        except openai.APIStatusError as error:
-            raise StatusError(error.response) from error
-        except openai.APIConnectionError as error:
-            raise (error.__cause__ or error) from error
+        for root in (roots := self._roots):
+            try:
+                answer = await self._client.post(root + path, cast_to=httpx.Response, body=body, options=self._options)
+            except openai.APIStatusError as error:
+                # Without a path in its address, a server may have its API under `/v1` or under `/`.
+                if error.status_code == 404 and root != roots[-1] and "model" not in error.response.text:
+                    continue
+                raise StatusError(error.response) from error
+            except openai.APIConnectionError as error:
+                raise (error.__cause__ or error) from error
+            break
+        self._roots = (root,)
+        return answer
 
     def _wants_new_limit_name(self, error: StatusError) -> bool:
         """Return whether the server rejects the name `max_tokens`; if so, use the newer name for later requests."""
@@ -230,6 +251,14 @@ class Chat(ApiClient):
         if "max_tokens" not in sent or NEW_LIMIT_NAME not in error.response.text:
             return False
         self._limit_name = NEW_LIMIT_NAME
+        return True
+
+    def _wants_stream(self, error: StatusError) -> bool:
+        """Return whether the server answers only as a stream of events; if so, ask for a stream from now on."""
+        sent = json.loads(error.response.request.content)
+        if "stream" in sent or not re.search(r"\bstream(ed|ing)?\b", error.said, re.IGNORECASE):
+            return False
+        self._streams = True
         return True
 
     def _status_error(self, error: StatusError) -> RequestFailed | TargetError:
@@ -249,7 +278,7 @@ class Chat(ApiClient):
 
     def _read(self, response: httpx.Response) -> Response:
         try:
-            return self._read_completion(json.loads(response.content))
+            return self._read_completion(completion_in(response.content))
         except MALFORMED as error:
             raise self._malformed_error("a chat completion", response.content) from error
 
@@ -286,6 +315,50 @@ class Chat(ApiClient):
             fingerprint=identifier(completion.get("system_fingerprint")),
             tool_calls=self._tool_calls(message.get("tool_calls")),
         )
+
+
+def with_version(base_url: str) -> str:
+    """Return the address of an API: with the path `/v1` if the address has no path."""
+    address = urlsplit(base_url)
+    return base_url if address.path.strip("/") else urlunsplit(address._replace(path="/v1"))
+
+
+def completion_in(content: bytes) -> Json:
+    """Return the chat completion in the body of a response, which is JSON or a stream of server-sent events.
+
+    Raises:
+        ValueError: the body is neither, or the stream has an error or no finish reason, because it was broken off.
+        Exception: another one of `MALFORMED`; an event is not a part of a chat completion.
+    """
+    if not content.startswith(EVENT_STREAM):
+        return json.loads(content)
+    events = [line[5:].strip() for line in content.splitlines() if line.startswith(b"data:")]
+    completion: dict[str, Json] = {}
+    message: dict[str, Json] = {}
+    parts: list[Json] = []
+    calls: dict[int, dict[str, str]] = {}
+    last: dict[str, Json] = {}
+    for event in (json.loads(event) for event in events if event != b"[DONE]"):
+        if event.get("error"):
+            raise ValueError("the stream has an error")
+        completion |= {key: value for key, value in event.items() if value}
+        for choice in event.get("choices", ())[:1]:
+            delta = choice.get("delta") or {}
+            last |= {key: value for key, value in choice.items() if value is not None}
+            if part := delta.get("content"):
+                parts += part if isinstance(part, list) else [part]
+            for key in ("refusal", "reasoning_content", "reasoning"):
+                if delta.get(key):
+                    message[key] = message.get(key, "") + delta[key]
+            for call in delta.get("tool_calls") or ():
+                own = calls.setdefault(call.get("index", len(calls)), {"name": "", "arguments": ""})
+                for key, value in (call.get("function") or {}).items():
+                    own[key] += value or ""
+    if "finish_reason" not in last:
+        raise ValueError("the stream has no end")
+    tool_calls = [{"type": "function", "function": calls[place]} for place in sorted(calls)]
+    message |= {"content": parts or None, "tool_calls": tool_calls}
+    return {**completion, "choices": [{**last, "message": message}]}
 
 
 def _joined(content: Json) -> str | None:

@@ -73,6 +73,8 @@ class TransformersTarget:
     async def ask(self, request: Request) -> Response:
         """Send one request once and return its response; see `Target.ask`."""
         refuse_tools(self.name, request)
+        if request.sampling.extra:
+            raise TargetError(f"{self.name} takes no further fields. Remove `sampling.extra` from the probe.")
         if self._batches is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")
         return await self._batches.ask(request)

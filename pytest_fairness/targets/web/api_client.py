@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +25,10 @@ LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
 """Maximum numbers of connections; these are the limits of OpenAI's and Anthropic's SDKs."""
 
 
+NEUTRAL = {"temperature": 1.0, "top_p": 1.0}
+"""Values of sampling parameters that are the API's defaults, so that a request without them means the same."""
+
+
 class StatusError(Exception):
     """Error for a response with an HTTP status other than success.
 
@@ -34,6 +39,7 @@ class StatusError(Exception):
         status: the status.
         said: the server's message; the whole body if it contains no message.
         code: the server's code of the error; `None` if the body contains no code.
+        param: the field of the request that the server names as the cause; `None` if it names none.
     """
 
     def __init__(self, response: httpx.Response) -> None:
@@ -47,6 +53,7 @@ class StatusError(Exception):
         parts = [part for part in (error, body) if isinstance(part, dict)]
         self.said = next((part["message"] for part in parts if isinstance(part.get("message"), str)), response.text)
         self.code: Json = next((part["code"] for part in parts if "code" in part), None)
+        self.param: Json = next((part["param"] for part in parts if "param" in part), None)
 
 
 class ApiClient(ABC):
@@ -68,6 +75,7 @@ class ApiClient(ABC):
             self._name, self._endpoint, self._where, secret_remover(secrets), key_missing=self._unset_key is not None
         )
         self._redact_answer = secret_remover(filter(is_distinct, secrets))
+        self._rejected_parameters: set[str] = set()
         self._headers = {"Accept": "application/json", "User-Agent": f"pytest-fairness/{__version__}", **headers}
         self._headers |= endpoint.headers
         if endpoint.key:
@@ -114,6 +122,40 @@ class ApiClient(ABC):
         if not response.is_success:
             raise StatusError(response)
         return response
+
+    def _accepted(self, sampling: Mapping[str, Json]) -> dict[str, Json]:
+        """Return the sampling parameters without those that the server has rejected and that can be left out."""
+        left_out = self._rejected_parameters & _dispensable(sampling)
+        return {name: value for name, value in sampling.items() if name not in left_out}
+
+    def _sampling_error(self, error: StatusError, sampling: Mapping[str, Json]) -> RequestFailed | None:
+        """Return the error for a response that rejects a sampling parameter or a further field of the request.
+
+        A seed, and parameters with their `NEUTRAL` value, are left out of the next attempt and of later requests.
+
+        Args:
+            error: the response.
+            sampling: the parameters and fields that were sent.
+
+        Returns:
+            The error; `None` if the response has another cause.
+        """
+        named = {error.param, *re.findall(r"\w+", error.said)}
+        rejected = {name for name in sampling if name in named} if error.status in (400, 422) else set()
+        if not rejected:
+            return None
+        message = f"HTTP {error.status} from {self._endpoint}: {self._errors.quoted(error.said)}"
+        left_out = _dispensable(sampling) & (rejected | (NEUTRAL.keys() if rejected & NEUTRAL.keys() else set()))
+        if left_out:
+            self._rejected_parameters |= left_out
+            return RequestFailed(f"{self._name}: {message}", retry=RetryReason.REPHRASED)
+        shown = " and ".join(f"{name} {json.dumps(sampling[name], ensure_ascii=False)}" for name in sorted(rejected))
+        cure = ", or set them to 1" if rejected & NEUTRAL.keys() else ""
+        return RequestFailed(
+            f"{self._name} does not accept {shown} ({message}). Remove these parameters from the probe's "
+            f"`sampling`{cure}.",
+            check="the probe's `sampling`",
+        )
 
     @abstractmethod
     def _status_error(self, error: StatusError) -> RequestFailed | TargetError:
@@ -163,6 +205,11 @@ class ApiClient(ABC):
 async def read_response(read: Callable[[httpx.Response], Response], response: httpx.Response) -> Response:
     """Return the result of `read` for a response; for a body over the limit, return `too_long_response()`."""
     return too_long_response() if is_too_long(response) else await parsed(read, response)
+
+
+def _dispensable(sampling: Mapping[str, Json]) -> set[str]:
+    """Return the names of the parameters without which a request means the same, apart from reproducibility."""
+    return {name for name, value in sampling.items() if name == "seed" or NEUTRAL.get(name) == value}
 
 
 def token_count(value: Json) -> int | None:

@@ -213,3 +213,24 @@ def test_checking_finds_a_missing_key(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     with pytest.raises(TargetError, match="needs a key: set the environment variable ANTHROPIC_API_KEY"):
         check_spec("anthropic:m", settings_in(tmp_path))
+
+
+def test_further_fields_are_sent_but_no_stream_is_asked_for() -> None:
+    thinking = {"thinking": {"type": "enabled", "budget_tokens": 2000}}
+    with MessagesServer() as server:
+        ask(server, Request("hello", sampling=Sampling.from_json(thinking)))
+        assert server.bodies[0]["thinking"] == thinking["thinking"]
+        with pytest.raises(TargetError, match=r"Remove `stream` from `sampling.extra`"):
+            ask(server, Request("hello", sampling=Sampling.from_json({"stream": True})))
+        assert server.count == 1
+
+
+def test_a_parameter_of_one_is_left_out_beside_another_value() -> None:
+    def answer(_messages: Messages, body: Body) -> Reply:
+        both = {"temperature", "top_p"} <= body.keys()
+        return Reply("`temperature` and `top_p` cannot both be specified.", status=400) if both else Reply("fine")
+
+    request = Request("hello", sampling=Sampling(temperature=1.0, top_p=0.5))
+    with MessagesServer(answer) as server, pytest.raises(RequestFailed) as caught:
+        ask(server, request)
+    assert caught.value.retry is RetryReason.REPHRASED

@@ -363,3 +363,30 @@ def test_check_names_missing_environment_variables(tmp_path: Path, monkeypatch: 
     with pytest.raises(TargetError, match="the header X-Key has characters that cannot be sent") as raised:
         check_spec("http://host/", settings)
     assert "two" not in str(raised.value)
+
+
+def test_further_fields_are_added_to_the_body() -> None:
+    request = Request("hello", sampling=Sampling.from_json({"top_k": 20, "options": {"think": False}}))
+    with ChatServer() as server:
+        ask(server, request)
+    messages = [{"role": "user", "content": "hello"}]
+    assert server.bodies == [{"messages": messages, "model": "own", "top_k": 20, "options": {"think": False}}]
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ('{"top_k": 5, "p": "{prompt}"}', r"already has top_k; remove it from one of the two"),
+        ('["{prompt}"]', r"is no JSON object"),
+    ],
+)
+def test_further_fields_replace_nothing_in_the_body(body: str, fault: str) -> None:
+    with ChatServer() as server, pytest.raises(TargetError, match=rf"`sampling.extra`, but fairness_http_body {fault}"):
+        ask(server, Request("hello", sampling=Sampling.from_json({"top_k": 20})), http_body=body)
+    assert server.count == 0
+
+
+def test_a_stream_is_an_error_that_names_the_settings() -> None:
+    stream = Reply(raw=b'data: {"a": 1}\n\n', headers={"Content-Type": "text/event-stream; charset=utf-8"})
+    with ChatServer(script=[stream]) as server, pytest.raises(RequestFailed, match=r"fairness_http_body.*sampling"):
+        ask(server)

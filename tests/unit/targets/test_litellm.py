@@ -110,3 +110,9 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         check_spec("litellm:openai/m api_key_env=LITELLM_TEST_KEY", settings_in(tmp_path))
     with pytest.raises(TargetError, match="is not an address"):
         open_target("litellm:openai/m base_url=nowhere", settings_in(tmp_path))
+
+
+def test_further_fields_are_sent() -> None:
+    with ChatServer() as server:
+        ask(server, Request("hello", sampling=Sampling.from_json({"reasoning_effort": "low", "top_k": 20})))
+        assert (server.bodies[0]["reasoning_effort"], server.bodies[0]["top_k"]) == ("low", 20)

@@ -15,8 +15,8 @@ import pytest
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Request, Response, Sampling
 from pytest_fairness.targets import Target, open_target
-from tests.support.asking import settings_in
-from tests.support.servers import Body, ChatServer, Messages, Reply
+from tests.support.asking import engine_for, settings_in
+from tests.support.servers import Answer, Body, ChatServer, Messages, Reply
 
 HELLO = Request("hello")
 
@@ -318,3 +318,124 @@ def test_identity_contains_model_and_endpoint_but_no_secret(tmp_path: Path) -> N
     own = [settings_in(tmp_path, url) for url in ("http://u:p@h:1/v1/?key=1", "http://h:1/v1")]
     assert {open_target("openai:m", settings).identity for settings in own} == {"openai:m at http://h:1/v1"}
     assert open_target("openai:m", settings_in(tmp_path)).identity == "openai:m at https://api.openai.com/v1"
+
+
+def test_further_fields_are_sent() -> None:
+    extra = {"reasoning_effort": "low", "stop": ["\n"], "chat_template_kwargs": {"enable_thinking": False}}
+    sampling = Sampling.from_json({"temperature": 0.5, **extra})
+    with ChatServer() as server:
+        ask(server, Request("hello", sampling=sampling))
+        ask(server, Request("As JSON?", sampling=Sampling.from_json({"response_format": "own"}), answer_format="json"))
+    messages = [{"role": "user", "content": "hello"}]
+    assert server.bodies[0] == {"model": "model", "messages": messages, "temperature": 0.5, **extra}
+    assert server.bodies[1]["response_format"] == "own"
+    assert Sampling.from_json(sampling.to_json()) == sampling
+
+
+def takes(*names: str) -> Answer:
+    """Return answers of a model that takes no other sampling parameters than these."""
+
+    def answer(messages: Messages, body: Body) -> Reply:
+        wrong = sorted(body.keys() - {"model", "messages", "response_format", *names})
+        return Reply(f"Unsupported parameter: '{wrong[0]}'", status=400) if wrong else Reply("fine")
+
+    return answer
+
+
+def test_a_seed_and_neutral_parameters_are_left_out_for_models_that_take_none() -> None:
+    requests = [Request(f"{number}?", sampling=Sampling(1.0, 1.0, 9, seed=number)) for number in range(3)]
+    with ChatServer(takes("max_tokens")) as server:
+        assert [answer.text for answer in ask(server, *requests)] == ["fine"] * 3
+    assert [len(body) - 2 for body in server.bodies] == [4, 3, 1, 1, 1], "two rejections, of the seed and of the others"
+
+
+@pytest.mark.parametrize(
+    ("sampling", "named"),
+    [
+        (Sampling(temperature=0.7, seed=1), "temperature 0.7"),
+        (Sampling.from_json({"reasoning_effort": "low"}), 'reasoning_effort "low"'),
+        (Sampling(max_tokens=99_999), "max_tokens 99999"),
+    ],
+)
+def test_another_rejected_parameter_is_an_error_that_names_it(sampling: Sampling, named: str) -> None:
+    with ChatServer(takes()) as server, pytest.raises(RequestFailed, match=r"the probe's `sampling`") as caught:
+        ask(server, Request("hello", sampling=sampling))
+    assert f"openai:model does not accept {named} (HTTP 400 from {server.url}: Unsupported" in str(caught.value)
+    assert (caught.value.retry, caught.value.check) == (None, "the probe's `sampling`")
+
+
+def events(*parts: Any, end: bytes = b"data: [DONE]\n\n") -> Reply:
+    """Return a stream of events, with comments between them as some servers send them."""
+    raw = b": alive\n\n" + b"".join(b"data: " + json.dumps(part).encode() + b"\n\n" for part in parts) + end
+    return Reply(raw=raw, headers={"Content-Type": "text/event-stream"})
+
+
+def delta(reason: str | None = None, **fields: Any) -> dict[str, Any]:
+    return {"model": "served", "choices": [{"index": 0, "delta": fields, "finish_reason": reason}]}
+
+
+def test_a_server_that_only_streams_is_asked_for_a_stream() -> None:
+    def answer(messages: Messages, body: Body) -> Reply:
+        if not body.get("stream"):
+            return Reply("This model only supports stream mode.", status=400)
+        usage = {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}
+        parts = [delta(role="assistant"), delta(reasoning_content="hm"), delta(content="two "), delta(content="words")]
+        return events(*parts, delta("stop"), usage)
+
+    with ChatServer(answer) as server:
+        found = ask(server, HELLO, Request("again"))
+    assert found == [Response("<think>hm</think>two words", "stop", 3, 2, model="served")] * 2
+    assert [body.get("stream") for body in server.bodies] == [None, True, True]
+
+
+def test_tool_calls_of_a_stream_are_joined() -> None:
+    calls = [
+        {"index": 0, "id": "c", "function": {"name": "approve", "arguments": ""}},
+        {"index": 0, "function": {"arguments": '{"amount"'}},
+        {"index": 0, "function": {"arguments": ": 7}"}},
+    ]
+    response = ask_with(events(*(delta(tool_calls=[call]) for call in calls), delta("tool_calls")))
+    assert json.loads(response.tool_calls or "") == [{"name": "approve", "arguments": {"amount": 7}}]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        events(delta(content="two "), end=b""),
+        events(delta(content="two "), {"error": {"message": "overloaded"}}),
+        events(delta(content="two "), end=b"data: {nothing\n\n"),
+        events([1]),
+    ],
+)
+def test_a_stream_that_breaks_off_is_no_answer(reply: Reply) -> None:
+    assert fault_of(reply).retry is RetryReason.TRANSIENT
+
+
+@pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_the_address_may_lack_its_path(path: str, host: str, tmp_path: Path) -> None:
+    with ChatServer(host=host) as server:
+        url = server.url.removesuffix("/v1") + path
+        with engine_for(settings_in(tmp_path, url), "openai:m") as engine:
+            assert all(isinstance(outcome, Response) for outcome in engine.answers([HELLO]))
+    assert [head[":path"] for head in server.heads] == ["/v1/chat/completions"]
+
+
+def test_a_server_may_have_its_api_at_its_root(tmp_path: Path) -> None:
+    with (
+        ChatServer(script=[Reply("no such page", status=404)]) as server,
+        engine_for(settings_in(tmp_path, server.url.removesuffix("/v1")), "openai:m") as engine,
+    ):
+        assert all(isinstance(outcome, Response) for outcome in engine.answers([HELLO, Request("again")]))
+    own, root = "/v1/chat/completions", "/chat/completions"
+    assert [head[":path"] for head in server.heads] == [own, root, root]
+
+
+def test_an_unknown_model_is_not_looked_for_at_the_root(tmp_path: Path) -> None:
+    with (
+        ChatServer(script=[Reply("no model m", status=404)]) as server,
+        engine_for(settings_in(tmp_path, server.url.removesuffix("/v1")), "openai:m") as engine,
+    ):
+        (outcome,) = engine.answers([HELLO])
+    assert server.count == 1
+    assert "knows no model 'm'" in str(outcome)
