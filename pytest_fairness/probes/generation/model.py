@@ -142,7 +142,8 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         if self.swap is not None:
             return {name: prompt.row.text for name, prompt in self._swapped_by_name.items()}
         if self.prompts_file is not None:
-            return self.prompts_file.read(self.axes)
+            in_turns = {name for text in self.turns for name in template.placeholders(text)}
+            return self.prompts_file.read(self.axes, in_turns)
         found = texts(self.prompt) if self.messages is None else (block_text(self.messages[-1].content),)
         return {"": found[0]} if len(found) == 1 else {str(number): text for number, text in enumerate(found, start=1)}
 

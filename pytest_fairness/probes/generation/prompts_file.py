@@ -41,14 +41,15 @@ class PromptsFile(DataFile):
     sample: int | None = Field(default=None, ge=1, description="Number of prompts in the sample. Default: all.")
     seed: int = Field(default=0, ge=0, description="Seed of the sample: the same seed draws the same prompts.")
 
-    def read(self, axes: Collection[str]) -> dict[str, str]:
+    def read(self, axes: Collection[str], elsewhere: Collection[str] = ()) -> dict[str, str]:
         """Return the prompt templates by id, in the file's order; equal prompts are one prompt.
 
         The sample does not depend on the order of the file, and keeps most of its prompts if prompts are added to
         the file.
 
         Args:
-            axes: names of the probe's axes; each prompt must use all of them.
+            axes: names of the probe's axes.
+            elsewhere: names of the axes that the turns after the prompt use; each prompt must use all other axes.
 
         Raises:
             ProbeError: the file cannot be read, lacks the column, holds fewer prompts than the sample, or a prompt is
@@ -57,7 +58,7 @@ class PromptsFile(DataFile):
         name = self.file.name
         order = self.in_sample_order()
         in_file = sorted(order, key=lambda row: row.line)
-        raise_file_errors([error for row in in_file for error in _errors(row, name, axes)], name)
+        raise_file_errors([error for row in in_file for error in _errors(row, name, axes, elsewhere)], name)
         if self.sample is not None and len(order) < self.sample:
             message = f"the file holds only {len(order)} different prompts: set `sample` to at most {len(order)}"
             raise ProbeError(f"{name}:1: {message}")
@@ -92,13 +93,13 @@ def _prompt_rows(content: table.Table, column: str) -> Iterator[PromptRow]:
             yield PromptRow(text.strip(), row.line)
 
 
-def _errors(row: PromptRow, name: str, axes: Collection[str]) -> Iterator[str]:
+def _errors(row: PromptRow, name: str, axes: Collection[str], elsewhere: Collection[str]) -> Iterator[str]:
     """Yield the errors of a prompt's template, each with its place in the file."""
     messages = [diagnostic.message for diagnostic in template.diagnostics(row.text, axes)]
     used = template.intended(row.text, axes)
     messages += [
         f"the prompt does not use the axis {quoted(axis)}: write {{{axis}}} where its values belong"
         for axis in axes
-        if axis not in used
+        if axis not in used and axis not in elsewhere
     ]
     yield from (f"{name}:{row.line}: {message}" for message in messages)

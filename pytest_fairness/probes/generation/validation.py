@@ -157,7 +157,8 @@ def _prompt_diagnostics(data: Content, axes: list[str]) -> Iterator[Diagnostic]:
         yield from template.diagnostics(text, axes, location)
     # An axis that another message names need not be in the prompt.
     axes_elsewhere = {axis for _, text in around for axis in template.intended(text, axes)}
-    written = [] if checks.is_recorded(data) else [*prompts, *around]
+    # The prompts of a file are checked when they are read.
+    written = [] if checks.is_recorded(data) or "prompts" in data else [*prompts, *around]
     unused = {*axes}.difference(*(template.intended(text, axes) for _, text in written)) if written else set()
     for axis in axes:
         if axis in unused:

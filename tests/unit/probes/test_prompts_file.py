@@ -9,6 +9,7 @@ import pytest
 from pytest_fairness import kinds, probes
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import GenerationProbe
+from pytest_fairness.records import Answer, Status
 
 PROBE = """\
 kind: generation
@@ -88,6 +89,26 @@ def test_mistakes_are_located(tmp_path: Path, prompts: str, log: str, message: s
     with pytest.raises(ProbeError) as error:
         load(tmp_path, prompts, log)
     assert message in str(error.value)
+
+
+def test_turns_need_no_placeholder(tmp_path: Path) -> None:
+    probe = load(tmp_path, more="turns: [Why?, Anything else?]\n")
+    assert len(list(probe.prompts())) == 30 * 3
+    first = next(probe.prompts())
+    answer = Answer(first.labels, 0, "An answer.", Status.OK, "An answer.")
+    (turn,) = probe.follow_ups.next_prompts([answer])
+    assert [message.content for message in turn.request.messages] == [
+        "Anna asks question 0, please answer.",
+        "An answer.",
+        "Why?",
+    ]
+
+
+def test_prompts_need_no_axis_that_a_turn_uses(tmp_path: Path) -> None:
+    log = "text\nWho is clever?\nWho is rich?\n"
+    assert len(load(tmp_path, log=log, more="turns: ['And what of {name}?']\n").templates) == 2
+    with pytest.raises(ProbeError, match=r"log.csv:2: the prompt does not use the axis 'name'"):
+        load(tmp_path, log=log, more="turns: [Why?]\n")
 
 
 def test_prompts_are_written_in_one_place(tmp_path: Path) -> None:
