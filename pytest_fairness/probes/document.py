@@ -105,4 +105,9 @@ def not_text(what: str, node: Node) -> str:
         return f'{what} must be text, but {written} without quotes is a boolean: write "{written}"'
     if isinstance(node.value, int | float):
         return f'{what} must be text, but {written} is a number: write "{written}"'
-    return f"{what} must be text, not {'a list' if isinstance(node.value, list) else 'a mapping'}"
+    if isinstance(node.value, list):
+        return f"{what} must be text, not a list"
+    (name, *others) = [*node.value] or [""]
+    is_placeholder = name and not others and node.value[name].value is None
+    cure = f': put the placeholder in quotes, "{{{name}}}"' if is_placeholder else ""
+    return f"{what} must be text, not a mapping{cure}"

@@ -137,12 +137,19 @@ def _diagnostic(
             message = f"{name} must be the reason as text, not {_shown(node)}"
     elif kind in _EXPECTED:
         message = f"{name} must be {_EXPECTED[kind]}, not {_shown(node)}"
+        message += _share_written(node.value) if kind == "float_type" else ""
     elif kind == "literal_error":
         message = f"{name} {_choice_constraint(str(context.get('expected', '')), node)}"
     else:
         constraint = _constraint(kind, context, error)
         message = f"{name}{'' if constraint.startswith('must ') else ':'} {constraint}{_instead(kind, node)}"
     return Diagnostic(found, message), not complete
+
+
+def _share_written(value: Json) -> str:
+    """Return `: write 0.1` for the text `10%`; an empty text for other values."""
+    percent = re.fullmatch(r"\s*([0-9]*[.,]?[0-9]+)\s*%\s*", value) if isinstance(value, str) else None
+    return f": write {float(percent[1].replace(',', '.')) / 100:.6g}" if percent else ""
 
 
 def _constraint(kind: str, context: Mapping[str, Any], error: ErrorDetails) -> str:

@@ -43,10 +43,14 @@ CURES = {
     "could not find expected ':'": "write a colon and a blank after the key, or put the text in quotes",
     "'\\t' that cannot start": "indent with blanks in place of tabs",
     "cannot start any token": "put the text in quotes",
+    "expected alphabetic or numeric character": "put the text in quotes",
+    "expected URI": "put the text in quotes",
     "expected ',' or": "close the bracket, or put a comma between the values",
     "unexpected end of stream": "close the quotation mark or bracket",
 }
 """What to do about an error of the YAML parser, by a part of its message."""
+_BEGINS_AS_VALUE = re.compile(r"\s*(?:- +)*(?:[^\s{}\[\]\"'#:]+: +)?(?:\{.*\}|\[.*\]|\".*\"|'.*')\s*,?$")
+"""The part of a line before an error, if the parser took the beginning of a text for a complete value."""
 _STRING_TAG = "tag:yaml.org,2002:str"
 
 
@@ -148,6 +152,8 @@ class _Builder:
             index = self._last if mark is None else mark.index
             parts = [str(part) for part in (error.problem, error.context) if part]
             hint = next((f"; {cure}" for phrase, cure in CURES.items() if phrase in parts[0]), "") if parts else ""
+            if _BEGINS_AS_VALUE.match(self.text[:index].rpartition("\n")[2]):
+                hint = "; put the whole text in quotes, because it begins like a mapping, a list or a quoted text"
             raise DocumentError(index, f"not valid YAML: {', '.join(parts) or 'cannot be read'}{hint}") from None
         except YAMLError as error:
             # ruamel's reader raises this for a character that YAML forbids.

@@ -16,6 +16,8 @@ from tests.support.probe_files import KINDS, PRODUCTS, SMALL, Classifier, errors
 
 LITERAL = "a literal brace is written {{ or }}"
 
+WHOLE_IN_QUOTES = "put the whole text in quotes, because it begins like a mapping, a list or a quoted text"
+
 
 def test_every_key_of_a_probe_is_read() -> None:
     probe = read(PRODUCTS, Path("/project/probes/products.yaml"))
@@ -273,6 +275,12 @@ def test_an_unreadable_file_has_one_error(text: str | bytes, error: str) -> None
     [
         ("prompt: 'a\n", "close the quotation mark or bracket"),
         ("prompt: a: b\n", "check the indentation, or put a text that contains a colon in quotes"),
+        ("kind: a\nprompt: {person} asks: why?\n", WHOLE_IN_QUOTES),
+        ("prompt: {person}, why?\n", WHOLE_IN_QUOTES),
+        ("prompt:\n  - {person} asks\n  - b\n", WHOLE_IN_QUOTES),
+        ("prompt:\n  {{person}} asks: why?\n", WHOLE_IN_QUOTES),
+        ("prompt: '{person}' asks\n", WHOLE_IN_QUOTES),
+        ("prompt: *{person}*\n", "put the text in quotes"),
         ("kind: a\nprompt\nb: 2\n", "write a colon and a blank after the key, or put the text in quotes"),
         ("axes:\n\tb: c\n", "indent with blanks in place of tabs"),
         ("prompt: @b\n", "put the text in quotes"),
@@ -463,3 +471,16 @@ def test_without_the_package_there_is_no_packaged_list(monkeypatch: pytest.Monke
     (error,) = errors(SMALL + "anonymize: {names: true}\n")
     assert error.startswith("5:20: `anonymize.names`: the list of first names needs the package faker: pip install ")
     assert read(SMALL + "anonymize: {names: [Emily]}\n").removed_names == {"emily"}
+
+
+@pytest.mark.parametrize(
+    ("written", "number"), [("10%", "0.1"), ("'2.5 %'", "0.025"), ("'12,5 %'", "0.125"), ("100%", "1")]
+)
+def test_a_percentage_is_answered_with_its_number(written: str, number: str) -> None:
+    found = errors(SMALL.replace("audits:", f"alpha: {written}\naudits:"))
+    assert [message.rpartition(": ")[2] for message in found] == [f"write {number}"]
+
+
+def test_a_placeholder_without_quotes_is_no_mapping() -> None:
+    found = errors(SMALL.replace("Describe a {group}.", "{group}"))
+    assert 'must be text, not a mapping: put the placeholder in quotes, "{group}"' in found[0]
