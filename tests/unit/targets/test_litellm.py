@@ -112,6 +112,7 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         open_target("litellm:openai/m base_url=nowhere", settings_in(tmp_path))
 
 
+@installed
 def test_further_fields_are_sent() -> None:
     with ChatServer() as server:
         ask(server, Request("hello", sampling=Sampling.from_json({"reasoning_effort": "low", "top_k": 20})))
