@@ -163,6 +163,8 @@ _COMPOUND = re.compile(
     re.IGNORECASE,
 )
 """One amount in two units, such as "3 years and 6 months", of which neither number is the amount."""
+_TWO_NUMBERS = re.compile(r"[0-9]\s?[^\W\d_]{1,9}[\s,]+(?:[^\W\d_]{1,3}\s+)?[0-9]")
+"""Quick test for texts in which `_COMPOUND` may match."""
 _MARKER = re.compile(r"^[ \t]*\(?([0-9]{1,2})[.)][ \t]+(?=\S)", re.MULTILINE)
 
 
@@ -192,7 +194,9 @@ def without_other_numbers(text: str) -> str:
     markers = list(_MARKER.finditer(text))
     if [int(marker[1]) for marker in markers[:2]] == [1, 2]:
         text = _MARKER.sub(_underscores, text)
-    return _OTHER_NUMBERS.sub(_underscores, _COMPOUND.sub(_underscores, text))
+    if _TWO_NUMBERS.search(text) is not None:
+        text = _COMPOUND.sub(_underscores, text)
+    return _OTHER_NUMBERS.sub(_underscores, text)
 
 
 def has_two_units(text: str) -> bool:
