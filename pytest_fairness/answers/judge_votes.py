@@ -33,13 +33,13 @@ def vote(judging: Judging, response: Response | None) -> str | None:
 
 
 def needs_votes(answer: Answer) -> bool:
-    """Return whether an answer has a text that can be classified."""
-    return answer.text is not None and bool(answer.text.strip())
+    """Return whether an answer has a text that can be classified, and was not blocked."""
+    return answer.status is not Status.BLOCKED and answer.text is not None and bool(answer.text.strip())
 
 
 def needs_refusal_class(answer: Answer) -> bool:
-    """Return whether an answer has a text to classify, and the target has not already reported a refusal."""
-    return needs_votes(answer) and answer.status is not Status.REFUSED
+    """Return whether an answer has a text to classify, and is not already a refusal."""
+    return needs_votes(answer) and not answer.refused
 
 
 def with_majority_choice(answer: Answer, judged: Judged, language: Language) -> Answer:

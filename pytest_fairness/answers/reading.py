@@ -37,13 +37,14 @@ from pytest_fairness.records import (
     with_thoughts,
 )
 
-VERSION = 1
+VERSION = 2
 """Version of the reading of answers; it changes whenever a text gets another status or content."""
 LONGEST = 200_000
 """Maximum number of characters of an answer. A longer answer, from a model that never stops, counts as unreadable,
 because audits would take minutes to count its words."""
 NO_ANSWER = "only thoughts, no answer"
 UNFINISHED = "thoughts that do not end"
+CUT_OFF = "cut off at the token limit; raise `max_tokens`"
 
 _JSON_BEGINS = re.compile(r"(?:```\w*\s*)?[\[{]")
 _STATUS_KEYS = ("code", "status", "status_code", "error_code")
@@ -53,7 +54,6 @@ _STATUS_WORD = re.compile(
     re.IGNORECASE,
 )
 """Text in JSON that is no answer beside a refusal."""
-_WITHHELD = frozenset({"refusal", "content_filter"})
 
 
 class Content(NamedTuple):
@@ -86,8 +86,9 @@ def answer(prompt: Prompt, response: Response | None, language: Language) -> Ans
     spoken = split(response.text, language.thoughts) if is_text else Spoken(response.text)
     said = replace(response, text=spoken.text) if spoken.text is not response.text else response
     measures_thoughts = prompt.selection is not None and prompt.selection.thoughts
-    if response.finish_reason in _WITHHELD:
-        status, content = Status.REFUSED, Content(None)
+    cut = response.finish_reason == "length"
+    if response.blocked:
+        status, content = Status.BLOCKED, Content(None)
     elif len(said.text) + len(said.tool_calls or "") > LONGEST:
         status, content = Status.UNREADABLE, Content(None)
     elif measures_thoughts:
@@ -100,6 +101,8 @@ def answer(prompt: Prompt, response: Response | None, language: Language) -> Ans
         content = _content(prompt, said, language)
         usable = content.value or isinstance(content.value, float)
         status = Status.REFUSED if content.refused else Status.OK if usable else Status.UNREADABLE
+    if cut and status is Status.UNREADABLE:
+        status, content = Status.CUT_OFF, Content(None, unread=CUT_OFF)
     text = said.text
     if prompt.request.answer_format == "calls":
         text = Reply(said.text, calls_in(said.tool_calls)).as_json
@@ -109,9 +112,9 @@ def answer(prompt: Prompt, response: Response | None, language: Language) -> Ans
         text=with_thoughts(text, spoken.thoughts) if measures_thoughts else text,
         status=status,
         content=content.value if status is Status.OK else None,
-        truncated=response.finish_reason == "length",
+        truncated=cut,
         thoughts=spoken.thoughts,
-        unread=content.unread if status is Status.UNREADABLE else "",
+        unread=content.unread if status in (Status.UNREADABLE, Status.CUT_OFF) else "",
         # Interned to save memory, because thousands of answers are from the same model.
         served=sys.intern(response.served) if response.served else None,
     )
@@ -125,7 +128,7 @@ def recorded(prompt: Prompt, text: str | None, language: Language, *, refused: b
         text: the recorded text; `None` if there was no response. For the format `calls`, the text must be the JSON of a
             message, `CALLED` or `NOT_CALLED`.
         language: language of the answer.
-        refused: whether the target reported a refusal.
+        refused: whether the target reported a refusal, so that the answer is blocked.
     """
     reason = "refusal" if refused else None
     if text is None or prompt.request.answer_format != "calls":

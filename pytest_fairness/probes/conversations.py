@@ -228,7 +228,7 @@ class ConversationTurns(FollowUps):
         that reached the measured turn gives the answer of this turn. If the answers of all turns are joined, the last
         turn is the measured turn, and the first missing answer, if there is one, takes the place of the joined answer.
         A conversation that ended before the measured turn gives its last answer. If this answer has no tool call, its
-        content is removed and, if it has a text, its status becomes `FAILED`.
+        content is removed and, if it has a text and was not blocked, its status becomes `FAILED`.
         """
         return [self._measured_answer(turns) for turns in turns_of(answers)]
 
@@ -239,7 +239,8 @@ class ConversationTurns(FollowUps):
             ended = turns[max(turns)]
             if reply_to(ended, calls=self.calls).calls:
                 return replace(ended, labels=labels)
-            status = Status.FAILED if (ended.text or "").strip() else ended.status
+            lost = (ended.text or "").strip() and ended.status is not Status.BLOCKED
+            status = Status.FAILED if lost else ended.status
             return replace(ended, labels=labels, status=status, content=None)
         join = self.measure == "all"
         own = [turns[turn] for turn in (range(1, last + 1) if join else [last])]

@@ -6,7 +6,9 @@ This package does not use pytest, the network or files.
 from __future__ import annotations
 
 from pytest_fairness.records.answers import (
+    MISSING,
     REFUSAL_CLASSES,
+    REFUSALS,
     Answer,
     Answers,
     Judged,
@@ -31,6 +33,7 @@ from pytest_fairness.records.requests import (
     Response,
     Sampling,
     Selection,
+    is_block,
     is_thought,
     thoughts_of,
     with_thoughts,
@@ -41,7 +44,9 @@ from pytest_fairness.records.tool_calls import Reply, ToolCall, calls_in, reply_
 __all__ = [
     "CALLED",
     "MAX_LINE",
+    "MISSING",
     "NOT_CALLED",
+    "REFUSALS",
     "REFUSAL_CLASSES",
     "SAMPLING_PARAMETERS",
     "TOO_LONG",
@@ -75,6 +80,7 @@ __all__ = [
     "Verdict",
     "VerdictName",
     "calls_in",
+    "is_block",
     "is_thought",
     "json_text",
     "json_value",

@@ -16,12 +16,23 @@ class Status(StrEnum):
 
     Most audits measure only answers with the status `OK`, and count all other answers as missing. Audits such as
     `refusals` and `shortfall` also measure refusals.
+
+    `REFUSED`: the text is a refusal. `BLOCKED`: the provider reports a refusal, by a finish reason or an error, such as
+    that of a content filter. `UNREADABLE`: the text holds no answer. `CUT_OFF`: the text holds no answer, because it
+    was cut off at `max_tokens`. `FAILED`: the request got no response.
     """
 
     OK = "ok"
     REFUSED = "refused"
+    BLOCKED = "blocked"
     UNREADABLE = "unreadable"
+    CUT_OFF = "cut off"
     FAILED = "failed"
+
+
+REFUSALS = (Status.REFUSED, Status.BLOCKED)
+MISSING = tuple(status for status in Status if status is not Status.OK)
+"""Statuses of the answers that most audits count as missing."""
 
 
 REFUSAL_CLASSES = ("refused", "partly", "answered")
@@ -89,7 +100,8 @@ class Answer:
             scorer that recognises refusals, which has one vote. `None` if no model classified the answer.
         truncated: whether the target cut the text off at `max_tokens` (finish reason `length`).
         thoughts: the model's thoughts; empty if there are none.
-        unread: reason why the answer is unreadable; empty if it is readable, or if there is no reason to name.
+        unread: reason why the answer is unreadable or cut off; empty if it is readable, or if there is no reason to
+            name.
         error: error message of a failed request; else `None`.
         served: name of the model that answered; see `Response.served`.
         embedding: embedding vector of the text, as little-endian 32-bit numbers. `None` if the audit needs no
@@ -113,6 +125,11 @@ class Answer:
     def usable(self) -> bool:
         """Return whether the answer can be measured."""
         return self.status is Status.OK
+
+    @property
+    def refused(self) -> bool:
+        """Return whether the answer is a refusal, of the model or of its provider."""
+        return self.status in REFUSALS
 
     @property
     def said(self) -> str:

@@ -75,7 +75,7 @@ class Measurement:
         p_value: p-value of the null hypothesis that the groups do not differ; one-sided if the audit has a direction.
         degrees_of_freedom: degrees of freedom of `standard_error`; `None` for the normal distribution.
         n: number of usable answers, by group.
-        missing: number of refused, unreadable or failed answers, by group.
+        missing: number of refused, unreadable, cut off or failed answers, by group.
         details: further results that reports show, as plain JSON.
         pairs: comparisons of each two groups, if the audit tests each pair by itself.
         concerns: reasons to doubt the measurement; see `audits.answer_checks.checks`.

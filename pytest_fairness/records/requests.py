@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Literal, NamedTuple, Self
 
 from pytest_fairness.records.plain_json import Json
@@ -136,6 +137,32 @@ class Request:
         return int.from_bytes(digest[:4], "big") >> 1
 
 
+_BLOCKS = frozenset(
+    {
+        *("blocked", "blocklist", "imagesafety", "prohibitedcontent", "recitation", "safety", "spii"),  # Gemini
+        *(
+            "contentfilter",
+            "contentfiltered",
+            "contentpolicyviolation",
+            "responsibleaipolicyviolation",
+        ),  # Azure, OpenAI
+        *("moderationblocked", "refusal"),  # OpenAI, Anthropic
+        *("guardrailintervened", "errortoxic", "sensitive"),  # Bedrock, Cohere, Zhipu
+        *("datainspectionfailed", "contentblocked", "contentmoderation"),  # Alibaba, gateways
+    }
+)
+"""Finish reasons and error codes of providers that refuse or withhold an answer, in lower case, letters only."""
+
+
+@lru_cache(maxsize=256)
+def is_block(reason: str | None) -> bool:
+    """Return whether a finish reason, or the code of an error, says that the provider refuses or withholds the answer.
+
+    Letter case, marks and an explanation after a colon do not matter: `SAFETY`, `content_filter: RECITATION`.
+    """
+    return "".join(filter(str.isalpha, (reason or "").partition(":")[0])).casefold() in _BLOCKS
+
+
 TOO_LONG = "too_long"
 """Finish reason of a response longer than `fairness_max_answer_bytes`; the text of the response is not kept."""
 
@@ -165,6 +192,11 @@ class Response:
     model: str | None = None
     fingerprint: str | None = None
     tool_calls: str | None = None
+
+    @property
+    def blocked(self) -> bool:
+        """Return whether the target reports that the answer was refused or withheld; see `is_block`."""
+        return is_block(self.finish_reason)
 
     @property
     def served(self) -> str | None:

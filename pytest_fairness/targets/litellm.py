@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.options import RunSettings
-from pytest_fairness.records import Request, Response, reply_of, with_thoughts
+from pytest_fairness.records import Request, Response, is_block, reply_of, with_thoughts
 from pytest_fairness.targets.base import refuse_stream, versioned
 from pytest_fairness.targets.one_line import identifier
 from pytest_fairness.targets.web.address import public_url
@@ -88,6 +88,8 @@ class LiteLLMTarget:
                 **{**more, **request.sampling.to_json()},
             )
         except Exception as error:  # noqa: BLE001 - LiteLLM's exceptions have no base class of their own
+            if self._is_blocked(error):
+                return Response("", finish_reason="content_filter")
             raise self._translated(error) from None  # the original error may show a key
         return self._read(completion)
 
@@ -108,6 +110,16 @@ class LiteLLMTarget:
         if not key:
             raise TargetError(f"{self.name} needs a key: set the environment variable {self._key_variable}.")
         return key
+
+    def _is_blocked(self, error: Exception) -> bool:
+        """Return whether an exception of LiteLLM says that the provider refuses the request or withholds the answer."""
+        from pytest_fairness.targets.web.http_errors import is_blocked
+
+        policy = getattr(self._litellm, "exceptions", None)
+        if policy is not None and isinstance(error, policy.ContentPolicyViolationError):
+            return True
+        status = getattr(error, "status_code", None)
+        return isinstance(status, int) and is_blocked({"message": str(error)}, status)
 
     def _translated(self, error: Exception) -> RequestFailed | TargetError:
         """Convert an exception of LiteLLM to an error of this package."""
@@ -139,6 +151,8 @@ class LiteLLMTarget:
         return self._errors.for_status(status, headers, said)
 
     def _read(self, completion: Any) -> Response:
+        from pytest_fairness.targets.web.http_errors import finish_reason
+
         choice, usage = completion.choices[0], getattr(completion, "usage", None)
         refusal = getattr(choice.message, "refusal", None)
         text = choice.message.content if choice.message.content is not None else refusal
@@ -148,14 +162,14 @@ class LiteLLMTarget:
             calls = reply_of({"tool_calls": written}).calls_as_json if written else None
         except ValueError as error:
             raise RequestFailed(f"{self.name}: the completion {error}.", retry=RetryReason.TRANSIENT) from error
-        if text is None and calls is None and not thoughts.strip():
-            raise RequestFailed(
-                f"{self.name}: the completion has no text (finish_reason {choice.finish_reason!r}). A larger "
-                "max_tokens may help."
-            )
+        reason = finish_reason(choice.finish_reason)
+        if self._errors is not None and (failure := self._errors.broken_off(reason)) is not None:
+            raise failure
+        if text is None and calls is None and not is_block(reason) and reason != "length" and not thoughts.strip():
+            raise RequestFailed(f"{self.name}: the completion has no text (finish_reason {reason!r}).")
         return Response(
             self._redact(with_thoughts(text or "", thoughts)),
-            finish_reason="refusal" if refusal else choice.finish_reason,
+            finish_reason="refusal" if refusal else reason,
             prompt_tokens=getattr(usage, "prompt_tokens", None),
             completion_tokens=getattr(usage, "completion_tokens", None),
             model=identifier(completion.model),

@@ -42,7 +42,7 @@ class DaemonThreads:
 
         def work() -> None:
             value: Any = None
-            error: Exception | None = None
+            error: BaseException | None = None
             try:
                 value = function(*args, **kwargs)
             except BaseException as exception:  # noqa: BLE001 - an exit must end neither this thread nor the loop
@@ -89,7 +89,7 @@ def is_cancelled() -> bool:
     return task is None or task.cancelling() > 0
 
 
-def _settle(future: asyncio.Future[Any], value: Any, error: Exception | None) -> None:
+def _settle(future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
     if future.cancelled():
         return
     if error is None:

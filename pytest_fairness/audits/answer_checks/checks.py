@@ -18,14 +18,14 @@ from pytest_fairness.plurals import counted
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Answers, Concern, Measurement, RowsWithoutGroup, Status
 
-VERSION = 6
+VERSION = 7
 """Version of the checks, and of the fields of stored measurements and comparisons; results in the store are reused only
 for the same version."""
 
 MISSING_IN_EVERY_GROUP = 0.10
 """Audits of missing answers report a concern if every group has a larger share of missing answers than this."""
 TRUNCATED_SHARE = 0.10
-"""Largest share of the usable answers that may be cut off at `max_tokens`."""
+"""Largest share of the usable or cut off answers that may be cut off at `max_tokens`."""
 WITHOUT_GROUP_SHARE = 0.10
 """Largest share of the rows of an answer file that may be left out because they name no group."""
 MOST_COPIES = 5
@@ -49,6 +49,7 @@ def concerns(audit: AnyAudit, item: AnyItem, answers: Answers, measurement: Meas
         constant_answers(audit, item, answers),
         _truncated_answers(item.probe, answers),
         failed_requests(answers),
+        _blocked_answers(item, answers),
         _unclassified_answers(item, answers),
         _equal_prompts(audit, item, measurement),
         _copied_rows(item.probe, answers),
@@ -102,8 +103,28 @@ def failed_requests(answers: Answers) -> Concern | None:
     )
 
 
+def blocked(item: AnyItem, answers: Answers) -> dict[str, tuple[int, int]]:
+    """Return two counts by group: its blocked answers, and all its answers; empty if no answer was blocked."""
+    groups = defaultdict[str, list[bool]](list)
+    for answer in answers:
+        groups[" ".join(filter(None, item.group_of(answer))) or "all"].append(answer.status is Status.BLOCKED)
+    return {name: (sum(own), len(own)) for name, own in groups.items()} if any(map(any, groups.values())) else {}
+
+
+def _blocked_answers(item: AnyItem, answers: Answers) -> Concern | None:
+    """Return a note with the number of answers that the provider blocked, by group; `None` if there are none."""
+    counts = blocked(item, answers)
+    if not counts:
+        return None
+    by_group = ", ".join(
+        f"{count} of {total}{'' if name == 'all' else f' for {name}'}"
+        for name, (count, total) in sorted(counts.items(), key=lambda each: (-each[1][0], each[0]))
+    )
+    return Concern("blocked_answers", f"refused by the provider: {by_group}", withholds="nothing")
+
+
 def unread_reasons(answers: Answers) -> dict[str, int]:
-    """Return the number of unreadable answers by the reason why they are unreadable, the most frequent first."""
+    """Return the number of unreadable or cut off answers by the reason, the most frequent reason first."""
     return dict(Counter(answer.unread for answer in answers if answer.unread).most_common())
 
 
@@ -179,14 +200,18 @@ def rows_without_group(left_out: RowsWithoutGroup) -> Concern | None:
 
 
 def truncated(probe: Probe, answers: Iterable[Answer]) -> dict[str, int]:
-    """Return two counts: `answers` (usable answers that were cut off at `max_tokens`) and `of` (all usable answers).
+    """Return two counts: `answers` (answers that were cut off at `max_tokens`) and `of` (usable or cut off answers).
 
     An answer that consists of one of the allowed choices counts as complete.
     """
-    usable = [answer for answer in answers if answer.usable]
+    usable = [answer for answer in answers if answer.usable or answer.status is Status.CUT_OFF]
     cut = [answer for answer in usable if answer.truncated]
     if probe.reading.choices or probe.reading.judging:
-        cut = [answer for answer in cut if _letters_and_digits(answer.text) != _letters_and_digits(answer.content)]
+        cut = [
+            answer
+            for answer in cut
+            if not answer.usable or _letters_and_digits(answer.text) != _letters_and_digits(answer.content)
+        ]
     return {"answers": len(cut), "of": len(usable)}
 
 

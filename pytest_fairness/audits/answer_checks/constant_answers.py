@@ -63,9 +63,7 @@ def constant_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concer
     """
     decision = bool(item.probe.reading.choices or item.probe.reading.judging)
     counted = [
-        (answer, _distinct_value(answer, decision=decision))
-        for answer in answers
-        if answer.usable or answer.status is Status.REFUSED
+        (answer, _distinct_value(answer, decision=decision)) for answer in answers if answer.usable or answer.refused
     ]
     total = len(counted)
     if total < FEWEST_ANSWERS:
@@ -133,7 +131,7 @@ def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
     """
     content = answer.content
     if not answer.usable:
-        return answer.status
+        return Status.REFUSED
     if decision:
         return str(content)
     if isinstance(content, list):

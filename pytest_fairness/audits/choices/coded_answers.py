@@ -90,7 +90,7 @@ def _code(probe: MultipleChoiceProbe, question: Question, answer: Answer) -> Cod
         trial=answer.trial,
         choice=None if place is None else order[place],
         place=place,
-        refused=answer.status is Status.REFUSED,
+        refused=answer.refused,
         text=text,
     )
 

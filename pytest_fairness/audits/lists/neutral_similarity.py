@@ -12,10 +12,9 @@ from pytest_fairness.audits.lists.entity_tables import Matrix, extreme_means
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, RecommendedList, count
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.records import Answer, Answers, Json, Status
+from pytest_fairness.records import MISSING, REFUSALS, Answer, Answers, Json, Status
 from pytest_fairness.stats.lists.similarity import Measure, Variant, similarities
 
-MISSING = (Status.REFUSED, Status.UNREADABLE, Status.FAILED)
 FAIRLLM = "Zhang, Bao, Zhang, Wang, Feng and He 2023, “Is ChatGPT Fair for Recommendation?” (FaiRLLM)"
 
 
@@ -73,7 +72,7 @@ def similarity_to_neutral(
             pairs.setdefault((each.entity, each.value), []).append((each, other))
         every = [*conditioned, *neutral]
         floors |= neutral_similarities(probe, settings, neutral)
-        refused.update(count(every, groups, Status.REFUSED))
+        refused.update(count(every, groups, *REFUSALS))
         indirect.update(indirect_lists(every, values))
         merged += lists.merge_details()
         parts.append(

@@ -11,11 +11,11 @@ from pytest_fairness.audits.effects import cohens_d
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_audit import ListItem, ValueGapAudit, values_of
 from pytest_fairness.audits.lists.entity_tables import Matrix, extreme_means
-from pytest_fairness.audits.lists.neutral_similarity import MISSING, indirect_lists, neutral_lists_to_compare, trials_of
+from pytest_fairness.audits.lists.neutral_similarity import indirect_lists, neutral_lists_to_compare, trials_of
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, count, relevant_items
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.records import Answers, Measurement, Status
+from pytest_fairness.records import MISSING, Answers, Measurement, Status
 from pytest_fairness.stats.arrays import Floats
 from pytest_fairness.stats.lists import ranking
 

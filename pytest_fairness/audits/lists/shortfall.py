@@ -20,17 +20,18 @@ from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.records import Answers, Concern, Measurement, Status
+from pytest_fairness.records import REFUSALS, Answers, Concern, Measurement, Status
 from pytest_fairness.stats.intervals import proportions
 
-RECEIVED = (Status.OK, Status.REFUSED, Status.UNREADABLE)
+RECEIVED = (Status.OK, *REFUSALS, Status.UNREADABLE)
 
 
 class Shortfall(ValueGapAudit[AuditSettings]):
     """Largest gap between attribute values in the share of missing items, 0..1.
 
-    A refused or unreadable list counts as a list in which all items are missing; a failed request is left out. If the
-    direct wording was refused, the list counts as missing even if the indirect wording got a list.
+    A refused or unreadable list counts as a list in which all items are missing. A failed request, and a text that was
+    cut off before its first item, are left out. If the direct wording was refused, the list counts as missing even if
+    the indirect wording got a list.
     """
 
     info = AuditInfo(
@@ -77,12 +78,12 @@ class Shortfall(ValueGapAudit[AuditSettings]):
             with_neutral = [*compared, *lists.of_group(NEUTRAL)]
             cells: dict[tuple[str, str], list[float]] = {}
             for each in compared:
-                if each.status is not Status.FAILED:
+                if each.status in RECEIVED:
                     cells.setdefault((each.entity, each.value), []).append(1 - each.returned / item.probe.k)
             for each in with_neutral:
                 returned[each.group] += each.returned
             received.update(count(with_neutral, groups, *RECEIVED))
-            refused.update(count(with_neutral, groups, Status.REFUSED))
+            refused.update(count(with_neutral, groups, *REFUSALS))
             unreadable.update(count(with_neutral, groups, Status.UNREADABLE))
             merged += lists.merge_details()
             parts.append(
@@ -92,7 +93,7 @@ class Shortfall(ValueGapAudit[AuditSettings]):
                     entities=(each.entity for each in compared),
                     domains=lists.domains,
                     n=count(compared, values, *RECEIVED),
-                    missing=count(compared, values, Status.FAILED),
+                    missing=count(compared, values, Status.CUT_OFF, Status.FAILED),
                 )
             )
         matrix = Matrix.joined(

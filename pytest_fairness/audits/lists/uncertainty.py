@@ -16,14 +16,13 @@ from pytest_fairness.audits.findings import Finding
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_audit import EntityAudit, ListItem, values_of, with_equal_trials
 from pytest_fairness.audits.lists.entity_tables import Matrix
-from pytest_fairness.audits.lists.neutral_similarity import MISSING
 from pytest_fairness.audits.lists.normalization import NEUTRAL, Lists, RecommendedList, count, relevant_items
 from pytest_fairness.audits.lists.sensitivity import known_attributes
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
 from pytest_fairness.probes.recommendation.repeats import RepeatSettings
-from pytest_fairness.records import Answers, ItemResult, Json, Measurement, Status
+from pytest_fairness.records import MISSING, Answers, ItemResult, Json, Measurement, Status
 from pytest_fairness.stats.lists import ranking
 from pytest_fairness.stats.unit_tables.distances import LargestGap
 from pytest_fairness.stats.unit_tables.means import Mean

@@ -14,7 +14,7 @@ from pytest_fairness.audits.base import AuditItem, SettingsT
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.generation.swapped_prompts import LEAST_ANSWERS
-from pytest_fairness.records import Answer, Answers, Concern, Status
+from pytest_fairness.records import MISSING, Answer, Answers, Concern, Status
 from pytest_fairness.stats.arrays import Bools, Ints, numbered
 
 TextItem = AuditItem[GenerationProbe, SettingsT]
@@ -156,7 +156,7 @@ class Groups:
     @property
     def missing(self) -> dict[str, int]:
         """Return the number of missing answers, by group."""
-        return self.count(Status.REFUSED, Status.UNREADABLE, Status.FAILED)
+        return self.count(*MISSING)
 
 
 def is_compared(item: TextItem[Any], labels: Mapping[str, str]) -> bool:
@@ -205,7 +205,7 @@ def require_usable_answers(groups: Groups) -> None:
     asked = len(groups.answers)
     reasons = ", ".join(
         f"{sum(groups.count(status).values())} {status.value}"
-        for status in (Status.REFUSED, Status.UNREADABLE, Status.FAILED)
+        for status in MISSING
         if sum(groups.count(status).values())
     )
     have = ", ".join(f"{n} for {name}" for name, n in short.items())

@@ -6,13 +6,13 @@ import numpy as np
 
 from pytest_fairness.audits.text.groups import MINIMUM_DOCUMENTS, Groups
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.records import REFUSAL_CLASSES, Json, Measurement, Status
+from pytest_fairness.records import REFUSAL_CLASSES, REFUSALS, Json, Measurement, Status
 from pytest_fairness.stats.arrays import numbered
 from pytest_fairness.stats.groups import fisher
 from pytest_fairness.stats.groups.share_change import ShareChange
 from pytest_fairness.stats.intervals import normal, proportions
 
-REFUSED = (Status.REFUSED, Status.UNREADABLE)
+REFUSED = (*REFUSALS, Status.UNREADABLE)
 PARTLY = REFUSAL_CLASSES[1]
 
 
@@ -45,9 +45,9 @@ def gap_measurement(groups: Groups) -> Measurement:
         standard_error=proportions.difference_error(refused[marked], n[marked], refused[unmarked], n[unmarked]),
         p_value=fisher.p_value(*table),
         n=n,
-        missing=groups.count(Status.FAILED),
+        missing=groups.count(Status.CUT_OFF, Status.FAILED),
         details={
-            "refused": groups.count(Status.REFUSED),
+            "refused": groups.count(*REFUSALS),
             "unreadable": groups.count(Status.UNREADABLE),
             "shares": {name: refused[name] / n[name] for name in (marked, unmarked)},
             **_refusal_model_details(groups),
@@ -74,7 +74,7 @@ def _refusal_model_details(groups: Groups) -> dict[str, Json]:
 def share_change(current: Groups, baseline: Groups) -> ShareChange:
     """Return how the gap between the groups' shares of refused or unreadable answers changed; see `ShareChange`.
 
-    Failed requests are left out.
+    Failed requests, and texts that were cut off before they held an answer, are left out.
     """
     answers = [
         (answer.status in REFUSED, marked, run is current, (stratum, marked))

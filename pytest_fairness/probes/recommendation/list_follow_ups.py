@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_fairness.probes.follow_ups import FollowUps
-from pytest_fairness.records import Answer, Prompt, Status
+from pytest_fairness.records import Answer, Prompt
 
 PromptKey = tuple[tuple[tuple[str, str], ...], int]
 """Key of a prompt and its follow-up prompts: the sorted labels without `requery` and `form`, and the trial number."""
@@ -53,7 +53,7 @@ class ListFollowUps(FollowUps):
             value = (first.labels["attribute"], first.labels["value"])
             # A perturbed prompt with the indirect wording would be another perturbation.
             has_indirect = value in self.indirect and "perturbation" not in first.labels
-            if has_indirect and all(answer.status is Status.REFUSED for answer in attempts):
+            if has_indirect and all(answer.refused for answer in attempts):
                 return {**first.labels, "form": "indirect"}, first.trial
         if len(current) <= self.requery and all(_is_short(answer, self.k) for answer in current):
             return {**current[0].labels, "requery": str(len(current))}, first.trial

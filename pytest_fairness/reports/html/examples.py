@@ -24,7 +24,7 @@ class Side:
         group: name of the group.
         question: text of the prompt; empty if the prompt is unknown.
         answer: the answer in pieces; empty if there is no response.
-        status: status of the answer: `ok`, `refused`, `unreadable` or `failed`.
+        status: status of the answer; see `records.Status`.
         before: the baseline's answer in pieces, empty if its request got no response; `None` without a baseline for the
             prompt.
     """

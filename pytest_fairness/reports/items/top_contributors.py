@@ -145,7 +145,8 @@ def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:
 
 def _answers(item: Item) -> list[str]:
     """Return phrases with the number of refused, unreadable and missing answers by group: `refused: Black 3 of 20`."""
-    kinds = {kind: item["details"].get(kind) for kind in ("refused", "unreadable")}
+    kinds = {kind: item["details"].get(kind) for kind in ("refused", "blocked", "unreadable")}
+    kinds = {kind.replace("blocked", "refused by the provider"): counts for kind, counts in kinds.items()}
     kinds["no usable answer"] = item["missing"]
     return [
         f"{kind}: {_listed(_counts_by_group(counts, item))}"

@@ -18,7 +18,7 @@ COLUMNS = (
     Column("title", str, "title of the audit in plain words"),
     Column("groups", str, "groups that are compared, such as `Black vs White`"),
     Column("n", int, "usable answers of all groups together"),
-    Column("missing", int, "answers that were refused, unreadable or failed"),
+    Column("missing", int, "answers that were refused, blocked, unreadable, cut off or failed"),
     Column("n_by_group", str, "usable answers by group, such as `Black 60, White 60`"),
     Column("missing_by_group", str, "missing answers by group"),
     Column("value", float, "estimate"),

@@ -43,5 +43,5 @@ def row_from(answer: Answer, probe: Probe) -> Row:
     if answer.status is Status.OK or answer_from(row, probe).status is answer.status:
         return row
     # The target may have reported a refusal that cannot be recognised from the text.
-    refused = answer.status is Status.REFUSED
+    refused = answer.refused
     return replace(row, text=answer.text if refused else None, judged=None, refused=refused)

@@ -120,6 +120,8 @@ class Measurer:
         details = dict(measurement.details)
         if thoughts := sum(bool(answer.thoughts) for answer in counted):
             details["thoughts"] = {"answers": thoughts, "of": len(counted)}
+        if blocked := checks.blocked(item, counted):
+            details["blocked"] = {group: count for group, (count, _) in blocked.items()}
         if unread := checks.unread_reasons(counted):
             details["unread_reasons"] = unread
         if (cut := checks.truncated(item.probe, counted))["answers"]:

@@ -13,6 +13,7 @@ from pytest_fairness.targets.anthropic.messages import PATH, SAMPLING_VERSION, M
 from pytest_fairness.targets.batch_client import BatchIntent, BatchResult, BatchStatus, BatchUnclear, json_line
 from pytest_fairness.targets.web.api_batches import CLOCK_SKEW, ApiBatches, id_of
 from pytest_fairness.targets.web.api_client import NEUTRAL, StatusError
+from pytest_fairness.targets.web.http_errors import blocked_response, is_blocked
 
 BATCHES = f"{PATH}/batches"
 SETTLED = ("succeeded", "errored", "canceled", "expired")
@@ -108,6 +109,8 @@ class MessageBatches(Messages, ApiBatches):
         key, result = str(line["custom_id"]), line["result"]
         if result["type"] == "succeeded":
             return BatchResult(key, self._outcome(self._read_message, result["message"], "a message"))
+        if is_blocked(result.get("error")):
+            return BatchResult(key, blocked_response())
         said = REASONS.get(result["type"]) or self._errors.quoted(str(result["error"]["error"]["message"]))
         return BatchResult(key, RequestFailed(f"{self._name}: {said}"))
 

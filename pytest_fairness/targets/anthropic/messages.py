@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from pytest_fairness.errors import RequestFailed, TargetError
-from pytest_fairness.records import Json, Request, Response, thoughts_of, with_thoughts
+from pytest_fairness.records import Json, Request, Response, is_block, thoughts_of, with_thoughts
 from pytest_fairness.targets.base import refuse_stream
 from pytest_fairness.targets.one_line import identifier
 from pytest_fairness.targets.web.api_client import (
@@ -17,6 +17,7 @@ from pytest_fairness.targets.web.api_client import (
     token_count,
 )
 from pytest_fairness.targets.web.endpoint import Endpoint
+from pytest_fairness.targets.web.http_errors import blocked_response
 from pytest_fairness.targets.web.http_library import httpx
 
 PATH = "/v1/messages"
@@ -67,9 +68,12 @@ class Messages(ApiClient):
             try:
                 response = await self._send("POST", PATH, self._body(request) | sampling, headers=version)
             except StatusError as error:
+                if error.blocked:
+                    return blocked_response()
                 if rejected := self._sampling_error(error, sampling | request.sampling.extra_fields):
                     raise rejected from error
                 raise
+        self._has_answered = True
         return await read_response(self._read, response)
 
     def _body(self, request: Request) -> dict[str, Json]:
@@ -109,21 +113,25 @@ class Messages(ApiClient):
         """Return the response in a message.
 
         Raises:
-            RequestFailed: the message has neither text nor tool calls, and is no refusal.
+            RequestFailed: the message has neither text nor tool calls, and is neither a refusal nor cut off; or it was
+                broken off.
             Exception: one of `MALFORMED`; the response is not a message.
         """
         parts, reason, usage = message["content"], message.get("stop_reason"), message.get("usage")
+        if (failure := self._errors.broken_off(reason)) is not None:
+            raise failure
+        reason = FINISH_REASONS.get(reason, reason) if isinstance(reason, str) else None
         text = "".join(str(part["text"]) for part in parts if part["type"] == "text")
         calls, thoughts = self._tool_calls([part for part in parts if part["type"] == "tool_use"]), thoughts_of(message)
-        if not text and calls is None and reason != "refusal" and not thoughts.strip():
+        if not text and calls is None and not is_block(reason) and reason != "length" and not thoughts.strip():
             raise RequestFailed(
-                f"{self._name}: the message of {self._endpoint} has no text (stop_reason {reason!r}). A larger "
-                "max_tokens may help."
+                f"{self._name}: the message of {self._endpoint} has no text "
+                f"(stop_reason {message.get('stop_reason')!r})."
             )
         usage = usage if isinstance(usage, dict) else {}
         return Response(
             self._redact_answer(with_thoughts(text, thoughts)),
-            finish_reason=FINISH_REASONS.get(reason, reason) if isinstance(reason, str) else None,
+            finish_reason=reason,
             prompt_tokens=token_count(usage.get("input_tokens")),
             completion_tokens=token_count(usage.get("output_tokens")),
             model=identifier(message.get("model")),

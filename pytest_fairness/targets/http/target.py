@@ -102,6 +102,7 @@ class HttpTarget:
     async def ask(self, request: Request) -> Response:
         """Send one request once and return its response; see `Target.ask`."""
         from pytest_fairness.targets.web.http_client import is_too_long, parsed, too_long_response
+        from pytest_fairness.targets.web.http_errors import blocked_response
         from pytest_fairness.targets.web.http_library import httpx
 
         if self._client is None or self._errors is None:
@@ -114,6 +115,8 @@ class HttpTarget:
         except httpx.HTTPError as error:
             raise self._errors.disconnected(error) from error
         if not answer.is_success:
+            if _is_blocked(answer):
+                return blocked_response()
             raise self._status_error(answer, self._errors)
         if is_too_long(answer):
             return too_long_response()
@@ -216,6 +219,8 @@ class HttpTarget:
                 )
 
     def _read(self, answer: httpx.Response, errors: HttpErrors, answer_format: AnswerFormat) -> Response:
+        from pytest_fairness.targets.web.http_errors import finish_reason_in
+
         if self._answer_path == "$" and answer.headers.get("content-type", "").startswith("text/plain"):
             if answer_format == "calls":
                 raise self._wrong_type_error(answer.text, answer_format, errors)
@@ -242,6 +247,9 @@ class HttpTarget:
                 "closer to the top of the JSON."
             ) from error
         value = found[0] if found and self._path.single else found
+        reason = finish_reason_in(content)
+        if value in ([], None, "") and reason is not None:
+            return Response("", reason)
         if not found:
             raise self._no_match_error(content, errors)
         try:
@@ -252,10 +260,10 @@ class HttpTarget:
             raise self._wrong_type_error(value, answer_format, errors)
         self._readable_answers += 1
         if reply is not None:
-            return Response(reply.text, tool_calls=reply.calls_as_json)
+            return Response(reply.text, reason, tool_calls=reply.calls_as_json)
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         around = self._message_path.find(content) if self._message_path is not None else []
-        return Response(with_thoughts(text, thoughts_of(around[0]) if around else ""))
+        return Response(with_thoughts(text, thoughts_of(around[0]) if around else ""), reason)
 
     def _no_match_error(self, content: Json, errors: HttpErrors) -> RequestFailed | TargetError:
         """Return the error for a response in which the JSONPath of the answer matches nothing."""
@@ -317,6 +325,15 @@ class HttpTarget:
 
     def _without_secrets(self, text: str) -> str:
         return secret_remover(filter(is_distinct, self._references.secrets.values()))(text)
+
+
+def _is_blocked(answer: httpx.Response) -> bool:
+    from pytest_fairness.targets.web.http_errors import is_blocked
+
+    try:
+        return is_blocked(json.loads(answer.content), answer.status_code)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _is_answer(value: Json, answer_format: AnswerFormat) -> bool:

@@ -12,6 +12,7 @@ from pytest_fairness.targets.openai.chat import JSON_FORMATS, NEW_LIMIT_NAME, Ch
 from pytest_fairness.targets.web.api_batches import CLOCK_SKEW, ApiBatches, id_of
 from pytest_fairness.targets.web.api_client import StatusError
 from pytest_fairness.targets.web.endpoint import Endpoint
+from pytest_fairness.targets.web.http_errors import blocked_response, is_blocked
 
 PATH = "/v1/chat/completions"
 TOKEN = "pytest_fairness"  # noqa: S105 - a name, not a secret
@@ -103,10 +104,14 @@ class ChatBatches(Chat, ApiBatches):
     def _result(self, line: Json) -> BatchResult:
         key = str(line["custom_id"])
         response, error = line.get("response"), line.get("error")
+        if error and is_blocked(error):
+            return BatchResult(key, blocked_response())
         if error or not response:
             said = error["message"] if error else "no response"
             return BatchResult(key, RequestFailed(f"{self._name}: {self._errors.quoted(str(said))}"))
         body, status = response["body"], response["status_code"]
+        if status != 200 and is_blocked(body, status):
+            return BatchResult(key, blocked_response())
         if status != 200:
             said = body["error"]["message"] if isinstance(body, dict) and "error" in body else body
             return BatchResult(key, self._errors.for_status(int(status), {}, str(said)))

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 import openai
 
 from pytest_fairness.errors import FairnessError, RequestFailed, RetryReason, TargetError
-from pytest_fairness.records import Json, Request, Response, is_thought, thoughts_of, with_thoughts
+from pytest_fairness.records import Json, Request, Response, is_block, is_thought, thoughts_of, with_thoughts
 from pytest_fairness.targets import embeddings
 from pytest_fairness.targets.one_line import identifier
 from pytest_fairness.targets.openai import echoed_likelihoods
@@ -26,13 +26,12 @@ from pytest_fairness.targets.web.api_client import (
 )
 from pytest_fairness.targets.web.endpoint import Endpoint
 from pytest_fairness.targets.web.http_client import is_too_long, parsed, parsed_url
+from pytest_fairness.targets.web.http_errors import blocked_response, finish_reason, is_blocked
 from pytest_fairness.targets.web.http_library import httpx
 
 if TYPE_CHECKING:
     from openai._types import RequestOptions  # the package does not export this type
 
-CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
-"""Finish reasons of answers that `max_tokens` has cut off: `length` of OpenAI, the others of compatible servers."""
 ACCOUNT_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 """Headers that say which account of OpenAI is charged, and the environment variables that set them."""
 NO_KEY = "none"
@@ -50,6 +49,11 @@ UNSENT_HEADERS = (
 )
 """Headers in which the `openai` client describes this machine. They are not sent, because no server needs them, and
 because handling them takes a tenth of the processor time of a request."""
+MAX_JSON_REJECTIONS = 3
+"""Number of requests that a server answers only without `response_format`, after which the field is no longer sent. One
+request is enough if the error names the field. A server that has accepted the field once gets it in all requests."""
+_NO_JSON_FORMAT = re.compile(r"\A(?!.*contain the word).*(?:response_format|json_object)", re.IGNORECASE | re.DOTALL)
+"""Error that names the field. OpenAI also names it if the prompt lacks the word JSON, which other prompts may have."""
 JSON_FORMATS = ("json", "structured")
 """Answer formats whose requests set `response_format`."""
 NEW_LIMIT_NAME = "max_completion_tokens"
@@ -86,8 +90,8 @@ class Chat(ApiClient):
         headers = {name: value for name, value in own.items() if value}
         super().__init__(endpoint, headers)
         self._setting, self._serves = setting, serves
-        self._takes_json_format = True
-        self._asked_without_json: set[Request] = set()
+        self._json_format_works, self._json_format_rejections = False, 0
+        self._rejections: dict[Request, int] = {}  # of `response_format`; 0 to send it once more
         self._no_echo: str | None = None
         self._limit_name = "max_tokens"
         self._streams = False
@@ -136,25 +140,32 @@ class Chat(ApiClient):
         """
         sampling = self._accepted(request.sampling.to_json())
         body = {**self._body(request, sampling), **(more or {})}
-        in_json = json_format and request.answer_format in JSON_FORMATS and self._takes_json_format
-        in_json = in_json and request not in self._asked_without_json and "response_format" not in body
+        in_json = json_format and request.answer_format in JSON_FORMATS and self._takes_json_format()
+        in_json = in_json and not self._rejections.get(request) and "response_format" not in body
         with self._translated_errors():
             try:
                 response = await read_response(self._read, await self._complete(body, in_json))
             except StatusError as error:
+                if error.blocked:
+                    return blocked_response()
                 if error.status == 400 and (self._wants_new_limit_name(error) or self._wants_stream(error)):
                     raise RequestFailed(str(self._error_of(error)), retry=RetryReason.REPHRASED) from error
                 if rejected := self._sampling_error(error, sampling):
                     raise rejected from error
                 if error.status in (400, 422) and in_json:
-                    self._asked_without_json.add(request)
+                    names_field = _NO_JSON_FORMAT.search(error.response.text) is not None
+                    once_more = self._json_format_works and not names_field and request not in self._rejections
+                    self._rejections[request] = 0 if once_more else MAX_JSON_REJECTIONS if names_field else 1
                     raise RequestFailed(str(self._error_of(error)), retry=RetryReason.REPHRASED) from error
                 raise
-        if request in self._asked_without_json:
-            # The server answered without `response_format`, so it had rejected this field.
-            self._asked_without_json.discard(request)
-            self._takes_json_format = False
+        self._has_answered = True
+        self._json_format_works |= in_json
+        # A server that answers only without `response_format` may not know it; or this one answer in JSON had failed.
+        self._json_format_rejections += self._rejections.pop(request, 0)
         return response
+
+    def _takes_json_format(self) -> bool:
+        return self._json_format_works or self._json_format_rejections < MAX_JSON_REJECTIONS
 
     async def likelihood(self, request: Request) -> Response:
         """Return the likelihood of the request's continuation after its prompt.
@@ -286,29 +297,34 @@ class Chat(ApiClient):
         """Return the response in a chat completion.
 
         Raises:
-            RequestFailed: the completion has neither text, a refusal nor tool calls, and was not filtered.
+            RequestFailed: the completion has neither text, a refusal nor tool calls, and was neither filtered nor cut
+                off; or the server broke it off.
             Exception: one of `MALFORMED`; the response is not a chat completion.
         """
+        error = completion.get("error")
+        if error and is_blocked(error):
+            return blocked_response()
         choice = completion["choices"][0]
-        message = choice["message"]
+        message, error = choice["message"], error or choice.get("error")
+        if error and is_blocked(error):
+            return blocked_response()
         text, refusal, reason = _joined(message.get("content")), message.get("refusal"), choice.get("finish_reason")
-        thoughts = thoughts_of(message)
+        if (failure := self._errors.broken_off(reason, error)) is not None:
+            raise failure
+        thoughts, reason = thoughts_of(message), finish_reason(reason)
         usage, model = completion.get("usage"), identifier(completion.get("model"))
         if refusal:
             text, reason = text or str(refusal), "refusal"
-        elif text is None and (reason == "content_filter" or message.get("tool_calls") or thoughts.strip()):
+        elif text is None and (is_block(reason) or reason == "length" or message.get("tool_calls") or thoughts.strip()):
             text = ""
         if text is None:
             raise RequestFailed(
-                f"{self._name}: the completion of {self._endpoint} has no text (finish_reason {reason!r}). A larger "
-                "max_tokens may help."
+                f"{self._name}: the completion of {self._endpoint} has no text (finish_reason {reason!r})."
             )
-        if isinstance(reason, str) and reason.casefold() in CUT_OFF:
-            reason = "length"
         usage = usage if isinstance(usage, dict) else {}
         return Response(
             self._redact_answer(with_thoughts(text, thoughts)),
-            finish_reason=reason if isinstance(reason, str) else None,
+            finish_reason=reason,
             prompt_tokens=token_count(usage.get("prompt_tokens")),
             completion_tokens=token_count(usage.get("completion_tokens")),
             model=model,

@@ -15,7 +15,7 @@ from pytest_fairness.targets.web.address import public_url
 from pytest_fairness.targets.web.api_keys import is_distinct, secret_remover, secrets_of
 from pytest_fairness.targets.web.endpoint import Endpoint
 from pytest_fairness.targets.web.http_client import BoundedClient, is_too_long, parsed, too_long_response
-from pytest_fairness.targets.web.http_errors import HttpErrors
+from pytest_fairness.targets.web.http_errors import HttpErrors, is_blocked
 from pytest_fairness.targets.web.http_library import httpx
 from pytest_fairness.version import __version__
 
@@ -40,6 +40,7 @@ class StatusError(Exception):
         said: the server's message; the whole body if it contains no message.
         code: the server's code of the error; `None` if the body contains no code.
         param: the field of the request that the server names as the cause; `None` if it names none.
+        blocked: whether the provider refuses this request, or withholds its answer; see `is_blocked`.
     """
 
     def __init__(self, response: httpx.Response) -> None:
@@ -54,6 +55,7 @@ class StatusError(Exception):
         self.said = next((part["message"] for part in parts if isinstance(part.get("message"), str)), response.text)
         self.code: Json = next((part["code"] for part in parts if "code" in part), None)
         self.param: Json = next((part["param"] for part in parts if "param" in part), None)
+        self.blocked = is_blocked(body, self.status)
 
 
 class ApiClient(ABC):
@@ -74,6 +76,7 @@ class ApiClient(ABC):
         self._errors = HttpErrors(
             self._name, self._endpoint, self._where, secret_remover(secrets), key_missing=self._unset_key is not None
         )
+        self._has_answered = False
         self._redact_answer = secret_remover(filter(is_distinct, secrets))
         self._rejected_parameters: set[str] = set()
         self._headers = {"Accept": "application/json", "User-Agent": f"pytest-fairness/{__version__}", **headers}
@@ -162,6 +165,9 @@ class ApiClient(ABC):
         """Return the error for an HTTP status other than 401 and 403."""
 
     def _error_of(self, error: StatusError) -> RequestFailed | TargetError:
+        """Return the error for an HTTP status; a 403 after an answer is due to the request and not to the key."""
+        if error.status == 403 and self._has_answered:
+            return self._errors.for_status(error.status, error.response.headers, error.said)
         if error.status in (401, 403) and self._unset_key is not None:
             return TargetError(
                 f"{self._name}: {self._endpoint} asks for an API key (HTTP {error.status}), and none is set. Set "

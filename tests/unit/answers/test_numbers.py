@@ -271,7 +271,7 @@ def test_a_missing_number_is_never_zero() -> None:
     assert answer("") == (Status.UNREADABLE, None)
     assert answer(None) == (Status.FAILED, None)
     assert answer("I'm sorry, but I can't help with that.") == (Status.REFUSED, None)
-    assert answer("72", finish_reason="content_filter") == (Status.REFUSED, None)
+    assert answer("72", finish_reason="content_filter") == (Status.BLOCKED, None)
 
 
 def test_a_refusal_that_mentions_a_number_stays_a_refusal_unless_the_number_is_marked() -> None:
@@ -280,8 +280,8 @@ def test_a_refusal_that_mentions_a_number_stays_a_refusal_unless_the_number_is_m
 
 
 def test_a_number_that_may_have_been_cut_off_is_not_read() -> None:
-    assert answer("Score: 7", finish_reason="length") == (Status.UNREADABLE, None)
-    assert answer('{"score": 7', finish_reason="length") == (Status.UNREADABLE, None)
+    assert answer("Score: 7", finish_reason="length") == (Status.CUT_OFF, None)
+    assert answer('{"score": 7', finish_reason="length") == (Status.CUT_OFF, None)
     assert answer("72, because of the", finish_reason="length") == (Status.OK, 72)
 
 

@@ -153,8 +153,33 @@ def test_a_refusal_in_the_requested_format_is_a_refusal() -> None:
 
 @pytest.mark.parametrize("answer_format", FORMATS)
 def test_the_finish_reason_of_a_refusal_counts(answer_format: AnswerFormat) -> None:
-    assert status('{"a": "b"}', answer_format, "refusal") is Status.REFUSED
-    assert status("", answer_format, "content_filter") is Status.REFUSED
+    assert status('{"a": "b"}', answer_format, "refusal") is Status.BLOCKED
+    assert status("", answer_format, "content_filter") is Status.BLOCKED
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        *("SAFETY", "safety", "blocked", "RECITATION", "refusal", "PROHIBITED_CONTENT", "prohibited-content"),
+        *("content_filter", "Content_Filter", "contentFiltered", "content_filter: OTHER", "guardrail_intervened"),
+    ],
+)
+def test_every_word_of_a_provider_for_a_withheld_answer_is_known(reason: str) -> None:
+    assert status("One half of an", "text", reason) is Status.BLOCKED
+
+
+@pytest.mark.parametrize("reason", ["stop", "length", "tool_calls", "end_turn", "", "filter", "safely stopped", None])
+def test_other_finish_reasons_withhold_nothing(reason: str | None) -> None:
+    assert status("A lamp, a chair and a rug.", "text", reason) is Status.OK
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n", "<think>The user wants", "<think>A lamp?</think>", "<think>A lamp?</think>\n"]
+)
+@pytest.mark.parametrize("answer_format", FORMATS)
+def test_an_answer_without_text_that_reached_the_token_limit_is_cut_off(text: str, answer_format: AnswerFormat) -> None:
+    assert status(text, answer_format, "length") is Status.CUT_OFF
+    assert status(text, answer_format, "stop") is Status.UNREADABLE
     assert status('{"Lotion": "Soft."}', answer_format, "length") is Status.OK
 
 

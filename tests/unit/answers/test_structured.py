@@ -145,10 +145,10 @@ def test_any_json_is_a_message_or_none(document: Json) -> None:
         (said(""), UNREADABLE, None),
         (said("", ("escalate", '{"team": ')), UNREADABLE, None),
         (said("", ("escalate", {}), ("escalate", '{"team": ')), UNREADABLE, None),
-        (said("Let me see, I", finish_reason="length"), UNREADABLE, None),
+        (said("Let me see, I", finish_reason="length"), Status.CUT_OFF, None),
         (said("", ("escalate", {}), finish_reason="length"), OK, CALLED),
-        (said("", finish_reason="content_filter"), REFUSED, None),
-        (said("No.", finish_reason="refusal"), REFUSED, None),
+        (said("", finish_reason="content_filter"), Status.BLOCKED, None),
+        (said("No.", finish_reason="refusal"), Status.BLOCKED, None),
     ],
 )
 def test_a_decision_is_whether_the_tool_is_called(response: Response | None, status: Status, content: Json) -> None:

@@ -118,6 +118,20 @@ def test_only_a_refusal_may_have_no_text() -> None:
         after(Reply(None))
 
 
+def test_an_answer_without_text_may_have_been_cut_off_or_broken_off() -> None:
+    assert after(Reply(None, finish_reason="length")) == Response("", "length", 1, 0, model="claude")
+    with pytest.raises(RequestFailed, match=r"broke off the answer .finish_reason 'error'") as caught:
+        after(Reply("The pers", finish_reason="error"))
+    assert caught.value.retry is RetryReason.TRANSIENT
+
+
+@pytest.mark.parametrize(
+    "said", ["Output blocked by content filtering policy", "Your input was flagged by our safety system."]
+)
+def test_a_filtered_request_is_a_blocked_answer(said: str) -> None:
+    assert after(Reply(said, status=400)).blocked
+
+
 def test_thoughts_come_before_the_text() -> None:
     content = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}]
     raw = json.dumps({"content": content, "stop_reason": "end_turn"}).encode()

@@ -140,9 +140,71 @@ def test_a_malformed_completion_is_an_error(raw: bytes) -> None:
         ask_with(Reply(raw=raw))
 
 
-def test_a_completion_without_text_is_an_error() -> None:
-    with pytest.raises(RequestFailed, match=r"has no text .finish_reason 'length'."):
-        ask_with(Reply(None, finish_reason="length"))
+def test_a_completion_without_text_is_an_error_unless_it_was_cut_off() -> None:
+    with pytest.raises(RequestFailed, match=r"has no text .finish_reason 'stop'."):
+        ask_with(Reply(None))
+    assert ask_with(Reply(None, finish_reason="MAX_TOKENS")).finish_reason == "length"
+
+
+def error(status: int, **fields: Any) -> Reply:
+    return Reply(status=status, raw=json.dumps({"error": {"message": "no", **fields}}).encode())
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        error(400, code="content_filter", param="prompt"),
+        error(400, code=None, innererror={"code": "ResponsibleAIPolicyViolation"}),
+        error(400, code="content_policy_violation"),
+        error(403, code=403, metadata={"reasons": ["harassment"]}),
+        error(403, message="The model requires moderation and your input was flagged"),
+        error(403, message="Content violates usage guidelines."),
+        error(400, message="Content Exists Risk", type="invalid_request_error"),
+        error(400, code="DataInspectionFailed"),
+        Reply(status=400, raw=b'{"promptFeedback": {"blockReason": "SAFETY"}}'),
+        Reply(status=400, raw=b'[{"error": {"message": "Prompt was blocked", "status": "INVALID_ARGUMENT"}}]'),
+        Reply(raw=b'{"error": {"code": 403, "message": "Your input was flagged"}}'),
+        Reply(raw=b'{"choices": [{"message": {"content": "W"}, "error": {"code": "content_filter"}}]}'),
+        Reply(None, finish_reason="SAFETY"),
+    ],
+)
+def test_a_filter_of_the_provider_is_a_blocked_answer(reply: Reply) -> None:
+    assert ask_with(reply).blocked
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        error(400, code="context_length_exceeded", message="This prompt is longer than the content window."),
+        error(400, message="Unknown parameter: 'content_filters'", type="invalid_request_error"),
+        error(500, code="content_filter"),
+        Reply(status=400, raw=b"<html>content filter</html>"),
+    ],
+)
+def test_other_errors_are_no_filter(reply: Reply) -> None:
+    with ChatServer(lambda *_: reply) as server, pytest.raises(RequestFailed):
+        ask(server)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"choices": [{"message": {"content": "The p"}, "finish_reason": "error"}]}',
+        b'{"choices": [{"message": {"content": "The p"}, "finish_reason": "insufficient_system_resource"}]}',
+        b'{"choices": [{"message": {"content": "The p"}, "finish_reason": "stop", "error": {"message": "idle"}}]}',
+        b'{"choices": [{"message": {"content": "The p"}, "finish_reason": "stop"}], "error": "upstream"}',
+    ],
+)
+def test_an_answer_that_the_server_broke_off_is_a_failed_request(raw: bytes) -> None:
+    with pytest.raises(RequestFailed, match="broke off the answer") as caught:
+        ask_with(Reply(raw=raw))
+    assert caught.value.retry is RetryReason.TRANSIENT
+
+
+def test_a_403_after_an_answer_is_due_to_the_request() -> None:
+    script = [Reply("fine"), error(403, message="page blocked")]
+    with ChatServer(script=script) as server, pytest.raises(RequestFailed, match=r"HTTP 403 from .*: page blocked"):
+        ask(server, HELLO, HELLO)
 
 
 @pytest.mark.parametrize(
@@ -242,14 +304,28 @@ def test_the_json_format_is_sent_to_servers_that_take_it() -> None:
         assert [body["response_format"] for body in server.bodies] == [{"type": "json_object"}] * 2
 
 
+@pytest.mark.parametrize(("said", "tried"), [("unknown field response_format", 1), ("unknown field", 3)])
 @pytest.mark.parametrize("status", [400, 422])
-def test_the_json_format_is_left_out_for_servers_that_reject_it(status: int) -> None:
+def test_the_json_format_is_left_out_for_servers_that_reject_it(status: int, said: str, tried: int) -> None:
     def answer(messages: Messages, body: Body) -> Reply:
-        return Reply("unknown field", status=status) if "response_format" in body else Reply("{}")
+        return Reply(said, status=status) if "response_format" in body else Reply("{}")
 
     with ChatServer(answer) as server:
-        assert [answer.text for answer in ask(server, *json_questions(3))] == ["{}"] * 3
-        assert ["response_format" in body for body in server.bodies] == [True, False, False, False]
+        assert [answer.text for answer in ask(server, *json_questions(5))] == ["{}"] * 5
+        assert ["response_format" in body for body in server.bodies] == [*[True, False] * tried, *[False] * (5 - tried)]
+
+
+@pytest.mark.parametrize("failing", [0, 2])
+def test_one_failure_to_write_json_does_not_turn_the_json_format_off(failing: int) -> None:
+    def answer(messages: Messages, body: Body) -> Reply:
+        fails = messages[-1]["content"] == f"question {failing}" and "response_format" in body
+        return Reply("Failed to generate JSON.", status=400) if fails else Reply("{}")
+
+    with ChatServer(answer) as server:
+        assert [answer.text for answer in ask(server, *json_questions(4))] == ["{}"] * 4
+        sent = [(body["messages"][-1]["content"], "response_format" in body) for body in server.bodies]
+        without = [question for question, has_format in sent if not has_format]
+        assert without == [f"question {failing}"], "and all others in JSON"
 
 
 def test_another_error_does_not_turn_the_json_format_off() -> None:
