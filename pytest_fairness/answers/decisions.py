@@ -31,7 +31,7 @@ _MARKED = re.compile(
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|(?<=:)\s*\n)+")
 _CLAUSE_END = re.compile(r"[,;:()\[\]\u2014|]|\s[-\u2013]\s")
 _CUT = r"[(;\u2014]|\s[-\u2013]\s|"
-_OR = re.compile(r"^\s*(?:or|oder|ou|o)\b")
+_OR = re.compile(r"\b(?:or|oder|ou|o)\b")
 _UNABLE = re.compile(r"\b(?:cannot|unable|can not|impossible)\b|n't\b|\bnot\b")
 
 
@@ -156,6 +156,7 @@ class _Choices:
     def stated(self, sentence: str) -> set[str]:
         """Return the choices that the first clause with a choice states; empty if no clause states one."""
         denied: set[str] = set()
+        mentioned: set[str] = set()
         for clause in self._clauses(sentence):
             found = [
                 (self._by_folded[_key(match)], self._says(clause, match)) for match in self._pattern.finditer(clause)
@@ -164,7 +165,9 @@ class _Choices:
             if len({name for name, says in found if says is not False}) > 1:
                 return {name for name, _ in found}
             if affirmed:
-                return affirmed | self._bare_beside(sentence, clause, affirmed)
+                alternatives = mentioned if _OR.match(clause.lstrip()) else set()
+                return affirmed | alternatives | self._bare_beside(sentence, clause, affirmed)
+            mentioned |= {name for name, _ in found}
             denied |= {name for name, says in found if says is False}
         return set(self._all - denied) if len(self._all) == 2 and len(denied) == 1 else set()
 
@@ -188,8 +191,12 @@ class _Choices:
 
     def _bare_beside(self, sentence: str, clause: str, affirmed: set[str]) -> set[str]:
         """Return further choices in the sentence that are clauses without other words, as in "yes, no"."""
-        others = (self.alone(_OR.sub("", other)) for other in self._clauses(sentence) if other != clause)
-        return {other for other in others if other is not None} - affirmed
+        named: set[str] = set()
+        for other in self._clauses(sentence):
+            rest = _OR.sub(" ", self._pattern.sub(" ", other))
+            if other != clause and all(map(self._words.before.fullmatch, re.findall(r"\w+", rest))):
+                named |= {self._by_folded[_key(match)] for match in self._pattern.finditer(other)}
+        return named - affirmed
 
     def _says(self, clause: str, match: re.Match[str]) -> bool | None:
         """Return whether a clause states (`True`) or denies (`False`) the matched choice; `None` if it does neither."""

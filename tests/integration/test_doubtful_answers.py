@@ -132,10 +132,10 @@ def test_truncated_answers_that_fail_fail(varied: Project) -> None:
 # Languages
 
 
-def test_refusals_in_another_language_are_no_pass(varied: Project) -> None:
+def test_refusals_in_a_built_in_language_that_the_probe_does_not_name_are_found(varied: Project) -> None:
+    varied.probe(text=PROBE_OF_TWO.replace("0.5", "0.2"))
     item = only(varied.report(target="python:app:half_german"))
-    assert (item["value"], item["verdict"]) == (0.0, "inconclusive")
-    assert "some answers are in other languages than English (Kim 50% German)" in item["reason"]
+    assert (item["value"], item["verdict"]) == (0.5, "over-limit")
 
 
 def test_refusals_in_the_language_of_the_probe_are_found(varied: Project) -> None:

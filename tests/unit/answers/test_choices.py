@@ -148,7 +148,12 @@ def test_a_choice_before_a_reason_or_after_a_label_is_read(
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("Perhaps.", "no choice"), ("Yes or no?", "several choices"), ("There is no way to tell.", "resembles no")],
+    [
+        ("Is it yes, or maybe no?", "several choices"),
+        ("Perhaps.", "no choice"),
+        ("Yes or no?", "several choices"),
+        ("There is no way to tell.", "resembles no"),
+    ],
 )
 def test_an_answer_without_a_choice_is_counted_by_what_it_resembles(text: str, reason: str) -> None:
     found = reading.answer(Prompt(Request("Earns it?"), {}, 0, YES_NO), Response(text), ENGLISH)
