@@ -39,7 +39,7 @@ from pytest_fairness.records.requests import (
     with_thoughts,
 )
 from pytest_fairness.records.results import ItemResult, Verdict, VerdictName, outcome_of
-from pytest_fairness.records.tool_calls import Reply, ToolCall, calls_in, reply_in, reply_of
+from pytest_fairness.records.tool_calls import Reply, ToolCall, calls_in, reply_in, reply_of, unknown_keys
 
 __all__ = [
     "CALLED",
@@ -88,6 +88,7 @@ __all__ = [
     "reply_in",
     "reply_of",
     "thoughts_of",
+    "unknown_keys",
     "with_thoughts",
     "without_nonfinite",
 ]

@@ -8,6 +8,25 @@ from typing import NamedTuple
 from pytest_fairness.records.plain_json import Json
 from pytest_fairness.records.requests import is_thought, thoughts_of, with_thoughts
 
+_MESSAGE_KEYS = frozenset(
+    {
+        *("content", "tool_calls", "role", "name", "id", "type", "refusal", "annotations", "audio", "parsed"),  # OpenAI
+        *("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks", "images", "prefix"),
+        *(
+            "model",
+            "stop_reason",
+            "stop_sequence",
+            "stop_details",
+            "usage",
+            "container",
+            "context_management",
+        ),  # Anthropic
+        *("additional_kwargs", "response_metadata", "usage_metadata", "invalid_tool_calls", "example"),  # LangChain
+        "provider_specific_fields",  # LiteLLM
+    }
+)
+"""Keys of messages of APIs and client libraries."""
+
 
 class ToolCall(NamedTuple):
     """Call of a tool.
@@ -64,7 +83,8 @@ def reply_of(message: Json) -> Reply:
     if isinstance(message, list):
         message = {"content": message}
     if not isinstance(message, dict) or message.keys().isdisjoint(("content", "tool_calls")):
-        raise ValueError("is not an object with `content` or `tool_calls`")
+        keys = f" (keys found: {', '.join(map(str, message))})" if isinstance(message, dict) and message else ""
+        raise ValueError(f"is not an object with `content` or `tool_calls`{keys}")
     content, calls = message.get("content"), message.get("tool_calls") or []
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     if not isinstance(calls, list):
@@ -73,6 +93,15 @@ def reply_of(message: Json) -> Reply:
     texts = [block["text"] for block in blocks if isinstance(block.get("text"), str) and not is_thought(block)]
     text = content if isinstance(content, str) else "".join(texts)
     return Reply(with_thoughts(text, thoughts_of(message)), tuple(map(_call, used)))
+
+
+def unknown_keys(message: Json) -> list[str]:
+    """Return the keys of an object that no message has; keys without a value are left out.
+
+    Text or calls under such a key would be overlooked.
+    """
+    given = message if isinstance(message, dict) else {}
+    return [str(key) for key, value in given.items() if key not in _MESSAGE_KEYS and value not in (None, "", [], {})]
 
 
 def reply_in(text: str) -> Reply | None:
@@ -93,7 +122,7 @@ def _call(written: Json) -> ToolCall:
     name = called.get("name") if isinstance(called, dict) else None
     if not isinstance(called, dict) or not isinstance(name, str):
         raise ValueError("has a tool call without the name of a tool")  # noqa: TRY004 - as above
-    return ToolCall(name, _arguments(called.get("arguments", called.get("input"))))
+    return ToolCall(name, _arguments(called.get("arguments", called.get("input", called.get("args")))))
 
 
 def _arguments(written: Json) -> Json:

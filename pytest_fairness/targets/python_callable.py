@@ -14,7 +14,8 @@ from typing import Any
 
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.options import RunSettings
-from pytest_fairness.records import Json, Request, Response, reply_of
+from pytest_fairness.plurals import joined
+from pytest_fairness.records import Json, Request, Response, reply_of, unknown_keys
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.one_line import one_line
 from pytest_fairness.targets.python_import import imported, is_callable_name, raised_at, relative_path
@@ -102,29 +103,40 @@ class ApplicationTarget(ABC):
             raise RequestFailed(f"{self.name} raised {type(cause).__name__}{place}: {one_line(cause)}") from error
         if request.answer_format == "number" and not isinstance(answer, bool) and isinstance(answer, Real):
             answer = str(float(answer))
+        given = answer
         if hasattr(answer, "model_dump"):
-            answer = answer.model_dump()  # a message of a client library
+            answer = answer.model_dump()  # a pydantic object, such as a message of a client library
         if request.answer_format == "calls":
-            return self._message(answer)
+            return self._message(answer, given)
         if request.answer_format in ("json", "structured") and isinstance(answer, dict | list):
             answer = json.dumps(answer, ensure_ascii=False, default=str)
         if not isinstance(answer, str):
-            raise TargetError(f"{self.name} must return a str, not {type(answer).__name__}: {one_line(answer)}")
+            raise TargetError(
+                f"{self.name} must return a str, not {type(given).__name__}: "
+                f"{one_line(repr(given))}{_path_advice(answer)}"
+            )
         return Response(answer)
 
-    def _message(self, answer: Any) -> Response:
+    def _message(self, answer: Any, given: Any) -> Response:
         """Convert an application's answer to a response with tool calls.
 
+        Args:
+            answer: the answer, as a dictionary if it was a pydantic object.
+            given: the answer as the application returned it, for messages.
+
         Raises:
-            TargetError: the answer is not a message with text or tool calls.
+            TargetError: the answer is not a message with text or tool calls, or has other keys, whose values would be
+                lost.
         """
         try:
             reply = reply_of(answer)
+            if unknown := unknown_keys(answer):
+                raise ValueError(f"has unknown keys: {joined(unknown)} (keys found: {joined(list(answer))})")  # noqa: TRY301
             return Response(reply.text, tool_calls=reply.calls_as_json)
         except (TypeError, ValueError) as error:
             raise TargetError(
-                f"{self.name} returned a {type(answer).__name__} that {error}: {one_line(answer)}. The probe measures "
-                f"tool calls, so the function must return a dict: {MESSAGE}"
+                f"{self.name} returned a {type(given).__name__} that {error}: {one_line(repr(given))}. The probe "
+                f"measures tool calls, so the function must return a dict with these keys only: {MESSAGE}"
             ) from error
 
     def _tools(self, request: Request) -> list[dict[str, Json]] | None:
@@ -235,6 +247,15 @@ def open_python(rest: str | None, settings: RunSettings) -> ImportedTarget:
     if not is_callable_name(module, attribute):
         raise TargetError(f"'python:{rest or ''}' names no callable; write python:package.module:callable.")
     return ImportedTarget(module, attribute, settings)
+
+
+def _path_advice(answer: Any) -> str:
+    """Return advice for a dictionary in place of a text: the line of a probe that reads one of its values."""
+    names = [key for key in answer if isinstance(key, str) and key.isidentifier()] if isinstance(answer, dict) else []
+    if not names:
+        return ""
+    name = next((name for name in names if isinstance(answer[name], str)), names[0])
+    return f". Return a text, or let the probe read one value: `answer: {{path: $.{name}}}`"
 
 
 def takes_messages(function: Application) -> bool:

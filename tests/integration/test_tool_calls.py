@@ -17,7 +17,7 @@ import pytest
 from pytest_fairness.__main__ import main
 from tests.support.asking import wait_until
 from tests.support.processes import send
-from tests.support.projects import Project, says
+from tests.support.projects import APP, PROBE, Project, says
 from tests.support.servers import Body, ChatServer, Messages, Reply
 
 GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "tool-calls.md"
@@ -75,6 +75,17 @@ def item_of(project: Project, server: ChatServer, *arguments: str) -> dict[str, 
 
 
 # The probes of the guide
+
+OBJECTS = """
+from pydantic import BaseModel
+
+class Said(BaseModel):
+    text: str
+    seconds: float = 0.1
+
+def wrapped(prompt):
+    return Said(text=polite(prompt))
+"""
 
 
 def test_a_tool_that_is_called_less_often_for_a_group_is_found_and_replayed(customers: Project) -> None:
@@ -327,3 +338,26 @@ def test_a_service_without_a_place_for_tools_is_an_error(customers: Project) -> 
         result = customers.run("--fairness", target=f"{server.url}/chat/completions")
         assert server.count == 0
     assert says(result, "the probe has tools, but fairness_http_body has no {tools}")
+
+
+def test_a_text_under_another_key_is_an_error_and_not_only_answers_with_calls(customers: Project) -> None:
+    customers.write(
+        "shop.py",
+        "def answer(prompt, tools):\n"
+        f"    calls = [{{'name': 'escalate_to_human', 'arguments': {{}}}}] if {NAMES[0]!r} in prompt else []\n"
+        "    return {'text': 'I will see.', 'tool_calls': calls}\n",
+    )
+    customers.probe("probes/escalation.yaml", of_guide("escalation.yaml"))
+    result = customers.run("--fairness", target="python:shop:answer")
+    assert says(result, "unknown keys: text (keys found: text, tool_calls)")
+
+
+def test_an_object_of_an_application_is_read_by_the_line_that_its_error_names(project: Project) -> None:
+    project.write("app.py", f"{APP}\n{OBJECTS}")
+    project.probe()
+    said = "must return a str, not Said: Said(text='"
+    result = project.run("--fairness", target="python:app:wrapped")
+    assert says(result, said)
+    assert says(result, "`answer: {path: $.text}`")
+    project.probe(text=PROBE.replace("audits:", "answer: {path: $.text}\naudits:"))
+    project.run("--fairness", target="python:app:wrapped").assert_outcomes(passed=2)

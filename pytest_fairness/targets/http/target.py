@@ -13,7 +13,16 @@ from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.json_paths import JsonPath
 from pytest_fairness.options import RunSettings
 from pytest_fairness.plurals import counted, joined
-from pytest_fairness.records import AnswerFormat, Json, Request, Response, reply_of, thoughts_of, with_thoughts
+from pytest_fairness.records import (
+    AnswerFormat,
+    Json,
+    Request,
+    Response,
+    reply_of,
+    thoughts_of,
+    unknown_keys,
+    with_thoughts,
+)
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.http.json_template import JsonTemplate
 from pytest_fairness.targets.web.address import is_web_address, public_address, public_url
@@ -254,6 +263,8 @@ class HttpTarget:
             raise self._no_match_error(content, errors)
         try:
             reply = reply_of(value) if answer_format == "calls" else None
+            if reply is not None and isinstance(value, dict) and "content" not in value and unknown_keys(value):
+                raise self._wrong_type_error(value, answer_format, errors)
         except ValueError:
             raise self._wrong_type_error(value, answer_format, errors) from None
         if reply is None and not _is_answer(value, answer_format):

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import openai
 import pytest
+from pydantic import BaseModel
 
 from pytest_fairness.asking.store.store import Store, decode_request, encode_request, response_key
 from pytest_fairness.errors import RequestFailed, TargetError
@@ -104,7 +106,9 @@ def test_a_service_that_calls_no_tool() -> None:
     assert "tools" not in body
 
 
-@pytest.mark.parametrize("reply", ["Sure.", {"error": "overloaded"}, 3, {"tool_calls": [{"id": 1}]}])
+@pytest.mark.parametrize(
+    "reply", ["Sure.", {"error": "overloaded"}, 3, {"tool_calls": [{"id": 1}]}, {"text": "Sure.", "tool_calls": []}]
+)
 def test_a_text_of_a_service_does_not_show_whether_it_called_a_tool(reply: Json) -> None:
     with pytest.raises(RequestFailed, match="must match an object with `content` and `tool_calls`"):
         service({"reply": reply})
@@ -171,6 +175,62 @@ def test_an_application_without_tools_is_not_asked_with_tools() -> None:
 def test_an_application_must_return_a_message(answer: Json) -> None:
     with pytest.raises(TargetError, match="The probe measures tool calls, so the function must return a dict"):
         answer_of_function(lambda _: answer, Request("Hello", answer_format="calls"))
+
+
+class Said(BaseModel):
+    """Answer of an application that calls its text `text`."""
+
+    text: str
+    tool_calls: list[dict[str, Json]] = []
+
+
+@pytest.mark.parametrize(
+    ("answer", "keys"),
+    [
+        ({"text": "Sure.", "tool_calls": []}, "text (keys found: text, tool_calls)"),
+        ({"text": "Sure.", "tool_calls": [{"name": "escalate"}]}, "text (keys found: text, tool_calls)"),
+        ({"content": "Sure.", "calls": [{"name": "escalate"}]}, "calls (keys found: content, calls)"),
+        ({"content": "", "function_call": {"name": "f"}}, "function_call (keys found: content, function_call)"),
+        (Said(text="Sure."), "text (keys found: text, tool_calls)"),
+    ],
+)
+def test_a_message_with_an_unknown_key_is_an_error_that_lists_the_keys(answer: Any, keys: str) -> None:
+    with pytest.raises(TargetError) as caught:
+        answer_of_function(lambda _: answer, Request("Hello", answer_format="calls"))
+    assert f"app returned a {type(answer).__name__} that has unknown keys: {keys}: " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        openai.types.chat.ChatCompletionMessage(role="assistant", content="Sure.", refusal=None, annotations=[]),
+        {"content": "Sure.", "type": "ai", "response_metadata": {"id": 1}, "additional_kwargs": {}, "example": False},
+        {"content": [{"type": "text", "text": "Sure."}], "stop_reason": "end_turn", "usage": {"input_tokens": 1}},
+        {"content": "Sure.", "function_call": None, "provider_specific_fields": {"a": 1}, "citations": None},
+    ],
+)
+def test_messages_of_client_libraries_are_read(message: Any) -> None:
+    assert answer_of_function(lambda _: message, Request("Hello", answer_format="calls")) == Response(
+        "Sure.", tool_calls="[]"
+    )
+
+
+def test_arguments_of_a_call_may_have_the_name_that_langchain_gives_them() -> None:
+    message = {"content": "", "tool_calls": [{"name": "escalate", "args": {"team": "B"}, "type": "tool_call"}]}
+    response = answer_of_function(lambda _: message, Request("Hello", answer_format="calls"))
+    assert calls_in(response.tool_calls) == CALLED
+
+
+@pytest.mark.parametrize("answer", [Said(text="Sure."), {"id": 4, "text": "Sure."}])
+def test_an_object_in_place_of_a_text_is_shown_with_the_line_that_reads_it(answer: Any) -> None:
+    with pytest.raises(TargetError) as caught:
+        answer_of_function(lambda _: answer, Request("Hello"))
+    assert str(caught.value) == (
+        f"app must return a str, not {type(answer).__name__}: {answer!r}. Return a text, or let the probe read one "
+        "value: `answer: {path: $.text}`"
+    )
+    response = answer_of_function(lambda _: answer, Request("Hello", answer_format="structured"))
+    assert json.loads(response.text)["text"] == "Sure."
 
 
 def test_an_application_may_return_json() -> None:
