@@ -58,7 +58,7 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
     )
     phrase = "squared discrepancy {value:.3g}"
     word_statistic = "difference of mean TF-IDF weights"
-    version = 5
+    version = 4
     settings_model = MmdSettings
     swap_batches = (500, 500, 500, 499)
 
@@ -89,18 +89,12 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
     def run_change(self, item: TextItem[MmdSettings], runs: Runs, random: np.random.Generator) -> RunChange[Vectors]:
         """Return the change of the squared discrepancy from the baseline to this run.
 
-        Features are computed from the documents of both runs together, so that terms have the same weight in both
-        runs. With weights of their own, the runs would also differ because each run weights its terms by its own
-        texts, which no standard error of one run contains. For runs of different sizes, see `equal_size`.
+        The features for the test are computed from the documents of both runs together, so that terms have the same
+        weight in both runs.
         """
         both = self.sample(item, runs.both)
-        cuts = equal_size(both.documents, random)
-        if both.documents.bundles is None:
-            estimates = [both.estimate_of_run(cut, random) for cut in cuts]
-        else:
-            # The weights of so many texts hardly vary.
-            relabelled = [
-                Relabelled(self.sample(item, run), ERROR_PERMUTATIONS, random) for run in (runs.current, runs.baseline)
-            ]
-            estimates = [run.sample.estimate(run, random) for run in relabelled]
-        return RunChange(Estimate.difference(*estimates), both, cuts)
+        relabelled = [
+            Relabelled(self.sample(item, run), ERROR_PERMUTATIONS, random) for run in (runs.current, runs.baseline)
+        ]
+        change = Estimate.difference(*(run.sample.estimate(run, random) for run in relabelled))
+        return RunChange(change, both, equal_size(both.documents, random))

@@ -60,6 +60,7 @@ def sign_flips(differences: Floats, count: int, random: np.random.Generator, *, 
     moved = differences[(differences != 0).any(axis=1)][:, tested]
     if not len(tested):
         return p_values
+    moved = moved / np.abs(moved).max(axis=0)  # squares of very small numbers would be 0
     scaled = moved / np.sqrt((moved**2).mean(axis=0))
     null, exact = column_means.flipped_means(scaled, count, random)
     means = scaled.mean(axis=0)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 
 from pytest_fairness.audits.text.samples import kernels
-from pytest_fairness.audits.text.samples.sample import ERROR_PERMUTATIONS, Relabelled, Sample
+from pytest_fairness.audits.text.samples.sample import Relabelled, Sample
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.intervals.estimate import Estimate
-from pytest_fairness.stats.resampling import relabelling
 from pytest_fairness.stats.texts import mmd
 
 
@@ -66,25 +64,6 @@ class Vectors(Sample):
     def estimate(self, run: Relabelled[Vectors], random: np.random.Generator) -> Estimate:
         """Return the squared discrepancy with its standard error."""
         return Estimate.normal(run.value, self.standard_error(run.null))
-
-    def estimate_of_run(self, cuts: Bools, random: np.random.Generator) -> Estimate:
-        """Return the squared discrepancy of one of two runs, by the vectors of both runs, with its standard error.
-
-        Args:
-            cuts: (cuts, documents) masks of the run's documents, as many as the other run has; documents are not in
-                bundles.
-            random: random generator.
-        """
-        documents, used = self.documents, np.flatnonzero(cuts[0])
-        vectors, marked, strata = (
-            cast("mmd.Features", self.vectors)[used],
-            documents.marked[used],
-            documents.strata[used],
-        )
-        labels, _ = relabelling.relabellings(marked, strata, ERROR_PERMUTATIONS, random)
-        null_sd = float(mmd.estimates(vectors, strata, labels, ~labels).std())
-        error = mmd.standard_error(vectors, strata, marked, ~marked, null_sd)
-        return Estimate.normal(float(self.distance(cuts).mean()), error)
 
     def distance(self, selected: Bools) -> Floats:
         """Return the squared discrepancy for each selection of units."""
