@@ -77,9 +77,10 @@ def run(arguments: argparse.Namespace) -> None:
     and in words.
     """
     from pytest_fairness.plurals import counted
+    from pytest_fairness.probes import table
     from pytest_fairness.reports import files
     from pytest_fairness.reports.document import report_document
-    from pytest_fairness.reports.run_notes import on_answer_files
+    from pytest_fairness.reports.run_notes import RunNote, on_answer_files
     from pytest_fairness.reports.tables.data_table import require_writable
     from pytest_fairness.reports.tables.measurements import measurements
     from pytest_fairness.reports.terminal.summary import measured_summary
@@ -111,7 +112,8 @@ def run(arguments: argparse.Namespace) -> None:
         started=started,
         seconds=time.time() - started,
         requests={},
-        notes=on_answer_files(results),
+        notes=[RunNote("data-file", f"{arguments.answers} {note}.") for note in table.notes(arguments.answers)]
+        + on_answer_files(results),
     )
     for line in measured_summary(document, shutil.get_terminal_size().columns):
         print(line.text)

@@ -28,6 +28,7 @@ from pytest_fairness.probes import checks
 from pytest_fairness.probes.answer_reading import AnswerReading
 from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
 from pytest_fairness.probes.checks import Content
+from pytest_fairness.probes.data_file import DataFile
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, raise_diagnostics
 from pytest_fairness.probes.field_types import (
     Identifier,
@@ -57,7 +58,7 @@ from pytest_fairness.records import (
 
 ProbeT = TypeVar("ProbeT", bound="Probe")
 
-TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet")
+TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".xlsx", ".parquet")
 
 
 def _existing_tables(path: Path) -> Path:
@@ -133,8 +134,8 @@ class ResponsesSettings(ProbeModel):
     """Settings of recorded answers, which the probe audits without sending requests."""
 
     file: Annotated[ProbeFiles, AfterValidator(_existing_tables)] = Field(
-        description="CSV (.csv), JSON Lines (.jsonl, .ndjson) or Parquet (.parquet) file in the probe's folder, with "
-        "one answer per row. A pattern such as answers/*.parquet names several files of one format."
+        description="CSV (.csv), JSON Lines (.jsonl, .ndjson), Excel (.xlsx) or Parquet (.parquet) file in the probe's "
+        "folder, with one answer per row. A pattern such as answers/*.parquet names several files of one format."
     )
     columns: dict[str, Line] = Field(
         default_factory=dict,
@@ -317,6 +318,13 @@ class Probe(ProbeModel):
         """The sampling parameters, with the probe's seed; the seed of each request is derived from the probe's seed."""
         settings = self.sampling_settings.model_dump(exclude={"extra"}, exclude_none=True)
         return records.Sampling.from_json({**settings, **self.sampling_settings.extra})
+
+    @property
+    def data_files(self) -> list[Path]:
+        """Files in the probe's folder whose rows the probe reads."""
+        values = (getattr(self, name) for name in type(self).model_fields)
+        named = [value.file for value in values if isinstance(value, DataFile)]
+        return [*named, *(self.responses.files if self.responses is not None else ())]
 
     @cached_property
     def language(self) -> Language:

@@ -22,11 +22,12 @@ class DataFile(ProbeModel):
         holds: plural noun for the file's rows in messages, such as "records".
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".jsonl", ".ndjson", ".json")
+    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".jsonl", ".ndjson", ".json", ".xlsx", ".parquet")
     holds: ClassVar[str] = "data"
 
     file: ProbeFile = Field(
-        description="CSV (.csv), JSON Lines (.jsonl, .ndjson) or JSON (.json) file in the probe's folder."
+        description="CSV (.csv), JSON Lines (.jsonl, .ndjson), JSON (.json), Excel (.xlsx) or Parquet (.parquet) file "
+        "in the probe's folder."
     )
 
     @field_validator("file")

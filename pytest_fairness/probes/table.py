@@ -1,18 +1,21 @@
-"""Reader of tables in CSV, JSON Lines, JSON or Parquet files, with the line number of each row."""
+"""Reader of tables in CSV, JSON Lines, JSON, Excel or Parquet files, with the line number of each row."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 import math
+import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.plurals import counted
+from pytest_fairness.plurals import counted, joined
 from pytest_fairness.probes.diagnostics import raise_file_errors, similar_file
 from pytest_fairness.records import MAX_LINE, Json
 
@@ -21,8 +24,12 @@ if TYPE_CHECKING:
 
 BATCH = 4096
 """Maximum number of rows of a Parquet file that are in memory at a time."""
-SEPARATORS = {";": "semicolons", "\t": "tabs"}
-"""Characters that spreadsheets of some languages write between columns in place of commas."""
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+"""Characters that may stand between the fields of CSV."""
+MISSING = frozenset({"", "N/A", "#N/A", "NaN", "nan", "#NAME?", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NULL!"})
+"""Cells without a value: empty, as data frames write them, and Excel's errors."""
+_SEPARATOR_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)
+_DECIMAL_COMMA = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,11 @@ class TableFiles:
             self.count += number
 
     def rows(self, columns: Collection[str]) -> Iterator[Row]:
-        """Yield the rows of all files, with only these columns; a row's `fields` omit columns that the row lacks."""
+        """Yield the rows of all files, with only these columns; a row's `fields` omit columns that the row lacks.
+
+        Cells of CSV files without a value (`MISSING`) are `None`, as in the other formats; `read` leaves them as they
+        are written.
+        """
         for path, name in self._files:
             yield from _rows(path, name, {}, columns)
 
@@ -88,8 +99,8 @@ def read(path: Path, name: str, holds: str = "answers") -> Table:
     """Return the table in a file.
 
     Args:
-        path: the file; the suffix `.csv` means CSV, `.json` means a JSON list, `.parquet` means Parquet, and any other
-            suffix means JSON Lines.
+        path: the file; the suffix `.csv` means CSV, `.json` a JSON list, `.xlsx` the first sheet of an Excel file,
+            `.parquet` Parquet, and any other suffix JSON Lines.
         name: the file's name for messages.
         holds: plural noun for the file's rows in messages, such as "answers".
 
@@ -110,9 +121,10 @@ def _rows(path: Path, name: str, columns: dict[str, None], wanted: Collection[st
     Args:
         path, name: as in `read`.
         columns: dictionary to which the file's columns are added as they are found.
-        wanted: columns whose fields the rows get; `None` for all columns.
+        wanted: columns whose fields the rows get, with `None` for cells of CSV without a value; `None` for all columns,
+            with the cells of CSV as they are written.
     """
-    readers = {".csv": _csv, ".json": _json, ".parquet": _parquet}
+    readers = {".csv": _csv, ".json": _json, ".parquet": _parquet, ".xlsx": _excel}
     return readers.get(path.suffix.casefold(), _json_lines)(path, name, columns, wanted)
 
 
@@ -126,9 +138,37 @@ def read_text(path: Path, name: str) -> str:
         name: the file's name for messages.
 
     Raises:
-        ProbeError: the file cannot be read, is not UTF-8, or has a line that is too long.
+        ProbeError: the file cannot be read, is no text, or has a line that is too long.
     """
     return "".join(_lines(path, name))
+
+
+def notes(path: Path) -> list[str]:
+    """Return what was assumed in order to read a file: its encoding, and numbers with a decimal comma."""
+    found = []
+    if path.suffix.casefold() not in (".parquet", ".xlsx") and encoding_of(path) == "cp1252":
+        found.append("is not UTF-8 and is read as Windows-1252: check its accents and umlauts")
+    if path.suffix.casefold() == ".csv":
+        with _long_fields():
+            columns = sorted(_csv_format(path, path.name).decimal_commas)
+        found += [f"has numbers with decimal commas in the columns {joined(columns)}"] if columns else []
+    return found
+
+
+def encoding_of(path: Path) -> str:
+    """Return the encoding of a text file: UTF-16 if it begins with its mark, else UTF-8, else Windows-1252."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with path.open("rb") as file:
+        if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            return "utf-16"
+        file.seek(0)
+        try:
+            while block := file.read(2**20):
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return "cp1252"
+    return "utf-8-sig"
 
 
 def _lines(path: Path, name: str) -> Iterator[str]:
@@ -136,55 +176,117 @@ def _lines(path: Path, name: str) -> Iterator[str]:
     most = -1 if path.suffix.casefold() == ".json" else MAX_LINE
     number = 0
     try:
-        with path.open("rb") as file:
+        with path.open(encoding=encoding_of(path), newline="") as file:
             while line := file.readline(most):
                 number += 1
-                if len(line) == most and not line.endswith(b"\n"):
-                    raise ProbeError(f"{name}:{number}: a line has more than {most:,} bytes: write one row per line")
-                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+                if len(line) == most and not line.endswith(("\n", "\r")):
+                    raise ProbeError(
+                        f"{name}:{number}: a line has more than {most:,} characters: write one row per line"
+                    )
+                yield line
     except OSError as error:
         cure = similar_file(path) or ": check its path and permissions"
         raise ProbeError(f"{name}: cannot be read ({error.strerror or error}){cure}") from None
     except UnicodeDecodeError:
-        raise ProbeError(f"{name}:{number}: not UTF-8 text: save the file in the encoding UTF-8") from None
+        line = _line_that_is_no_text(path)
+        raise ProbeError(f"{name}:{line}: not UTF-8 text: save the file in the encoding UTF-8") from None
+
+
+def _line_that_is_no_text(path: Path) -> int:
+    content = path.read_bytes()
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        return 1 + content.count(b"\n", 0, error.start)
+    return 1
+
+
+class _CsvFormat(NamedTuple):
+    """Delimiter of a CSV file, the number of lines before its header, and the columns with decimal commas."""
+
+    delimiter: str
+    skipped: int
+    decimal_commas: frozenset[str] = frozenset()
+
+
+def _csv_format(path: Path, name: str) -> _CsvFormat:
+    """Return the format of a CSV file; its delimiter is that of the line `sep=;`, or the one that the header has most.
+
+    Only files whose fields are separated by semicolons can have decimal commas. A column has them if all its cells are
+    numbers, and some of them have a comma.
+    """
+    place, first = next(((place, line) for place, line in enumerate(_lines(path, name)) if line.strip()), (0, ""))
+    if stated := _SEPARATOR_LINE.fullmatch(first):
+        found = _CsvFormat(stated[1], place + 1)
+    else:
+        found = _CsvFormat(max(DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), []))), 0)
+    if found.delimiter != ";":
+        return found
+    numbers: dict[int, bool] = {}  # whether one of the column's numbers has a comma
+    others: set[int] = set()
+    rows = csv.reader(islice(_lines(path, name), found.skipped, None), delimiter=";")
+    header = next(filter(None, rows), [])
+    with suppress(csv.Error):  # reported with its line when the rows are read
+        for cells in rows:
+            for place, cell in enumerate(cells):
+                if place in others or _is_missing(cell):
+                    continue
+                if _DECIMAL_COMMA.fullmatch(cell.strip()):
+                    numbers[place] = numbers.get(place, False) or "," in cell
+                else:
+                    others.add(place)
+    places = [place for place, comma in numbers.items() if comma and place not in others and place < len(header)]
+    return found._replace(decimal_commas=frozenset(header[place].strip() for place in places))
+
+
+def _is_missing(cell: Json) -> bool:
+    return isinstance(cell, str) and cell.strip() in MISSING
 
 
 def _csv(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None) -> Iterator[Row]:
+    with _long_fields():
+        yield from _csv_rows(path, name, columns, wanted)
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
     default_limit = csv.field_size_limit(MAX_LINE)  # the default of 128 KiB is shorter than a long answer
     try:
-        yield from _csv_rows(path, name, columns, wanted)
+        yield
     finally:
         csv.field_size_limit(default_limit)
 
 
 def _csv_rows(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None) -> Iterator[Row]:
-    reader = csv.reader(_lines(path, name), strict=True)
+    form = _csv_format(path, name)
+    reader = csv.reader(islice(_lines(path, name), form.skipped, None), delimiter=form.delimiter, strict=True)
     errors: list[str] = []
     header: list[str] = []
     selected: list[tuple[int, str]] = []
-    next_line = 1
+    next_line = 1 + form.skipped
     try:
         for fields in reader:
-            line, next_line = next_line, reader.line_num + 1
+            line, next_line = next_line, reader.line_num + 1 + form.skipped
             if not fields:
                 continue
             if not header:
                 header = [column.strip() for column in fields]
-                separator = next((plural for mark, plural in SEPARATORS.items() if mark in header[0]), None)
-                if len(header) == 1 and separator:
-                    raise ProbeError(
-                        f"{name}:{line}: the columns are separated by {separator}; save the file with commas"
-                    )
                 errors += _repeated_columns(header, f"{name}:{line}")
                 columns |= dict.fromkeys(header)
                 selected = [(i, column) for i, column in enumerate(header) if wanted is None or column in wanted]
             elif len(fields) != len(header):
                 errors.append(
                     f"{name}:{line}: the row has {counted(len(fields), 'field')}, but the header has {len(header)}: "
-                    "write all fields, and put quotes around a field with a comma or line end"
+                    f"write all fields, and put quotes around a field with a "
+                    f"{DELIMITERS.get(form.delimiter, form.delimiter)} or line end"
                 )
             else:
-                yield Row(line, {column: fields[i] for i, column in selected}, name)
+                cells: dict[str, Json] = {column: fields[i] for i, column in selected}
+                for column in form.decimal_commas & cells.keys():
+                    cells[column] = cells[column].strip().replace(".", "").replace(",", ".")
+                if wanted is not None:
+                    cells |= {column: None for column, cell in cells.items() if cell.strip() in MISSING}
+                yield Row(line, cells, name)
     except csv.Error as error:
         errors.append(f"{name}:{next_line}: not valid CSV: {error}")
     raise_file_errors(errors, name)
@@ -201,7 +303,7 @@ def _json_lines(path: Path, name: str, columns: dict[str, None], wanted: Collect
         if not line.strip():
             continue
         try:
-            value = json.loads(line.removesuffix("\n"), parse_constant=_constant)
+            value = json.loads(line.rstrip("\r\n"), parse_constant=_constant)
         except json.JSONDecodeError as error:
             errors.append(f"{name}:{number}:{error.colno}: not JSON: {error.msg}; write one JSON object per line")
             continue
@@ -241,6 +343,42 @@ def _json(path: Path, name: str, columns: dict[str, None], wanted: Collection[st
 
 def _selected(fields: dict[str, Json], wanted: Collection[str] | None) -> dict[str, Json]:
     return fields if wanted is None else {column: fields[column] for column in fields if column in wanted}
+
+
+def _excel(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None) -> Iterator[Row]:
+    """Yield the rows of the first sheet of an Excel file; its first row that is not empty names the columns.
+
+    Raises:
+        ProbeError: the file cannot be read, or the package python-calamine is not installed.
+    """
+    try:
+        from python_calamine import CalamineError, CalamineWorkbook  # needs the extra `tables`
+    except ImportError:
+        raise ProbeError(
+            f"{name}: Excel files need the package python-calamine. Install it: "
+            '`pip install "pytest-fairness[tables]"`.'
+        ) from None
+    try:
+        sheet = CalamineWorkbook.from_path(path).get_sheet_by_index(0).to_python(skip_empty_area=False)
+    except (CalamineError, OSError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ProbeError(
+            f"{name}: the file cannot be read as Excel ({reason}): correct it, or save it as CSV"
+        ) from None
+    header: list[str] = []
+    for line, cells in enumerate(sheet, start=1):
+        # All numbers of Excel are floating-point numbers.
+        whole = [int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in cells]
+        values = [None if _is_missing(cell) else _plain(cell) for cell in whole]
+        if not any(value is not None for value in values):
+            continue
+        if not header:
+            header = ["" if value is None else str(value).strip() for value in values]
+            columns |= dict.fromkeys(filter(None, header))
+            raise_file_errors(_repeated_columns([*filter(None, header)], f"{name}:{line}"), name)
+        else:
+            row = {column: value for column, value in zip(header, values, strict=True) if column}
+            yield Row(line, _selected(row, wanted), name)
 
 
 def _parquet(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None) -> Iterator[Row]:

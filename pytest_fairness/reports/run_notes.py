@@ -18,6 +18,7 @@ Kind = Literal[
     "inconclusive-runs",
     "rows-without-group",
     "confounding",
+    "data-file",
     "extra-fields",
     "shard",
     "batches",

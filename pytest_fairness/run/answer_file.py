@@ -85,9 +85,7 @@ class AnswerFile:
             ) from None
         name = display_path(self.path.absolute(), Path.cwd())
         if self.path.suffix.casefold() not in TABLE_SUFFIXES:
-            raise FairnessError(
-                f"{name}: the file must be CSV or JSON Lines (.csv, .jsonl, .ndjson). Export it as CSV."
-            )
+            raise FairnessError(f"{name}: the file must be a table ({', '.join(TABLE_SUFFIXES)}). Export it as CSV.")
         content = table.read(self.path, name)
         for option, column in [("group", self.group), ("text", self.text), *(("strata", each) for each in self.strata)]:
             if column not in content.columns:

@@ -30,7 +30,7 @@ ADULT_COLUMNS = (
 )
 """Column names for UCI's `adult.data`, which has no header: the names in `adult.names`, and `income` for the label."""
 
-MISSING = ("", "?")
+MISSING = table.MISSING | {"?"}
 ID_DIGITS = 10
 
 Fields = Mapping[str, str]
@@ -65,7 +65,7 @@ class SampleSettings(ProbeModel):
 class RecordsFile(SampleSettings, DataFile):
     """Records in a file in the probe's folder."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".jsonl", ".ndjson", ".json", *UCI_SUFFIXES)
+    suffixes: ClassVar[tuple[str, ...]] = (*DataFile.suffixes, *UCI_SUFFIXES)
     holds: ClassVar[str] = "records"
 
     file: ProbeFile = Field(

@@ -34,7 +34,6 @@ class PromptRow(NamedTuple):
 class PromptsFile(DataFile):
     """Prompts in a file: all different prompts of the file, or a sample."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".jsonl", ".ndjson", ".json", ".parquet")
     holds: ClassVar[str] = "prompts"
 
     column: Line = Field(default="text", description="The column with the prompts.")

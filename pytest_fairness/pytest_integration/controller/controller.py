@@ -244,6 +244,7 @@ class Controller:
             ended_early=session.exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED),
         )
         notes += [on_number] if on_number else []
+        notes += [RunNote("data-file", f"{text}.") for text in self._header.file_notes]
         notes += run_notes.on_answer_files(results)
         notes += run_notes.on_extra_fields(results)
         notes += self._on_inconclusive_runs(

@@ -13,6 +13,8 @@ import pytest
 
 from pytest_fairness.errors import FairnessError, StoreError, TargetError
 from pytest_fairness.plurals import counted, joined
+from pytest_fairness.probes import table
+from pytest_fairness.probes.field_types import display_path
 from pytest_fairness.pytest_integration.configuration import without_interim_analyses
 from pytest_fairness.pytest_integration.items.item_targets import (
     analyses_of,
@@ -48,11 +50,13 @@ class Header:
         audits: number of selected pytest items that are audits (see `is_audit`), including skipped items.
         uses_default_target: whether any item uses the default target because no target is named; skipped items do not
             count.
+        file_notes: what was assumed in order to read data files, which is also among the lines.
     """
 
     lines: Sequence[str] = ()
     audits: int = 0
     uses_default_target: bool = False
+    file_notes: Sequence[str] = ()
 
     def wrapped(self, width: int) -> list[str]:
         """Return the lines for a terminal of `width` columns."""
@@ -96,10 +100,22 @@ def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Hea
     lines += _equal_prompt_lines(selected) if sends else []
     lines += _judge_lines(run, selected)
     lines += _embedder_lines(run, selected)
+    file_notes = _data_file_notes(run, selected)
+    lines += file_notes
     if default:
         lines.append(DEFAULT.format("audits"))
     lines += _equal_item_lines(selected)
-    return Header([f"fairness: {line}" for line in lines], sum(map(is_audit, items)), default)
+    return Header([f"fairness: {line}" for line in lines], sum(map(is_audit, items)), default, file_notes)
+
+
+def _data_file_notes(run: Run, items: Sequence[pytest.Item]) -> list[str]:
+    """Return what was assumed in order to read the data files of the items' probes; see `table.notes`."""
+    probes = {id(item.probe): item.probe for item in map(probe_item_of, items) if item is not None}
+    found = []
+    for path in dict.fromkeys(path for probe in probes.values() for path in probe.data_files):
+        with suppress(FairnessError, OSError):  # reported where the file is read
+            found += [f"{display_path(path, run.settings.root)} {note}" for note in table.notes(path)]
+    return found
 
 
 def _target_line(

@@ -166,15 +166,6 @@ def test_tables_of_measurements_and_words_are_written(capsys: pytest.CaptureFixt
     assert "words.xlsx: the suffix selects the format of a table" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("mark", "named"), [(";", "semicolons"), ("\t", "tabs")])
-def test_a_file_with_other_separators_is_named(mark: str, named: str, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("answers.csv").write_text(mark.join(["gender", "answer"]) + f"\nman{mark}A lamp, a rug.\n", "utf-8")
-    assert measure() == 2
-    assert capsys.readouterr().err == (
-        f"error: answers.csv:1: the columns are separated by {named}; save the file with commas\n"
-    )
-
-
 def test_500_answers_take_at_most_10_seconds() -> None:
     written(rows=500)
     before = time.process_time()

@@ -171,7 +171,7 @@ def test_a_long_list_of_errors_is_shortened(tmp_path: Path) -> None:
 
 def test_files_that_are_not_text_are_errors(tmp_path: Path) -> None:
     probe = probe_of(tmp_path, a_csv=CSV)
-    (tmp_path / "a.csv").write_bytes(b"group,gender,answer\nWhite,man,\xff\n")
+    (tmp_path / "a.csv").write_bytes(b"group,gender,answer\nWhite,man,\x81\n")
     with pytest.raises(ProbeError, match=r"^a\.csv:2: not UTF-8 text"):
         recorded_answers(probe)
     (tmp_path / "a.csv").unlink()

@@ -57,7 +57,9 @@ def test_a_line_of_a_data_file_is_bounded(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     first = "id,text\n" if name.endswith("csv") else '{"id": "1", "text": "a"}\n'
     path.write_text(first + "a" * (MAX_LINE + 1))
-    with pytest.raises(ProbeError, match=rf"{name}:2: a line has more than 33,554,432 bytes: write one row per line"):
+    with pytest.raises(
+        ProbeError, match=rf"{name}:2: a line has more than 33,554,432 characters: write one row per line"
+    ):
         table.read(path, name)
 
 

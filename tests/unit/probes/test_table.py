@@ -1,20 +1,25 @@
-"""Parquet files as tables; CSV and JSON Lines are tested with the answers that they hold."""
+"""Tables in CSV as programs write it, Excel and Parquet; rows are tested with the answers that they hold, too."""
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
 import json
 import sys
+import tempfile
+import zipfile
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow import parquet
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import table
-from tests.support.projects import THINGS_TABLE, Project, shows
+from tests.support.projects import THINGS_TABLE, Project, says, shows
 
 
 def written(path: Path, columns: dict[str, list[object]]) -> Path:
@@ -77,7 +82,149 @@ def test_a_probe_of_a_parquet_file_measures_the_same_as_the_csv_file(project: Pr
         values.append([(item["id"], item["details"]["bits"]) for item in items])  # `value` depends on the probe's name
     assert values[0] == values[1]
     assert len(values[0]) == 2
-    project.probe("probes/excel.yaml", f"{probe}responses: {{file: things.xlsx}}\n")
-    project.write("probes/things.xlsx", "")
-    result = project.run("--fairness", "probes/excel.yaml")
-    assert shows(result, "things.xlsx", "is not a file of answers")
+    project.probe("probes/other.yaml", f"{probe}responses: {{file: things.txt}}\n")
+    project.write("probes/things.txt", "")
+    result = project.run("--fairness", "probes/other.yaml")
+    assert shows(result, "things.txt", "is not a file of answers")
+
+
+# CSV as programs write it
+
+TEXT = st.text(st.characters(codec="utf-8"))
+ROWS = [("Kim", "Ä lamp"), ("Lou", "one; two, three|four")]
+
+
+def fields_of(path: Path) -> list[tuple[object, ...]]:
+    return [tuple(row.fields.values()) for row in table.read(path, path.name).rows]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("stated", [True, False])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_delimiter_encoding_and_line_ends_are_recognised(
+    delimiter: str, stated: bool, end: str, encoding: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    with path.open("w", encoding=encoding, newline="") as file:
+        file.write(f"sep={delimiter}{end}" if stated else "")
+        csv.writer(file, delimiter=delimiter, lineterminator=end).writerows([("name", "text"), *ROWS])
+    assert fields_of(path) == ROWS
+    assert [row.line for row in table.read(path, "a").rows] == ([3, 4] if stated else [2, 3])
+    assert any("Windows-1252" in note for note in table.notes(path)) == (encoding == "cp1252")
+    path.write_bytes(path.read_bytes() + f"Sam{end}".encode("utf-16-le" if encoding == "utf-16" else "ascii"))
+    with pytest.raises(ProbeError, match=rf"^a:{5 if stated else 4}: the row has 1 field, but the header has 2"):
+        table.read(path, "a")
+
+
+@given(st.lists(st.tuples(TEXT, TEXT), min_size=1), st.sampled_from(",;\t|"))
+def test_all_texts_are_read_as_they_are_written(rows: list[tuple[str, str]], delimiter: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.csv"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, delimiter=delimiter, quoting=csv.QUOTE_ALL).writerows([("a", "b"), *rows])
+        assert table.notes(path) or fields_of(path) == rows, "numbers with decimal commas are no texts"
+
+
+def test_decimal_commas_of_semicolon_files_are_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("name;score;mixed;id\nKim;1.234,5;3,5;7\nLou;-4;x;8\nSam;N/A;1;9\n", "utf-8")
+    assert fields_of(path)[:2] == [("Kim", "1234.5", "3,5", "7"), ("Lou", "-4", "x", "8")]
+    assert table.notes(path) == ["has numbers with decimal commas in the columns score"]
+    path.write_text('name,score\nKim,"3,5"\n', "utf-8")
+    assert fields_of(path) == [("Kim", "3,5")]
+    assert table.notes(path) == []
+
+
+@pytest.mark.parametrize("cell", ["", "  ", "N/A", "#N/A", "#NAME?", "#DIV/0!", "NaN"])
+def test_cells_without_a_value_are_missing_answers(cell: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"name,text\nKim,{cell}\nLou,none\n", "utf-8")
+    rows = table.TableFiles([(path, "a.csv")]).rows(["name", "text"])
+    assert [row.fields["text"] for row in rows] == [None, "none"]
+
+
+def test_a_file_that_is_no_text_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"name,text\nKim,lamp\nLou,\x81\n")
+    with pytest.raises(ProbeError, match=r"^a:3: not UTF-8 text: save the file in the encoding UTF-8"):
+        table.read(tmp_path / "a.csv", "a")
+
+
+# Excel
+
+
+def workbook(path: Path, rows: list[list[object]]) -> Path:
+    """Write an Excel file with one sheet; texts that begin with `#` are errors of formulas."""
+
+    def cell(value: object) -> str:
+        if value is None:
+            return "<c/>"
+        if isinstance(value, bool):
+            return f'<c t="b"><v>{int(value)}</v></c>'
+        if isinstance(value, int | float):
+            return f"<c><v>{value}</v></c>"
+        text = str(value)
+        return f'<c t="e"><v>{text}</v></c>' if text[:1] == "#" else f'<c t="inlineStr"><is><t>{text}</t></is></c>'
+
+    main, office = "http://schemas.openxmlformats.org/spreadsheetml/2006/main", "http://schemas.openxmlformats.org/"
+    links = f"{office}officeDocument/2006/relationships"
+    sheet = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
+    head = f'<Relationships xmlns="{office}package/2006/relationships"><Relationship Id="r" Type="{links}'
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{office}package/2006/content-types"></Types>',
+        "_rels/.rels": f'{head}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{links}"><sheets><sheet name="S" sheetId="1" r:id="r"/>'
+        "</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": f'{head}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>{sheet}</sheetData></worksheet>',
+    }
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in parts.items():
+            file.writestr(name, content)
+    return path
+
+
+def test_the_first_sheet_of_an_excel_file_is_a_table(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    rows: list[list[object]] = [["name", " text ", "n", None], ["Kim", "A lamp.", 1, "left out"], [None] * 4]
+    path = workbook(tmp_path / "a.xlsx", [[None] * 4, *rows, ["Lou", "#NAME?", 2.5, None], ["Sam", "N/A", True, None]])
+    found = table.read(path, "a.xlsx")
+    assert found.columns == ("name", "text", "n")
+    assert [(row.line, *row.fields.values()) for row in found.rows] == [
+        (3, "Kim", "A lamp.", 1),
+        (5, "Lou", None, 2.5),
+        (6, "Sam", None, True),
+    ]
+    with pytest.raises(ProbeError, match=r"a.xlsx:1: the column 'a' occurs twice"):
+        table.read(workbook(path, [["a", "a"], [1, 2]]), "a.xlsx")
+    with pytest.raises(ProbeError, match="the file holds no answers"):
+        table.read(workbook(path, [["a", "b"]]), "a.xlsx")
+
+
+def test_excel_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "broken.xlsx"
+    broken.write_text("name,text\n", "utf-8")
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "python_calamine", None)
+        with pytest.raises(ProbeError, match=r"need the package python-calamine\. Install it: `pip install \"pytest"):
+            table.read(broken, "broken.xlsx")
+    pytest.importorskip("python_calamine")
+    for name, message in [("broken.xlsx", "cannot be read as Excel"), ("none.xlsx", "No such file")]:
+        with pytest.raises(ProbeError, match=message):
+            table.read(tmp_path / name, name)
+
+
+def test_the_header_says_what_was_assumed_of_a_file(project: Project) -> None:
+    rows = [f"{name};Une lampe très claire numéro {number};0,5" for name in ("Alex", "Kim") for number in range(10)]
+    path = project.write("probes/said.csv", "")
+    path.write_bytes("\r\n".join(["name;text;score", *rows]).encode("cp1252"))
+    probe = "kind: generation\naxes:\n  name: {unmarked: Alex, marked: [Kim]}\naudits: {refusals: {limit: 0.5}}\n"
+    project.probe(text=f"{probe}language: fr\nresponses: {{file: said.csv}}\n")
+    result = project.run("--fairness", "--fairness-report", "report.json", target=None)
+    assert says(result, "fairness: probes/said.csv is not UTF-8 and is read as Windows-1252")
+    assert says(result, "fairness: probes/said.csv has numbers with decimal commas in the columns score")
+    notes = [note["text"] for note in project.read("report.json")["notes"] if note["kind"] == "data-file"]
+    assert [note.partition(" has ")[2] for note in notes] == ["", "numbers with decimal commas in the columns score."]
+    (item,) = project.read("report.json")["items"]
+    assert item["n"] == {"Alex": 10, "Kim": 10}
+    assert item["missing"] == {"Alex": 0, "Kim": 0}
