@@ -88,8 +88,7 @@ class TableFiles:
     def rows(self, columns: Collection[str]) -> Iterator[Row]:
         """Yield the rows of all files, with only these columns; a row's `fields` omit columns that the row lacks.
 
-        Cells of CSV files without a value (`MISSING`) are `None`, as in the other formats; `read` leaves them as they
-        are written.
+        Cells of CSV files without a value (`MISSING`) are empty texts; `read` leaves them as they are written.
         """
         for path, name in self._files:
             yield from _rows(path, name, {}, columns)
@@ -121,8 +120,8 @@ def _rows(path: Path, name: str, columns: dict[str, None], wanted: Collection[st
     Args:
         path, name: as in `read`.
         columns: dictionary to which the file's columns are added as they are found.
-        wanted: columns whose fields the rows get, with `None` for cells of CSV without a value; `None` for all columns,
-            with the cells of CSV as they are written.
+        wanted: columns whose fields the rows get, with an empty text for cells of CSV without a value; `None` for all
+            columns, with the cells of CSV as they are written.
     """
     readers = {".csv": _csv, ".json": _json, ".parquet": _parquet, ".xlsx": _excel}
     return readers.get(path.suffix.casefold(), _json_lines)(path, name, columns, wanted)
@@ -285,7 +284,7 @@ def _csv_rows(path: Path, name: str, columns: dict[str, None], wanted: Collectio
                 for column in form.decimal_commas & cells.keys():
                     cells[column] = cells[column].strip().replace(".", "").replace(",", ".")
                 if wanted is not None:
-                    cells |= {column: None for column, cell in cells.items() if cell.strip() in MISSING}
+                    cells |= {column: "" for column, cell in cells.items() if cell.strip() in MISSING}
                 yield Row(line, cells, name)
     except csv.Error as error:
         errors.append(f"{name}:{next_line}: not valid CSV: {error}")
@@ -369,11 +368,11 @@ def _excel(path: Path, name: str, columns: dict[str, None], wanted: Collection[s
     for line, cells in enumerate(sheet, start=1):
         # All numbers of Excel are floating-point numbers.
         whole = [int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in cells]
-        values = [None if _is_missing(cell) else _plain(cell) for cell in whole]
-        if not any(value is not None for value in values):
+        values = ["" if _is_missing(cell) else _plain(cell) for cell in whole]
+        if not any(value != "" for value in values):
             continue
         if not header:
-            header = ["" if value is None else str(value).strip() for value in values]
+            header = [str(value).strip() for value in values]
             columns |= dict.fromkeys(filter(None, header))
             raise_file_errors(_repeated_columns([*filter(None, header)], f"{name}:{line}"), name)
         else:

@@ -44,8 +44,9 @@ class Sampling:
     @classmethod
     def from_json(cls, fields: Mapping[str, Json]) -> Self:
         """Return the sampling parameters for which `to_json` returned these fields."""
+        parameters = {name: fields.get(name) for name in SAMPLING_PARAMETERS}
         extra = {name: value for name, value in fields.items() if name not in SAMPLING_PARAMETERS}
-        return cls(*map(fields.get, SAMPLING_PARAMETERS), extra=json.dumps(extra, sort_keys=True) if extra else "")
+        return cls(**parameters, extra=json.dumps(extra, sort_keys=True) if extra else "")
 
 
 class Message(NamedTuple):

@@ -276,7 +276,7 @@ def test_json_lines_and_columns_with_blanks_are_read() -> None:
         ({"strata": "prompt"}, "answers.csv:1: no column 'prompt'."),
         ({"group": "answer"}, "too many for a column of groups. Give another --group"),
         ({"file": "other.csv"}, "other.csv: cannot be read (No such file or directory)"),
-        ({"file": "answers.xlsx"}, "answers.xlsx: the file must be CSV or JSON Lines"),
+        ({"file": "answers.ods"}, "answers.ods: the file must be a table (.csv, .jsonl, .ndjson, .xlsx, .parquet)"),
         ({"write-probe": "probes/p.yaml"}, "Write it to p.yaml."),
         ({"write-probe": "p.txt"}, "--write-probe p.txt: the name of a probe file must end in .yaml"),
         ({"write-probe": "there.yaml"}, "there.yaml: the file exists and stays unchanged"),

@@ -369,7 +369,7 @@ def test_errors_of_files_of_records(tmp_path: Path) -> None:
     with pytest.raises(ProbeError, match=r"adult.data:1: the line has 3 fields, but UCI's adult.data has 15"):
         of_file(tmp_path, "adult.data", "39, Male, >50K\n")
     with pytest.raises(ProbeError, match="is not a file of records"):
-        of_file(tmp_path, "people.xlsx", CSV)
+        of_file(tmp_path, "people.ods", CSV)
 
 
 def test_the_error_of_a_failed_download_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

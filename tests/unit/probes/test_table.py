@@ -141,7 +141,7 @@ def test_cells_without_a_value_are_missing_answers(cell: str, tmp_path: Path) ->
     path = tmp_path / "a.csv"
     path.write_text(f"name,text\nKim,{cell}\nLou,none\n", "utf-8")
     rows = table.TableFiles([(path, "a.csv")]).rows(["name", "text"])
-    assert [row.fields["text"] for row in rows] == [None, "none"]
+    assert [row.fields["text"] for row in rows] == ["", "none"]
 
 
 def test_a_file_that_is_no_text_is_named_with_its_line(tmp_path: Path) -> None:
@@ -192,8 +192,8 @@ def test_the_first_sheet_of_an_excel_file_is_a_table(tmp_path: Path) -> None:
     assert found.columns == ("name", "text", "n")
     assert [(row.line, *row.fields.values()) for row in found.rows] == [
         (3, "Kim", "A lamp.", 1),
-        (5, "Lou", None, 2.5),
-        (6, "Sam", None, True),
+        (5, "Lou", "", 2.5),
+        (6, "Sam", "", True),
     ]
     with pytest.raises(ProbeError, match=r"a.xlsx:1: the column 'a' occurs twice"):
         table.read(workbook(path, [["a", "a"], [1, 2]]), "a.xlsx")
