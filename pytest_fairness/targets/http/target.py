@@ -205,6 +205,8 @@ class HttpTarget:
     def _status_error(self, answer: httpx.Response, errors: HttpErrors) -> RequestFailed | TargetError:
         status, said = answer.status_code, errors.quoted(answer.text)
         match status:
+            case 403 if self._readable_answers:  # due to this request and not to the key
+                return errors.for_status(status, answer.headers, said)
             case 401 | 403:  # no server's message, because it may quote the key
                 cure = (
                     "Check fairness_http_headers"

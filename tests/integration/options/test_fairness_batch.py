@@ -272,6 +272,18 @@ def test_failed_requests_fail_and_are_sent_again_in_the_next_batch(project: Proj
     assert len(set(recorded(project))) == REQUESTS
 
 
+@any_provider
+def test_a_filtered_request_of_a_batch_is_a_blocked_answer(project: Project, server: BatchServer) -> None:
+    project.probe()
+    fair, left = server.answer, iter(range(4))
+    said = "Output blocked by content filtering policy"
+    server.answer = lambda body: HttpError(400, said) if next(left, None) is not None else fair(body)
+    report = project.report("--fairness-batch", target=target_of(server))
+    assert report["requests"]["failed"] == 0
+    assert len(set(recorded(project))) == REQUESTS
+    assert any(item["details"].get("blocked") for item in report["items"])
+
+
 def test_an_expired_batch_keeps_what_it_has(project: Project, server: BatchServer) -> None:
     project.probe()
 

@@ -272,6 +272,37 @@ def test_errors_of_all_requests_end_the_target(reply: Reply, said: str) -> None:
         ask(server)
 
 
+OPENAI = {"http_answer": "$.choices[0].message.content"}
+GEMINI = {"http_answer": "$.candidates[0].content.parts[0].text"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "status", "body", "blocked"),
+    [
+        (OPENAI, 400, {"error": {"code": "content_filter", "message": "filtered"}}, True),
+        (OPENAI, 403, {"error": {"code": 403, "message": "no", "metadata": {"reasons": ["harassment"]}}}, True),
+        (OPENAI, 200, {"choices": [{"message": {"content": None}, "finish_reason": "content_filter"}]}, True),
+        (OPENAI, 200, {"choices": [{"message": {"content": "The"}, "finish_reason": "content_filter"}]}, True),
+        (GEMINI, 200, {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}, True),
+        (GEMINI, 200, {"candidates": [{"finishReason": "SAFETY", "index": 0}]}, True),
+        (OPENAI, 200, {"choices": [{"message": {"content": ""}, "finish_reason": "length"}]}, False),
+        (GEMINI, 200, {"candidates": [{"content": {"role": "model"}, "finishReason": "MAX_TOKENS"}]}, False),
+    ],
+)
+def test_a_service_says_that_an_answer_was_blocked_or_cut_off(
+    settings: dict[str, str], status: int, body: Any, blocked: bool
+) -> None:
+    with ChatServer(script=[Reply(status=status, raw=json.dumps(body).encode())]) as server:
+        (response,) = ask(server, **settings)
+    assert (response.blocked, response.finish_reason == "length") == (blocked, not blocked)
+
+
+def test_a_403_after_an_answer_is_due_to_the_request() -> None:
+    script = [Reply("fine"), Reply("no such page", status=403)]
+    with ChatServer(script=script) as server, pytest.raises(RequestFailed, match=r"HTTP 403 .*no such page"):
+        ask(server, Request("hello"), Request("hello"), **OPENAI)
+
+
 def test_a_server_that_is_down_is_unreachable() -> None:
     with ChatServer() as server:
         pass

@@ -64,6 +64,26 @@ def test_errors_are_translated_and_sent_once(status: int, kind: type[Exception],
 
 
 @installed
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(status=400, raw=b'{"error": {"code": "content_filter", "message": "The response was filtered."}}'),
+        Reply(status=403, raw=b'{"error": {"code": 403, "message": "your input was flagged"}}'),
+        Reply(None, finish_reason="content_filter"),
+    ],
+)
+def test_a_filter_of_the_provider_is_a_blocked_answer(reply: Reply) -> None:
+    with ChatServer(script=[reply]) as server:
+        assert ask(server).blocked
+
+
+@installed
+def test_an_answer_without_text_may_have_been_cut_off() -> None:
+    with ChatServer(script=[Reply(None, finish_reason="length")]) as server:
+        assert ask(server).finish_reason == "length"
+
+
+@installed
 def test_a_server_that_is_down_and_a_slow_one() -> None:
     with ChatServer() as server:
         pass
