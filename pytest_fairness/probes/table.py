@@ -187,8 +187,8 @@ def _lines(path: Path, name: str) -> Iterator[str]:
         cure = similar_file(path) or ": check its path and permissions"
         raise ProbeError(f"{name}: cannot be read ({error.strerror or error}){cure}") from None
     except UnicodeDecodeError:
-        line = _line_that_is_no_text(path)
-        raise ProbeError(f"{name}:{line}: not UTF-8 text: save the file in the encoding UTF-8") from None
+        number = _line_that_is_no_text(path)
+        raise ProbeError(f"{name}:{number}: not UTF-8 text: save the file in the encoding UTF-8") from None
 
 
 def _line_that_is_no_text(path: Path) -> int:
