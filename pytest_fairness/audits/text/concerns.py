@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_fairness.audits.text.groups import Groups
+from pytest_fairness.audits.text.groups import MOST_DOCUMENTS, Groups
 from pytest_fairness.audits.text.samples.linear_classifier import FEWEST_DIFFERENT
 from pytest_fairness.plurals import joined
 from pytest_fairness.records import Concern, Measurement
@@ -28,6 +28,19 @@ def repeated_or_one_sided(groups: Groups) -> list[Concern]:
             withholds="pass" if lost > ONE_SIDED_SHARE * usable else "nothing",
         ),
     ]
+
+
+def sampled_texts(groups: Groups) -> list[Concern]:
+    """Return a note if a group has so many answers that only a sample of its texts is compared, else an empty list."""
+    larger = [f"{count:,} for {name}" for name, count in groups.usable.items() if count > MOST_DOCUMENTS]
+    if not larger:
+        return []
+    message = (
+        f"a random sample of the texts is compared, {MOST_DOCUMENTS:,} of a group ({' and '.join(larger)} are usable), "
+        "with the shares of the strata. Standard errors and tests are those of the sample, so that more answers do not "
+        "make them more precise"
+    )
+    return [Concern("sampled_texts", message, withholds="nothing")]
 
 
 def few_different_answers(measurement: Measurement) -> list[Concern]:

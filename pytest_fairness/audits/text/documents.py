@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pytest_fairness.audits.anonymizer import Anonymizer
-from pytest_fairness.audits.text.groups import Groups, comparable, sides_and_strata
+from pytest_fairness.audits.text.groups import Groups, sampled, sides_and_strata
 from pytest_fairness.audits.text.tokens import Tokens
 from pytest_fairness.backends import map_chunks
 from pytest_fairness.chunks import chunks_of
@@ -19,39 +18,14 @@ from pytest_fairness.probes.generation import first_names
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Answers
 from pytest_fairness.stats.arrays import Bools, Ints, numbered
-from pytest_fairness.stats.resampling import randomness
-from pytest_fairness.stats.resampling.bundles import LARGEST_UNBUNDLED, Bundles
-from pytest_fairness.stats.resampling.relabelling import RunCells
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-LARGEST_UNBUNDLED_RUNS = 200_000
-"""Largest number of documents of two runs together whose run labels are permuted one by one."""
 AT_ONCE = 2**14
 """Number of texts that are split into words at a time."""
 MINIMUM_DOCUMENTS_OF_A_WORD = 3
 """Number of documents in which a word must occur to be tested."""
-
-
-@dataclass(frozen=True)
-class Units:
-    """The units whose labels are permuted: documents or, if there are many documents, bundles.
-
-    Attributes:
-        marked: (units,) whether the unit belongs to the marked group.
-        strata: (units,) stratum number of each unit.
-        current: (units,) whether the unit belongs to the current run; all `True` for a single run.
-    """
-
-    marked: Bools
-    strata: Ints
-    current: Bools
-
-    @property
-    def cells(self) -> Ints:
-        """Return, for each unit, the number of its cell (group within stratum); shape (units,)."""
-        return self.strata * 2 + self.marked
 
 
 @dataclass(frozen=True)
@@ -78,13 +52,15 @@ class Documents:
     def of(cls, groups: Groups) -> Documents:
         """Return the usable answers of both groups as documents, without answers in strata that hold only one group.
 
+        Of many answers, a sample is taken; see `sampled`.
+
         A stratum with one group is left out because a permutation of group labels within it changes nothing.
 
         Raises:
             NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` usable answers in strata with both groups, or none
                 of the group's documents contains a word.
         """
-        indices = comparable(groups)
+        indices = sampled(groups)
         anonymize = anonymizer(groups.probe)
         texts = chunks_of((text_of(groups.answers[index]) for index in indices), AT_ONCE)
         documents = Tokens.joined(own for _, own in map_chunks(_tokens, texts, anonymize))
@@ -109,27 +85,6 @@ class Documents:
         """Return, for each document, the number of its cell (group within stratum); shape (documents,)."""
         return self.strata * 2 + self.marked
 
-    @cached_property
-    def bundles(self) -> Bundles | None:
-        """Return the bundles: sets of documents whose labels are permuted together, to save time and memory.
-
-        The labels of a single run's documents are groups. The labels of the joined documents of two runs are runs,
-        which are permuted within cells. Return `None` for at most `LARGEST_UNBUNDLED` documents of a single run, and
-        for at most `LARGEST_UNBUNDLED_RUNS` documents of two runs.
-        """
-        random = randomness.generator("bundles")
-        if self.current.all():
-            return Bundles.of(self.marked, self.strata, random) if len(self.marked) > LARGEST_UNBUNDLED else None
-        return Bundles.of(self.current, self.cells, random) if len(self.marked) > LARGEST_UNBUNDLED_RUNS else None
-
-    @cached_property
-    def units(self) -> Units:
-        """Return the units whose labels are permuted: the bundles or, without bundles, the documents."""
-        if self.bundles is None:
-            return Units(self.marked, self.strata, self.current)
-        first = self.bundles.first
-        return Units(self.marked[first], self.strata[first], self.current[first])
-
     def only(self, indices: Ints) -> Documents:
         """Return the documents with these indices, which must be in ascending order."""
         if len(indices) == len(self.marked):
@@ -150,31 +105,20 @@ def _tokens(texts: Sequence[str], anonymize: Anonymizer) -> Tokens:
 
 def join_runs(current: Documents, baseline: Documents) -> Documents:
     """Return the documents of both runs together; strata of the two runs that have the same name become one stratum."""
-    names, units = _joined_units(current, baseline)
+    names, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
     return Documents(
         words=Tokens.joined([current.words, baseline.words]),
-        marked=units.marked,
-        strata=units.strata,
+        marked=np.concatenate([current.marked, baseline.marked]),
+        strata=strata,
         stratum_names=names,
         embeddings=(*current.embeddings, *baseline.embeddings),
-        current=units.current,
+        current=np.repeat([True, False], [len(current.marked), len(baseline.marked)]),
     )
-
-
-def _joined_units(current: Documents, baseline: Documents) -> tuple[tuple[str, ...], Units]:
-    """Return the names of all strata of two runs, and the groups, strata and runs of the documents of both runs."""
-    names, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
-    marked = np.concatenate([current.marked, baseline.marked])
-    return names, Units(marked, strata, np.repeat([True, False], [len(current.marked), len(baseline.marked)]))
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Documents of the current run and of the baseline, alone and together.
-
-    If there are many documents, both runs are cut to equal size (see `kept_of_many`), and `current` and `baseline`
-    share the words of `both`, to save memory.
-    """
+    """Documents of the current run and of the baseline, alone and together."""
 
     current: Documents
     baseline: Documents
@@ -183,29 +127,7 @@ class Runs:
     @classmethod
     def of(cls, current: Documents, baseline: Documents) -> Runs:
         """Return the documents of two runs."""
-        number = len(current.marked)
-        if number + len(baseline.marked) <= LARGEST_UNBUNDLED_RUNS:
-            return cls(current, baseline, join_runs(current, baseline))
-        kept = kept_of_many(_joined_units(current, baseline)[1])
-        current, baseline = current.only(kept[kept < number]), baseline.only(kept[kept >= number] - number)
-        both, number = join_runs(current, baseline), len(current.marked)
-        parts = both.words.part(0, number), both.words.part(number, len(both.words))
-        return cls(replace(current, words=parts[0]), replace(baseline, words=parts[1]), both)
-
-
-def kept_of_many(both: Units) -> Ints:
-    """Return the indices of the documents that are compared, in ascending order.
-
-    Up to `LARGEST_UNBUNDLED_RUNS` documents are all compared. If there are more, both runs are cut at random to equal
-    size in each cell.
-
-    Args:
-        both: documents of both runs.
-    """
-    if len(both.marked) <= LARGEST_UNBUNDLED_RUNS:
-        return np.arange(len(both.marked))
-    cuts = RunCells.of(both.current, both.cells).cuts(1, randomness.generator("equal size"))
-    return np.flatnonzero(cuts[0][0] | cuts[1][0])
+        return cls(current, baseline, join_runs(current, baseline))
 
 
 def text_of(answer: Answer) -> str:

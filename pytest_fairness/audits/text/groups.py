@@ -16,6 +16,7 @@ from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.probes.generation.swapped_prompts import LEAST_ANSWERS
 from pytest_fairness.records import MISSING, Answer, Answers, Concern, Status
 from pytest_fairness.stats.arrays import Bools, Ints, numbered
+from pytest_fairness.stats.resampling import randomness
 
 TextItem = AuditItem[GenerationProbe, SettingsT]
 """An item of an audit of texts about groups."""
@@ -24,6 +25,8 @@ SHARED_STRATA = 0.80
 """Smallest share of each run's answers that must be in strata of both runs."""
 MINIMUM_DOCUMENTS = LEAST_ANSWERS
 """Smallest number of usable answers of each group that can be measured."""
+MOST_DOCUMENTS = 2**15
+"""Largest number of answers of each group of a run whose texts are compared; of more, a random sample is compared."""
 
 
 def compared_labels(item: TextItem[Any]) -> tuple[dict[str, str], dict[str, str]]:
@@ -54,6 +57,7 @@ class Groups:
         marked_name, unmarked_name: names of the two groups: the value of the axis, or the values of all axes of an
             intersection ("Black woman").
         repetition: concerns about repeated answers.
+        seed: seed of the item, by which answers are sampled.
     """
 
     probe: GenerationProbe
@@ -63,12 +67,13 @@ class Groups:
     marked_name: str
     unmarked_name: str
     repetition: list[Concern] = field(default_factory=list)
+    seed: str = ""
 
     @classmethod
     def of(cls, item: TextItem[Any], answers: Answers) -> Groups:
         """Return the answers of an item, split into its two groups."""
         marked, unmarked = compared_labels(item)
-        return cls.split(item.probe, answers, marked, " ".join(unmarked.values()))
+        return replace(cls.split(item.probe, answers, marked, " ".join(unmarked.values())), seed=item.seed)
 
     @classmethod
     def split(cls, probe: GenerationProbe, answers: Answers, marked: Mapping[str, str], unmarked_name: str) -> Groups:
@@ -173,11 +178,14 @@ def groups_by_axis(item: TextItem[Any], answers: Answers) -> dict[str, Groups]:
     """
     marked, unmarked = compared_labels(item)
     return {
-        axis: Groups.split(
-            item.probe,
-            [each for each in answers if has_values(each.labels, marked) or each.labels[axis] == value],
-            marked,
-            value,
+        axis: replace(
+            Groups.split(
+                item.probe,
+                [each for each in answers if has_values(each.labels, marked) or each.labels[axis] == value],
+                marked,
+                value,
+            ),
+            seed=item.seed,
         )
         for axis, value in unmarked.items()
     }
@@ -236,6 +244,29 @@ def comparable(groups: Groups) -> list[int]:
     ]
     _require_both_sides(groups, indices, one_sided)
     return indices
+
+
+def sampled(groups: Groups) -> list[int]:
+    """Return the indices of the answers whose texts are compared: `comparable`, at most `MOST_DOCUMENTS` of each group.
+
+    A larger group is sampled at random, seeded by the item's id, so that each stratum keeps its share of the group. The
+    strata are drawn in one order for both groups: if each stratum has one answer of each group, whole strata are kept.
+
+    Raises:
+        NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` usable answers in strata that hold both groups.
+    """
+    indices = np.array(comparable(groups))
+    marked, strata, names = sides_and_strata(groups, indices.tolist())
+    if max(marked.sum(), (~marked).sum()) <= MOST_DOCUMENTS:
+        return list(indices.tolist())
+    random = randomness.generator(f"{groups.seed}/sample")
+    place, offset = random.permutation(len(names))[strata], random.random()
+    kept = []
+    for side in (np.flatnonzero(marked), np.flatnonzero(~marked)):
+        ordered = side[np.lexsort((random.random(len(side)), place[side]))]
+        size = min(len(side), MOST_DOCUMENTS)
+        kept.append(ordered[((np.arange(size) + offset) * len(side) / size).astype(np.int64)])
+    return list(indices[np.sort(np.concatenate(kept))].tolist())
 
 
 def _require_both_sides(groups: Groups, indices: Sequence[int], one_sided: Mapping[str, int]) -> None:

@@ -17,7 +17,7 @@ from pytest_fairness.audits.decision_rules import GrownWords
 from pytest_fairness.audits.effects import LARGEST_H_OF_WORDS
 from pytest_fairness.audits.findings import details_of, plain_words
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.text.concerns import repeated_or_one_sided
+from pytest_fairness.audits.text.concerns import repeated_or_one_sided, sampled_texts
 from pytest_fairness.audits.text.groups import TextItem, groups_by_axis, is_compared, names_of
 from pytest_fairness.audits.text.text_audit import TextAudit
 from pytest_fairness.audits.text.words.association import (
@@ -61,7 +61,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         charts={"words": "marked_words", "grown": "grown_words"},
         effect=LARGEST_H_OF_WORDS,
     )
-    version = 6
+    version = 7
     settings_model = MarkedWordsSettings
     grows_with_size = True
     rule = GrownWords()
@@ -96,7 +96,11 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
     ) -> list[Concern]:
         """Return the concerns about the compared groups, for each axis of the item; see `Audit.concerns`."""
         groups = groups_by_axis(item, answers).values()
-        return list(dict.fromkeys(concern for each in groups for concern in repeated_or_one_sided(each)))
+        return list(
+            dict.fromkeys(
+                concern for each in groups for concern in [*repeated_or_one_sided(each), *sampled_texts(each)]
+            )
+        )
 
     def word_rows(self, item: TextItem[MarkedWordsSettings], answers: Answers, details: Mapping[str, Json]) -> WordRows:
         """Return a row for each tested word; see `Audit.word_rows`."""

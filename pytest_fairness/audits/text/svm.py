@@ -17,7 +17,7 @@ from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.text.concerns import few_different_answers
 from pytest_fairness.audits.text.documents import Documents, Runs
 from pytest_fairness.audits.text.groups import Groups, TextItem
-from pytest_fairness.audits.text.samples.linear_classifier import Corpus, FeatureName, null_distances
+from pytest_fairness.audits.text.samples.linear_classifier import Corpus, FeatureName
 from pytest_fairness.audits.text.samples.published_accuracy import published_accuracy
 from pytest_fairness.audits.text.samples.sample import Relabelled
 from pytest_fairness.audits.text.two_sample import RunChange, SignedWords, TwoSampleAudit, equal_size
@@ -62,7 +62,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     )
     change_phrase = "{change} (as if the baseline accuracy had been 0.5)"
     word_statistic = "weight"
-    version = 5
+    version = 6
     settings_model = SvmSettings
     grows_with_size = True
 
@@ -79,7 +79,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         self, item: TextItem[SvmSettings], groups: Groups, run: Relabelled[Corpus], words: SignedWords
     ) -> dict[str, Json]:
         """Return details: d', accuracy as publications report it, null distribution, strongest words."""
-        null, separation, limit = null_distances(run), run.sample.separation_of(run), item.settings.limit
+        null, separation, limit = run.null[:, 0], run.sample.separation_of(run), item.settings.limit
         return {
             "d_prime": separation.d_prime,
             "d_prime_error": separation.standard_error,

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.stats.arrays import Bools, Ints
-from pytest_fairness.stats.resampling.bundles import Bundles
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -75,12 +74,6 @@ class Tokens(Sequence[tuple[str, ...]]):
             ids[first:last] = self._ids[np.repeat(starts[part], lengths[part]) + np.arange(first, last)]
         return Tokens(self.vocabulary, ids, ends)
 
-    def part(self, start: int, end: int) -> Tokens:
-        """Return the texts from `start` up to, but not including, `end`; their word ids are not copied."""
-        first = int(self._ends[start - 1]) if start else 0
-        last = int(self._ends[end - 1]) if end else 0
-        return Tokens(self.vocabulary, self._ids[first:last], self._ends[start:end] - first)
-
     def different(self) -> int:
         """Return the number of different texts."""
         return len({hash(text.tobytes()) for text in self._texts()})
@@ -137,26 +130,6 @@ class Tokens(Sequence[tuple[str, ...]]):
         from scipy.sparse import csr_array
 
         return csr_array(self._counts_from(start, end)[:, columns])
-
-    def sums(self, bundles: Bundles, columns: WordIds, power: int = 1) -> csr_array:
-        """Return the sums of powers of the texts' counts by bundle; shape (bundles, columns).
-
-        The counts of all texts are never in memory together.
-
-        Args:
-            bundles: bundles of the texts.
-            columns: word id of each column, each at most once.
-            power: exponent of the counts; 0 for the number of texts that contain the word.
-        """
-        from scipy.sparse import csr_array
-
-        total = csr_array((len(bundles.sizes), len(columns)))
-        for start in self._starts:
-            part = self.counts_of(start, start + AT_ONCE, columns)
-            part.data **= power
-            total = total + bundles.indicator(start, start + AT_ONCE) @ part
-        total.sort_indices()
-        return total
 
     def uses(self, chosen: Bools) -> tuple[Ints, Ints]:
         """Return how often the chosen texts and the other texts use each word, and how many of these texts contain it.

@@ -15,13 +15,14 @@ from typing import ClassVar, Generic, NamedTuple
 import numpy as np
 
 from pytest_fairness.audits.base import SettingsT, WordRows
+from pytest_fairness.audits.text.concerns import sampled_texts
 from pytest_fairness.audits.text.documents import Documents, Runs
 from pytest_fairness.audits.text.groups import Groups, TextItem
 from pytest_fairness.audits.text.samples.sample import Relabelled, SampleT
 from pytest_fairness.audits.text.text_audit import TwoGroupAudit
 from pytest_fairness.audits.text.words.languages import language_details
 from pytest_fairness.audits.text.words.usage import Usage
-from pytest_fairness.records import Answers, Comparison, Json, Measurement
+from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement
 from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.intervals.estimate import Estimate
 from pytest_fairness.stats.resampling import randomness, significance
@@ -50,7 +51,7 @@ class RunChange(Generic[SampleT]):
     Attributes:
         estimate: estimated change.
         both: documents of both runs together.
-        cuts: two (cuts, units) masks: the current run's units and the baseline's units, cut to equal size.
+        cuts: two (cuts, documents) masks: the current run's documents and the baseline's documents, cut to equal size.
     """
 
     estimate: Estimate
@@ -139,6 +140,10 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
             p_value=significance.p_value(null, float(both.distance_change(*change.cuts).mean()), exact=False),
         )
 
+    def concerns(self, item: TextItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
+        """Return the concerns of `TextAudit.concerns`, and a note if only a sample of the texts is compared."""
+        return [*super().concerns(item, answers, measurement), *sampled_texts(Groups.of(item, answers))]
+
     def word_rows(self, item: TextItem[SettingsT], answers: Answers, details: Mapping[str, Json]) -> WordRows:
         """Return a row for each word of both groups' texts, with its weight; see `Audit.word_rows`."""
         groups = Groups.of(item, answers)
@@ -150,28 +155,21 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
 def equal_size(both: Documents, random: np.random.Generator) -> tuple[Bools, Bools]:
     """Return random cuts of both runs to equal size in each cell; see `RunCells.cuts`.
 
-    The two results are (cuts, units) masks: of the current run's units, and of the baseline's units. Runs with bundles
-    already have equal size; see `Runs`.
+    The two results are (cuts, documents) masks: of the current run's documents, and of the baseline's documents.
     """
-    if both.bundles is not None:
-        return both.units.current[None], ~both.units.current[None]
     return RunCells.of(both.current, both.cells).cuts(SUBSAMPLES, random)
 
 
 def run_swaps(both: Documents, counts: Sequence[int], random: np.random.Generator) -> Iterator[tuple[Bools, Bools]]:
-    """Yield batches of random exchanges of documents between the runs; see `RunCells.swaps`.
+    """Return batches of random exchanges of documents between the runs; see `RunCells.swaps`.
 
     Args:
-        both: documents of both runs; if they have bundles, whole bundles are exchanged.
+        both: documents of both runs.
         counts: number of exchanges in each batch.
         random: random generator.
 
-    Yields:
-        two (exchanges, units) masks: the units of the current run, and the units of the baseline.
+    Returns:
+        two (exchanges, documents) masks: the documents of the current run, and the documents of the baseline.
     """
-    if both.bundles is None:
-        cells = RunCells.of(both.current, both.cells)
-        yield from (cells.swaps(count, random) for count in counts)
-    else:
-        labels = (both.bundles.relabellings(count, random) for count in counts)
-        yield from ((current, ~current) for current in labels)
+    cells = RunCells.of(both.current, both.cells)
+    return (cells.swaps(count, random) for count in counts)

@@ -38,7 +38,6 @@ class Bundles:
 
     Attributes:
         numbers: (units,) bundle number of each unit.
-        first: (bundles,) index of the bundle's first unit.
         sizes: (bundles,) number of units.
         packs: (bundles,) pack number.
         pack_labels: (packs,) labels that relabellings permute; they mark as many units of each stratum as the observed
@@ -47,7 +46,6 @@ class Bundles:
     """
 
     numbers: Ints
-    first: Ints
     sizes: Floats
     packs: Ints
     pack_labels: Bools
@@ -83,7 +81,6 @@ class Bundles:
         keys, numbers = np.unique(2 * pack_of + observed, return_inverse=True)
         return cls(
             numbers=numbers,
-            first=np.unique(numbers, return_index=True)[1],
             sizes=np.bincount(numbers).astype(np.float64),
             packs=keys // 2,
             pack_labels=np.concatenate(labels),
@@ -94,12 +91,6 @@ class Bundles:
         """Return the labels of the bundles for random relabellings of their packs; shape (count, bundles)."""
         labels, _ = relabelling.relabellings(self.pack_labels, self.pack_sets, count, random)
         return labels[:, self.packs]
-
-    def sums(self, values: csr_array) -> csr_array:
-        """Return a sparse (units, columns) matrix with its rows summed by bundle; shape (bundles, columns)."""
-        summed: csr_array = self.indicator() @ values
-        summed.sort_indices()
-        return summed
 
     def indicator(self, start: int = 0, end: int | None = None) -> csr_array:
         """Return a (bundles, units) matrix of the units from `start` to `end`: 1 if a bundle has the unit, else 0."""

@@ -48,19 +48,6 @@ for this many."""
 
 
 @dataclass(frozen=True)
-class Bundled:
-    """Bundles of documents; each bundle has one row of word counts.
-
-    Attributes:
-        sizes: (bundles,) number of documents.
-        squares: (bundles, words) sums of the documents' squared counts.
-    """
-
-    sizes: Floats
-    squares: csr_array
-
-
-@dataclass(frozen=True)
 class Words:
     """Word counts of documents, arranged by block, from which divergences are computed.
 
@@ -77,8 +64,7 @@ class Words:
         squares: (columns, documents) squared counts.
         blocks: (columns,) block number of each column.
         lengths: (blocks, documents) number of words of each document of the block, 0 for other documents.
-        members: (blocks, documents) 1 for documents of the block, 0 for other documents; for bundles, the number of
-            documents in place of 1.
+        members: (blocks, documents) 1 for documents of the block, 0 for other documents.
         weights: (blocks,) weight of each block's divergence, 0..1, adding up to 1.
         chance_bits: (blocks, `KNOWN_OCCURRENCES` + 1) divergence that a word adds by chance, by the word's number of
             occurrences; see `_mean_bits`.
@@ -95,9 +81,7 @@ class Words:
     strata: tuple[int, ...]
 
     @classmethod
-    def of(
-        cls, counts: csr_array, strata: Ints, first: Bools, second: Bools, least: int, bundled: Bundled | None = None
-    ) -> Words:
+    def of(cls, counts: csr_array, strata: Ints, first: Bools, second: Bools, least: int) -> Words:
         """Return the word counts, arranged by block.
 
         The divergence within stratum s has the weight λ w(s); w(s) is the stratum's share of both groups' documents.
@@ -111,37 +95,34 @@ class Words:
             first, second: (documents,) whether the document is in the first, and in the second group. Other labellings
                 must have the same group sizes.
             least: smallest number of documents of each group with which a stratum becomes a block.
-            bundled: sizes and squared counts, if each row of `counts` is a bundle of documents rather than a document.
         """
         from scipy.sparse import csr_array
 
-        size = np.ones(len(strata)) if bundled is None else bundled.sizes
         chosen = first | second
         block_of = np.zeros(len(strata), dtype=np.int64)
         weights, kept_strata = [1.0], []
         present = np.unique(strata[chosen])
-        sizes = np.bincount(strata[chosen], size[chosen])[present]
+        sizes = np.bincount(strata[chosen])[present]
         shares = sizes / sizes.sum()
         in_effect = 1 / float((shares**2).sum())
         within = min(LARGEST_SHARE, 1 / (2 * math.sqrt(in_effect - 1))) if len(present) > 1 else 0.0
         for stratum, share in zip(present, shares, strict=True):
             own = strata == stratum
-            if within and min(size[first & own].sum(), size[second & own].sum()) >= least:
+            if within and min((first & own).sum(), (second & own).sum()) >= least:
                 block_of[own] = len(weights)
                 kept_strata.append(int(stratum))
                 weights.append(within * float(share))
                 weights[0] -= within * float(share)
         columns = _Columns.of(counts, block_of)
-        squares = columns.arranged(counts.power(2) if bundled is None else bundled.squares)
+        squares = columns.arranged(counts.power(2))
         of_block = np.array([np.ones(len(strata)), *(block_of == block for block in range(1, len(weights)))])
-        members = of_block * size
-        groups = members @ np.stack([first, second], axis=1)
+        groups = of_block @ np.stack([first, second], axis=1)
         return cls(
             counts=columns.arranged(counts),
             squares=squares,
             blocks=columns.blocks,
             lengths=csr_array(of_block * np.asarray(counts.sum(axis=1)).ravel()),
-            members=csr_array(members),
+            members=csr_array(of_block),
             weights=np.array(weights),
             chance_bits=np.array([_mean_bits(int(m), int(n)) for m, n in groups]),
             strata=tuple(kept_strata),

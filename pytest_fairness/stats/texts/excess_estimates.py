@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from pytest_fairness.stats.arrays import Bools, Floats, Ints
+from pytest_fairness.stats.arrays import Bools, Ints
 from pytest_fairness.stats.resampling import relabelling
 from pytest_fairness.stats.texts.excess_divergence import Words
 
@@ -23,7 +23,6 @@ def standard_error(
     cells: Ints,
     null_sd: float,
     random: np.random.Generator,
-    bundle_sizes: Floats | None = None,
 ) -> float:
     """Return the standard error of the excess, in bits; it is valid whether the groups differ or not.
 
@@ -37,9 +36,7 @@ def standard_error(
         cells: (documents,) cell number of each document (group within stratum).
         null_sd: standard deviation of the divergence over labels permuted within strata, in bits.
         random: random generator.
-        bundle_sizes: number of documents of each bundle, if `words` has bundles in place of documents.
     """
-    documents_of = np.ones(len(first)) if bundle_sizes is None else bundle_sizes
     chosen = np.flatnonzero(first | second)
     cells = np.array(cells)
     numbers, of_cell = np.unique(cells[chosen], return_counts=True)
@@ -55,8 +52,8 @@ def standard_error(
             left_out.append(np.isin(np.arange(len(first)), documents[number::count]))
             cell_of.append(cell)
     without = np.array(left_out)
-    sizes = without @ documents_of
-    side_sizes = np.where((without & first).any(axis=1), first @ documents_of, second @ documents_of)
+    sizes = without.sum(axis=1)
+    side_sizes = np.where((without & first).any(axis=1), first.sum(), second.sum())
     values = words.excesses(first & ~without, second & ~without) - words.excesses(first[None], second[None])
     # Without one of n documents, the other documents of its group weigh more: the mean moves by n / (n − 1) times the
     # document's contribution. The factor is removed here.

@@ -26,8 +26,6 @@ PENALTY = 3.0
 """Ridge penalty, as a multiple of the mean squared length of the units' centred feature vectors."""
 CHUNK = 2**20
 """Largest number of values in memory at the same time while labellings are computed."""
-AT_ONCE = 2**18
-"""Number of units whose squared features are computed at once."""
 ROWS = 512
 """Number of units whose leverage is computed at once."""
 ZERO = 1e-9
@@ -77,7 +75,7 @@ class Classifier:
         """
         numbers = np.unique(strata, return_inverse=True)[1].astype(np.int64)
         sizes, means = np.bincount(numbers), (_averaging_matrix(numbers) @ features).toarray()
-        lengths = np.concatenate([np.asarray(part.multiply(part).sum(axis=1)).ravel() for part in _slices(features)])
+        lengths = np.asarray(features.multiply(features).sum(axis=1)).ravel()
         squared = float(lengths.sum()) - float(sizes @ (means**2).sum(axis=1))
         penalty = PENALTY * squared / len(numbers) if squared > ZERO else 1.0
         dual = features.shape[0] <= features.shape[1]
@@ -86,7 +84,7 @@ class Classifier:
             kernel = (features @ features.T).toarray()
             matrix = _centred(_centred(kernel, numbers).T, numbers)
         else:
-            products = sum((part.T @ part).toarray() for part in _slices(features))
+            products = (features.T @ features).toarray()
             matrix = products - (means.T * sizes) @ means
         inverse = np.linalg.inv(matrix + penalty * np.eye(len(matrix))).astype(np.float64, copy=False)
         return cls(features, numbers, penalty, inverse, dual, kinds, sizes, means)
@@ -176,33 +174,7 @@ class Classifier:
         return np.linalg.pinv(left, rcond=SINGULAR, hermitian=True)
 
 
-def _slices(features: csr_array) -> Iterator[csr_array]:
-    """Yield the rows of a matrix in slices of `AT_ONCE` rows; one slice at a time is in memory."""
-    return (features[start : start + AT_ONCE] for start in range(0, features.shape[0], AT_ONCE))
-
-
-def distances_of_sums(classifier: Classifier, sums: Floats, sizes: Floats, labels: Floats) -> Floats:
-    """Return the distances (see `distances`) for labellings of bundles (sets of units that share a label).
-
-    No unit is left out of training. Scores are then linear in the labels, so that sums of features are sufficient. The
-    classifier must not be dual.
-
-    Args:
-        classifier: classifier of the units.
-        sums: (bundles, dimensions) sums of the units' features.
-        sizes: (bundles,) number of units.
-        labels: (bundles, labellings) labels whose sum over the units of each stratum is 0.
-    """
-    projected = sums.T @ labels
-    solved = classifier.inverse @ projected
-    size = float(sizes @ labels[:, 0] ** 2) or 1.0
-    difference = np.einsum("dl,dl->l", projected, solved) / size
-    squares = np.einsum("dl,dl->l", solved, projected - classifier.penalty * solved)
-    variance = (squares - difference**2 * size) / float(sizes.sum())
-    return np.asarray(difference / np.sqrt(np.maximum(variance, ZERO**2)))
-
-
-def centred_labels(marked: Bools, strata: Ints, used: Bools, sizes: Floats | None = None) -> Floats:
+def centred_labels(marked: Bools, strata: Ints, used: Bools) -> Floats:
     """Return numeric labels for `Classifier.scores`, centred within strata.
 
     Args:
@@ -210,20 +182,19 @@ def centred_labels(marked: Bools, strata: Ints, used: Bools, sizes: Floats | Non
         strata: (units,) stratum number of each unit.
         used: (labellings, units) whether the labelling includes the unit. All labellings include the same number of
             units of each group in each stratum.
-        sizes: (units,) size of each bundle, if the units are bundles.
 
     Returns:
         (units, labellings) labels: above 0 for the marked group and below 0 for the other group; 0 for units that
         the labelling does not include, and for units whose stratum holds one group only.
     """
-    share = _marked_share(marked[0], strata, used[0], sizes)
+    share = _marked_share(marked[0], strata, used[0])
     return np.where(used, marked - share, 0.0).T
 
 
-def _marked_share(marked: Bools, strata: Ints, used: Bools, sizes: Floats | None = None) -> Floats:
+def _marked_share(marked: Bools, strata: Ints, used: Bools) -> Floats:
     """Return, for each unit, the share of the marked group among the `used` units of its stratum."""
-    numbers, size = np.unique(strata, return_inverse=True)[1], 1 if sizes is None else sizes
-    share: Floats = np.bincount(numbers, size * (marked & used)) / np.maximum(np.bincount(numbers, size * used), 1)
+    numbers = np.unique(strata, return_inverse=True)[1]
+    share: Floats = np.bincount(numbers, marked & used) / np.maximum(np.bincount(numbers, used), 1)
     return share[numbers]
 
 

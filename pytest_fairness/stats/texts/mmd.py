@@ -28,27 +28,12 @@ JITTER = 1e-9
 """Small number added to the kernel's diagonal so that it can be factorised; estimates do not use the diagonal."""
 
 
-@dataclass(frozen=True)
-class Sums:
-    """Feature vectors, summed by bundle; functions with the argument `features` accept `Sums` in place of vectors.
-
-    Attributes:
-        vectors: (bundles, dimensions) sums of the units' vectors.
-        squares: (bundles,) sums of the vectors' squared lengths.
-        sizes: (bundles,) number of units.
-    """
-
-    vectors: Floats
-    squares: Floats
-    sizes: Floats
-
-
 def features_of(kernel: Floats) -> Floats:
     """Return (n, n) feature vectors, one in each row, whose inner products are the (n, n) kernel matrix."""
     return np.linalg.cholesky(kernel + JITTER * np.eye(len(kernel))).astype(np.float64, copy=False)
 
 
-def estimates(features: Features | Sums, strata: Ints, first: Bools, second: Bools) -> Floats:
+def estimates(features: Features, strata: Ints, first: Bools, second: Bools) -> Floats:
     """Return the estimated squared discrepancy between the two samples, for each labelling.
 
     The result is c W + (1 − c) B, a combination of two unbiased estimates. Let δ(s) be the difference of the two mean
@@ -76,13 +61,13 @@ def estimates(features: Features | Sums, strata: Ints, first: Bools, second: Boo
     Returns:
         (labellings,) estimates; below 0 if the samples are more similar than random samples are on average.
     """
-    design = Design.of(strata, first[0], second[0], _sizes(features))
-    rows = max(1, CHUNK // _vectors(features).shape[1])
+    design = Design.of(strata, first[0], second[0])
+    rows = max(1, CHUNK // features.shape[1])
     parts = [slice(start, start + rows) for start in range(0, len(first), rows)]
     return np.concatenate([_combined_estimates(features, design, first[part], second[part]) for part in parts])
 
 
-def within_strata(features: Features | Sums, strata: Ints, first: Bools, second: Bools) -> dict[int, float]:
+def within_strata(features: Features, strata: Ints, first: Bools, second: Bools) -> dict[int, float]:
     """Return the estimate of each stratum, by stratum number, for strata with at least two units of each sample.
 
     Args:
@@ -90,7 +75,7 @@ def within_strata(features: Features | Sums, strata: Ints, first: Bools, second:
         strata: (units,) stratum number of each unit.
         first, second: (units,) whether the unit is in the first, and in the second sample.
     """
-    design = Design.of(strata, first, second, _sizes(features))
+    design = Design.of(strata, first, second)
     return {
         int(strata[stratum.units[0]]): float(_difference(features, stratum, first[None], second[None])[1][0])
         for stratum in design.strata
@@ -98,7 +83,7 @@ def within_strata(features: Features | Sums, strata: Ints, first: Bools, second:
     }
 
 
-def standard_error(features: Features | Sums, strata: Ints, first: Bools, second: Bools, null_sd: float) -> float:
+def standard_error(features: Features, strata: Ints, first: Bools, second: Bools, null_sd: float) -> float:
     """Return the standard error of the estimate of one labelling; it is valid whether the samples differ or not.
 
     The estimate is a quadratic form of mean embeddings. Its variance has a linear part, which grows with the
@@ -113,8 +98,7 @@ def standard_error(features: Features | Sums, strata: Ints, first: Bools, second
         first, second: (units,) whether the unit is in the first, and in the second sample.
         null_sd: standard deviation of the estimate over labels permuted within strata.
     """
-    design = Design.of(strata, first, second, _sizes(features))
-    vectors, sizes = _vectors(features), _sizes(features)
+    design = Design.of(strata, first, second)
     differences = [_difference(features, stratum, first[None], second[None])[0][0] for stratum in design.strata]
     gradients = design.gradients(np.array(differences))
     variance = 0.0
@@ -122,13 +106,9 @@ def standard_error(features: Features | Sums, strata: Ints, first: Bools, second
         alone = []
         for stratum, gradient in zip(design.strata, gradients, strict=True):
             own = stratum.units[side[stratum.units]]
-            projected = vectors[own] @ gradient
+            projected = features[own] @ gradient
             if len(projected) < 2:
-                alone.append(float(projected[0] / sizes[own][0]))
-            elif isinstance(features, Sums):
-                size = sizes[own]
-                apart = projected - size * projected.sum() / size.sum()
-                variance += float((apart**2 / size).sum()) / (len(own) - 1) / float(size.sum())
+                alone.append(float(projected[0]))
             else:
                 variance += float(np.var(projected, ddof=1)) / len(projected)
         # A single unit has no variance within its stratum. The variance between such strata is used instead; it is not
@@ -137,7 +117,7 @@ def standard_error(features: Features | Sums, strata: Ints, first: Bools, second
     return math.sqrt(max(variance - null_sd**2, null_sd**2))
 
 
-def variance(features: Features | Sums, cells: Ints) -> float:
+def variance(features: Features, cells: Ints) -> float:
     """Return the unbiased variance of vectors around the mean of their cell, summed over dimensions.
 
     The result is 0 if no cell has two units.
@@ -149,14 +129,9 @@ def variance(features: Features | Sums, cells: Ints) -> float:
     squares, degrees = 0.0, 0
     for cell in np.unique(cells):
         inside = cells == cell
-        if isinstance(features, Sums):
-            size, total = float(features.sizes[inside].sum()), features.vectors[inside].sum(axis=0)
-            squares += float(features.squares[inside].sum() - total @ total / size)
-            degrees += int(size) - 1
-        else:
-            own = np.asarray(features[inside], dtype=np.float64)
-            squares += float(((own - own.mean(axis=0)) ** 2).sum())
-            degrees += len(own) - 1
+        own = np.asarray(features[inside], dtype=np.float64)
+        squares += float(((own - own.mean(axis=0)) ** 2).sum())
+        degrees += len(own) - 1
     return squares / degrees if degrees else 0.0
 
 
@@ -215,7 +190,7 @@ class Design:
     within_weight: float
 
     @classmethod
-    def of(cls, strata: Ints, first: Bools, second: Bools, counts: Floats | None = None) -> Design:
+    def of(cls, strata: Ints, first: Bools, second: Bools) -> Design:
         """Return the design for one labelling.
 
         All labellings with the same number of units of each sample in each stratum have the same design.
@@ -223,11 +198,9 @@ class Design:
         Args:
             strata: (units,) stratum number of each unit.
             first, second: (units,) whether the unit is in the first, and in the second sample.
-            counts: (units,) size of each bundle, if the units are bundles.
         """
-        counts = np.ones(len(strata)) if counts is None else counts
         members = [np.flatnonzero((strata == stratum) & (first | second)) for stratum in np.unique(strata)]
-        sizes = [(int(first[units] @ counts[units]), int(second[units] @ counts[units])) for units in members]
+        sizes = [(int(first[units].sum()), int(second[units].sum())) for units in members]
         precision = [m * n / (m + n) if m and n else 0.0 for m, n in sizes]
         # Units outside of both samples are kept, because another labelling may use them.
         members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
@@ -270,17 +243,7 @@ class Design:
         return own + crossed
 
 
-def _vectors(features: Features | Sums) -> Features:
-    """Return the vectors of units, or the summed vectors of bundles."""
-    return features.vectors if isinstance(features, Sums) else features
-
-
-def _sizes(features: Features | Sums) -> Floats:
-    """Return the number of units that each row of the features sums, shape (rows,); 1 if rows are single units."""
-    return features.sizes if isinstance(features, Sums) else np.ones(len(features))
-
-
-def _combined_estimates(features: Features | Sums, design: Design, first: Bools, second: Bools) -> Floats:
+def _combined_estimates(features: Features, design: Design, first: Bools, second: Bools) -> Floats:
     """Return `estimates` for labellings that fit into memory together.
 
     Args:
@@ -288,8 +251,7 @@ def _combined_estimates(features: Features | Sums, design: Design, first: Bools,
         design: the strata and their weights.
         first, second: (labellings, units) whether the unit is in the first, and in the second sample.
     """
-    vectors = _vectors(features)
-    together = np.zeros((len(first), vectors.shape[1]), dtype=vectors.dtype)
+    together = np.zeros((len(first), features.shape[1]), dtype=features.dtype)
     within, squares = np.zeros(len(first)), np.zeros(len(first))
     for stratum, share in zip(design.strata, design.strata_weights(), strict=True):
         difference, unbiased = _difference(features, stratum, first, second)
@@ -305,7 +267,7 @@ def _combined_estimates(features: Features | Sums, design: Design, first: Bools,
     )
 
 
-def _difference(features: Features | Sums, stratum: Stratum, first: Bools, second: Bools) -> tuple[Features, Floats]:
+def _difference(features: Features, stratum: Stratum, first: Bools, second: Bools) -> tuple[Features, Floats]:
     """Return the difference of the mean embeddings in a stratum, and an estimate of its squared length.
 
     Both results have one row for each labelling. The estimate is unbiased if the stratum has at least two units of each
@@ -317,15 +279,9 @@ def _difference(features: Features | Sums, stratum: Stratum, first: Bools, secon
         first, second: (labellings, units) whether the unit is in the first, and in the second sample.
     """
     # Subtracting the mean changes no difference, and avoids rounding errors from large sums.
-    if isinstance(features, Sums):
-        own, sizes = features.vectors[stratum.units], features.sizes[stratum.units]
-        centre = own.sum(axis=0) / sizes.sum()
-        squares = features.squares[stratum.units] - 2 * own @ centre + sizes * float(centre @ centre)
-        centred: tuple[Features, Floats] = own - sizes[:, None] * centre, squares
-    else:
-        vectors = features[stratum.units]
-        vectors = vectors - vectors.mean(axis=0)
-        centred = vectors, _squared_lengths(vectors)
+    vectors = features[stratum.units]
+    vectors = vectors - vectors.mean(axis=0)
+    centred = vectors, _squared_lengths(vectors)
     mean, bias = _mean_and_bias(*centred, first[:, stratum.units], stratum.first)
     other, other_bias = _mean_and_bias(*centred, second[:, stratum.units], stratum.second)
     difference = mean - other

@@ -51,8 +51,6 @@ class NeededDocuments(NamedTuple):
 class ShareGrowth:
     """Documents of two groups in two runs, prepared for the test of all words.
 
-    If there are many documents, bundles of documents take their place: sets of documents of one stratum, group and run.
-
     Attributes:
         sizes: (strata, 2, 2) number of documents by stratum, group (marked, unmarked) and run (current, baseline). Only
             strata in which both runs have both groups are included.
@@ -75,24 +73,21 @@ class ShareGrowth:
     shares: Floats
 
     @classmethod
-    def of(
-        cls, present: csr_array, marked: Bools, strata: Ints, current: Bools, counts: Floats | None = None
-    ) -> ShareGrowth:
+    def of(cls, present: csr_array, marked: Bools, strata: Ints, current: Bools) -> ShareGrowth:
         """Count the documents with each word by group and run; leave out strata in which a run lacks a group.
 
         Args:
-            present: (documents, words) 1 if the document contains the word; for bundles, the number of such documents.
+            present: (documents, words) 1 if the document contains the word.
             marked: (documents,) whether the document belongs to the marked group.
             strata: (documents,) stratum number of each document.
             current: (documents,) whether the document belongs to the current run.
-            counts: (bundles,) number of documents of each bundle, if there are bundles.
 
         Raises:
             ValueError: no stratum holds both groups in both runs.
         """
         number = int(strata.max()) + 1
         cells = strata * 4 + 2 * ~marked + ~current
-        sizes = np.bincount(cells, counts, minlength=4 * number).reshape(number, 2, 2).astype(np.float64)
+        sizes = np.bincount(cells, minlength=4 * number).reshape(number, 2, 2).astype(np.float64)
         weights = precision(*sizes.reshape(number, 4).T)
         if not weights.any():
             raise ValueError("no stratum holds both groups in both runs")
@@ -201,7 +196,7 @@ def _counts_by_cell(present: csr_array, cells: Ints, number: int) -> Floats:
     A cell holds the documents of one stratum, group and run.
 
     Args:
-        present: (documents, words) 1 if the document contains the word; for bundles, the number of such documents.
+        present: (documents, words) 1 if the document contains the word.
         cells: (documents,) cell number of each document.
         number: number of cells.
     """

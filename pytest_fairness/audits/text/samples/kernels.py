@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from pytest_fairness.audits.text.tokens import Tokens
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.stats.arrays import Floats
-from pytest_fairness.stats.resampling.bundles import Bundles
 from pytest_fairness.stats.texts import mmd
 
 if TYPE_CHECKING:
@@ -87,27 +86,6 @@ def text_features(documents: Documents) -> mmd.Features:
             features[start : start + rows.shape[0]] += (weighting.transform(counts) @ terms.projection).toarray()
     features /= np.float32(np.sqrt(len(counted.terms)))
     return features
-
-
-def text_sums(documents: Tokens, bundles: Bundles) -> mmd.Sums:
-    """Return the vectors of `text_features`, summed by bundle; only some vectors are in memory at the same time.
-
-    Args:
-        documents: words of the documents.
-        bundles: bundles of the documents.
-    """
-    counted = _Counted.of(documents)
-    rarity = [inverse_frequencies(terms.holding, len(documents)) for terms in counted.terms]
-    vectors, squares = np.zeros((len(bundles.sizes), SKETCHED)), np.zeros(len(bundles.sizes))
-    for start, rows in counted.slices():
-        features = np.zeros((rows.shape[0], SKETCHED), dtype=np.float32)
-        for terms, weights in zip(counted.terms, rarity, strict=True):
-            features += (weighted(rows @ terms.by_word, weights) @ terms.projection).toarray()
-        features /= np.float32(np.sqrt(len(counted.terms)))
-        own = bundles.indicator(start, start + DOCUMENTS)
-        vectors += own @ features
-        squares += own @ np.einsum("ij,ij->i", features, features).astype(np.float64)
-    return mmd.Sums(vectors, squares, bundles.sizes)
 
 
 class _Terms(NamedTuple):
@@ -202,21 +180,6 @@ def inverse_frequencies(holding: Floats, documents: int) -> Floats:
     return frequencies
 
 
-def weighted(counts: csr_array, weights: Floats) -> csr_array:
-    """Return the TF-IDF weights of documents, each a vector of length 1, from (documents, terms) counts.
-
-    Args:
-        counts: (documents, terms) counts.
-        weights: (terms,) inverse document frequencies.
-    """
-    tfidf = counts.copy()
-    tfidf.data *= weights.astype(tfidf.dtype)[tfidf.indices]
-    rows = np.repeat(np.arange(tfidf.shape[0]), np.diff(tfidf.indptr))
-    lengths = np.sqrt(np.bincount(rows, np.square(tfidf.data, dtype=np.float64), tfidf.shape[0]))
-    tfidf.data /= lengths.astype(tfidf.dtype)[rows]
-    return tfidf
-
-
 def embedding_features(embeddings: Sequence[bytes | None]) -> mmd.Features:
     """Return feature vectors of length 1, shape (documents, dimensions), so that inner products are cosines.
 
@@ -245,19 +208,6 @@ def embedding_features(embeddings: Sequence[bytes | None]) -> mmd.Features:
         else:
             row[-1] = 1
     return features
-
-
-def embedding_sums(embeddings: Sequence[bytes | None], bundles: Bundles) -> mmd.Sums:
-    """Return the vectors of `embedding_features`, summed by bundle."""
-    vectors, squares = None, np.zeros(len(bundles.sizes))
-    width = max((one for one in embeddings if one is not None), key=len, default=b"")
-    for start in range(0, len(embeddings), DOCUMENTS):
-        # One more embedding makes every slice as wide as the others.
-        features = embedding_features([*embeddings[start : start + DOCUMENTS], width])[:-1].astype(np.float64)
-        own = bundles.indicator(start, start + DOCUMENTS)
-        vectors = own @ features + (0 if vectors is None else vectors)
-        squares += own @ np.einsum("ij,ij->i", features, features)
-    return mmd.Sums(np.asarray(vectors), squares, bundles.sizes)
 
 
 def _tfidf(documents: Sequence[Sequence[str]] | Sequence[str], **options: object) -> Tfidf:

@@ -8,20 +8,19 @@ and without all documents that equal it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from pytest_fairness.audits.text.documents import Documents, Units, kept_of_many
+from pytest_fairness.audits.text.documents import Documents
 from pytest_fairness.audits.text.samples.kernels import inverse_frequencies
 from pytest_fairness.audits.text.samples.sample import ERROR_PERMUTATIONS, Relabelled, Sample
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
 from pytest_fairness.stats.intervals.estimate import Estimate
 from pytest_fairness.stats.intervals.separation import Separation, accuracy
 from pytest_fairness.stats.resampling import relabelling
-from pytest_fairness.stats.resampling.bundles import Bundles
 from pytest_fairness.stats.texts import least_squares
 
 if TYPE_CHECKING:
@@ -32,11 +31,6 @@ FeatureName = Literal["counts", "tfidf"]
 FEWEST_DIFFERENT = 5
 """A classifier is trained only if each group has at least this many different answers."""
 FEWEST_DOCUMENTS_OF_A_WORD = 3
-LEFT_OUT = 99
-"""Number of relabellings whose documents are scored by classifiers without them if there are many documents; it is
-enough for a standard deviation."""
-COUNTS_AT_ONCE = 2**22
-"""Number of counts that are weighted at a time."""
 MOST_WORDS = 2048
 """Largest number of words that are features if there are more documents than this number: the words in the
 largest numbers of documents. For fewer documents, all words in at least `FEWEST_DOCUMENTS_OF_A_WORD` documents
@@ -65,58 +59,24 @@ class Corpus(Sample):
 
     @classmethod
     def of(cls, documents: Documents, features: FeatureName) -> Corpus:
-        """Return the corpus of these documents of one run, or of two runs; two large runs are cut to equal size."""
+        """Return the corpus of these documents of one run, or of two runs."""
         most = None if len(documents.words) <= MOST_WORDS else MOST_WORDS
         vocabulary, counts = documents.words.counts(FEWEST_DOCUMENTS_OF_A_WORD, most)
         kinds = _kinds(counts)
         of_run = np.column_stack([kinds, documents.cells, documents.current])
         kept = np.sort(np.unique(of_run, axis=0, return_index=True)[1])
-        if not documents.current.all():
-            kept = kept[kept_of_many(Units(documents.marked[kept], documents.strata[kept], documents.current[kept]))]
         share = documents.words.different() / len(documents.words)
         if len(kept) < len(kinds):
             documents, counts, kinds = documents.only(kept), counts[kept], kinds[kept]
-        if documents.bundles is not None and not documents.current.all():
-            counts.data = counts.data.astype(np.float32)  # counts of words are exact in 32 bits
         return cls(documents, vocabulary, counts, kinds, features, share)
 
     def statistic(self, marked: Bools) -> Floats:
-        """Return d' by scores of documents that were left out of training, and d' for the test; (labellings, 2).
-
-        Both numbers are equal unless the documents are in bundles. With bundles, only the first `LEFT_OUT` labellings
-        have the first number, and all others have NaN; the scores of the second number are then those of a classifier
-        that was also trained on the scored documents, which hardly matters if there are many documents.
-        """
-        bundles = self.documents.bundles
-        if bundles is None:
-            distances = self.distances(marked)
-            return np.column_stack([distances, distances])
-        distances = np.full(len(marked), np.nan)
-        distances[:LEFT_OUT] = self.distances(marked[:LEFT_OUT, bundles.numbers])
-        return np.column_stack([distances, self._distances_of_bundles(marked, np.ones_like(marked[:1]), bundles)])
-
-    def _distances_of_bundles(self, marked: Bools, used: Bools, bundles: Bundles) -> Floats:
-        """Return d' for each labelling of bundles, without leaving documents out of training; shape (labellings,).
-
-        Args:
-            marked: (labellings, bundles) whether the bundle belongs to the marked group.
-            used: (labellings, bundles) whether the labelling includes the bundle.
-            bundles: bundles of the documents.
-        """
-        if self.fewest_different < FEWEST_DIFFERENT:
-            return np.zeros(max(len(marked), len(used)))
-        labels = least_squares.centred_labels(marked, self.documents.units.strata, used, bundles.sizes)
-        return least_squares.distances_of_sums(self.classifier, self._feature_sums, bundles.sizes, labels)
-
-    @cached_property
-    def _feature_sums(self) -> Floats:
-        """Return the features, summed by bundle; shape (bundles, words)."""
-        bundles = self.documents.bundles
-        return np.asarray((self._feature_matrix if bundles is None else bundles.sums(self._feature_matrix)).toarray())
+        """Return d' by scores of documents that were left out of training; shape (labellings, 1)."""
+        return self.distances(marked)[:, None]
 
     def test_statistic(self, statistic: Floats) -> Floats:
-        """Return d' for the test."""
-        distances: Floats = statistic[..., 1]
+        """Return d'."""
+        distances: Floats = statistic[..., 0]
         return distances
 
     def value_of(self, run: Relabelled[Corpus]) -> float:
@@ -129,16 +89,11 @@ class Corpus(Sample):
 
     def separation_of(self, run: Relabelled[Corpus]) -> Separation:
         """Return d' of a run of this corpus with its standard error."""
-        return self._separation(float(run.observed[0]), null_distances(run))
+        return self._separation(float(run.observed[0]), run.null[:, 0])
 
     def distance(self, selected: Bools) -> Floats:
-        """Return d' for each selection of units; at least 0."""
-        bundles, marked = self.documents.bundles, self.documents.units.marked[None]
-        if bundles is None:
-            distances = self.distances(used=selected)
-        else:
-            distances = self._distances_of_bundles(marked, selected, bundles)
-        return np.asarray(np.maximum(distances, 0))
+        """Return d' for each selection of documents; at least 0."""
+        return np.asarray(np.maximum(self.distances(used=selected), 0))
 
     @cached_property
     def fewest_different(self) -> int:
@@ -161,14 +116,8 @@ class Corpus(Sample):
         shares = np.repeat(1 / np.maximum(self.documents.words.lengths, 1), np.diff(counts.indptr))
         shares *= counts.data
         if self.features == "tfidf":
-            # Slice by slice, to save memory.
-            parts = [slice(start, start + COUNTS_AT_ONCE) for start in range(0, len(shares), COUNTS_AT_ONCE)]
-            holding = np.zeros(counts.shape[1])
-            for part in parts:
-                holding += np.bincount(counts.indices[part], minlength=len(holding))
-            weights = inverse_frequencies(holding, counts.shape[0])
-            for part in parts:
-                shares[part] *= weights[counts.indices[part]]
+            holding = np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.float64)
+            shares *= inverse_frequencies(holding, counts.shape[0])[counts.indices]
         return csr_array((shares, counts.indices, counts.indptr), counts.shape)
 
     @cached_property
@@ -204,16 +153,10 @@ class Corpus(Sample):
 
         Args:
             run: the documents of one run.
-            cuts: (cuts, units) masks over the units of this corpus. Each mask selects units of the run, as many as the
-                other run has.
+            cuts: (cuts, documents) masks over the documents of this corpus. Each mask selects documents of the run, as
+                many as the other run has.
             random: random generator.
         """
-        if (bundles := self.documents.bundles) is not None:
-            own = np.flatnonzero(cuts[0][bundles.numbers])
-            documents = replace(self.documents.only(own), current=np.ones(len(own), dtype=np.bool_))
-            corpus = Corpus.of(documents, self.features)
-            null = corpus._permuted_distances(np.ones(len(corpus.kinds), dtype=np.bool_), LEFT_OUT, random)
-            return corpus._separation(float(corpus.distances()[0]), null)
         # More documents make a better classifier, so that runs of different sizes are compared at equal size. To
         # invert the classifier's matrix only once, documents outside of a cut stay in the matrix, with the label 0.
         corpus = Corpus.of(run, self.features)
@@ -241,12 +184,6 @@ class Corpus(Sample):
         )[:, 0]
         parts = np.maximum(self.classifier.weights(labels) * (self._feature_matrix.T @ labels), 0)
         return self.vocabulary, np.asarray(parts / (parts.sum() or 1))
-
-
-def null_distances(run: Relabelled[Corpus]) -> Floats:
-    """Return d' of the relabellings; for bundles, only of the first `LEFT_OUT` relabellings."""
-    distances = run.null[:, 0]
-    return distances[~np.isnan(distances)]
 
 
 def _kinds(counts: csr_array) -> Ints:

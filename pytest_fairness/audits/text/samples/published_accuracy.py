@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 
 from pytest_fairness.audits.text.samples.linear_classifier import FEWEST_DIFFERENT, Corpus
-from pytest_fairness.stats.resampling.bundles import LARGEST_UNBUNDLED
 
 FOLDS = 5
 """Number of folds of the cross-validation."""
@@ -19,7 +18,7 @@ def published_accuracy(corpus: Corpus, seed: int) -> dict[str, float]:
     The accuracy comes from the cross-validation of a linear support vector machine on word counts; equal documents are
     in the same fold. The standard deviation is not the standard error of the mean, because folds share training
     documents. With too few different documents to train on, `accuracy` is the larger group's share of the documents,
-    and `fold_sd` is 0. At most `LARGEST_UNBUNDLED` documents, drawn at random, are used.
+    and `fold_sd` is 0.
     """
     larger = float(max(corpus.documents.marked.mean(), 1 - corpus.documents.marked.mean()))
     if corpus.fewest_different < FEWEST_DIFFERENT or not corpus.vocabulary:
@@ -29,9 +28,6 @@ def published_accuracy(corpus: Corpus, seed: int) -> dict[str, float]:
     from sklearn.svm import LinearSVC
 
     counts, marked, kinds = corpus.counts, corpus.documents.marked, corpus.kinds
-    if corpus.documents.bundles is not None:
-        chosen = np.random.default_rng(seed).choice(len(kinds), LARGEST_UNBUNDLED, replace=False)
-        counts, marked, kinds = counts[chosen], marked[chosen], kinds[chosen]
     folds = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
     right = []
     with warnings.catch_warnings():

@@ -31,7 +31,7 @@ class Sample(ABC):
 
     @abstractmethod
     def statistic(self, marked: Bools) -> Floats:
-        """Return the statistic for each labelling of the documents' `units`; shape (labellings, parts).
+        """Return the statistic for each labelling of the documents; shape (labellings, parts).
 
         The statistic may have several parts, such as one for each stratum.
         """
@@ -53,7 +53,7 @@ class Sample(ABC):
 
     @abstractmethod
     def distance(self, selected: Bools) -> Floats:
-        """Return the distance between the groups for each row of `selected`, a (selections, units) mask."""
+        """Return the distance between the groups for each row of `selected`, a (selections, documents) mask."""
 
     def distance_change(self, current: Bools, baseline: Bools) -> Floats:
         """Return the distance in the current run minus the distance in the baseline; shape (selections,).
@@ -94,7 +94,7 @@ class Relabelled(Generic[SampleT]):
     @cached_property
     def observed(self) -> Floats:
         """Return the statistic with the observed labels; shape (parts,), see `Sample.statistic`."""
-        parts: Floats = self.sample.statistic(self.sample.documents.units.marked[None])[0]
+        parts: Floats = self.sample.statistic(self.sample.documents.marked[None])[0]
         return parts
 
     @property
@@ -129,7 +129,5 @@ class Relabelled(Generic[SampleT]):
     def _null(self) -> tuple[Floats, bool]:
         """Return the null distribution, and whether it holds all possible relabellings."""
         documents = self.sample.documents
-        if documents.bundles is not None:
-            return self.sample.statistic(documents.bundles.relabellings(self.permutations, self.random)), False
         labels, exact = relabelling.relabellings(documents.marked, documents.strata, self.permutations, self.random)
         return self.sample.statistic(labels), exact

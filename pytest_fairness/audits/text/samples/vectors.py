@@ -27,15 +27,12 @@ class Vectors(Sample):
     embedded: bool
 
     @cached_property
-    def vectors(self) -> mmd.Features | mmd.Sums:
-        """Return the feature vectors, shape (documents, dimensions), or their sums by bundle.
+    def vectors(self) -> mmd.Features:
+        """Return the feature vectors, shape (documents, dimensions).
 
         Raises:
             NotMeasurable: a document with words has no embedding, although the vectors are embeddings.
         """
-        bundles = self.documents.bundles
-        if not self.embedded and bundles is not None:
-            return kernels.text_sums(self.documents.words, bundles)
         if not self.embedded:
             return kernels.text_features(self.documents.words)
         pairs = zip(self.documents.embeddings, self.documents.words, strict=True)
@@ -44,13 +41,11 @@ class Vectors(Sample):
                 f"{missing} answers have no embedding, so that their texts cannot be compared. Check that the "
                 "embedding model works"
             )
-        if bundles is not None:
-            return kernels.embedding_sums(self.documents.embeddings, bundles)
         return kernels.embedding_features(self.documents.embeddings)
 
     def statistic(self, marked: Bools) -> Floats:
         """Return the squared discrepancy for each labelling; shape (labellings, 1)."""
-        return mmd.estimates(self.vectors, self.documents.units.strata, marked, ~marked)[:, None]
+        return mmd.estimates(self.vectors, self.documents.strata, marked, ~marked)[:, None]
 
     def test_statistic(self, statistic: Floats) -> Floats:
         """Return the squared discrepancy, rounded so that equal texts give exactly 0."""
@@ -66,32 +61,29 @@ class Vectors(Sample):
         return Estimate.normal(run.value, self.standard_error(run.null))
 
     def distance(self, selected: Bools) -> Floats:
-        """Return the squared discrepancy for each selection of units."""
-        units = self.documents.units
-        return mmd.estimates(self.vectors, units.strata, selected & units.marked, selected & ~units.marked)
+        """Return the squared discrepancy for each selection of documents."""
+        documents = self.documents
+        return mmd.estimates(self.vectors, documents.strata, selected & documents.marked, selected & ~documents.marked)
 
     def word_strengths(self) -> tuple[Sequence[str], Floats]:
         """Return the difference between the groups' mean TF-IDF weights of each word; see `Sample.word_strengths`."""
         marked, strata = self.documents.marked, self.documents.strata
-        if self.documents.bundles is not None:
-            terms, counts = self.documents.words.counts()
-            holding = np.bincount(counts.indices, minlength=len(terms)).astype(np.float64)
-            weights = kernels.weighted(counts, kernels.inverse_frequencies(holding, counts.shape[0]))
-            return terms, mmd.contributions(weights, strata, marked, ~marked)
         tfidf = kernels.words(self.documents.words)
         return tfidf.terms, mmd.contributions(tfidf.weights, strata, marked, ~marked)
 
     def standard_error(self, null: Floats) -> float:
         """Return the standard error of one run's discrepancy; `null` holds the statistic with permuted labels."""
-        units = self.documents.units
-        return mmd.standard_error(self.vectors, units.strata, units.marked, ~units.marked, float(null.std()))
+        documents = self.documents
+        return mmd.standard_error(
+            self.vectors, documents.strata, documents.marked, ~documents.marked, float(null.std())
+        )
 
     def within_strata(self) -> dict[str, float]:
         """Return the squared discrepancy of each stratum that holds enough documents, by the stratum's name."""
-        units = self.documents.units
-        discrepancies = mmd.within_strata(self.vectors, units.strata, units.marked, ~units.marked)
+        documents = self.documents
+        discrepancies = mmd.within_strata(self.vectors, documents.strata, documents.marked, ~documents.marked)
         return {self.documents.stratum_names[stratum]: value for stratum, value in discrepancies.items()}
 
     def variance(self) -> float:
         """Return the variance of the vectors around the mean vector of their cell (group within stratum)."""
-        return mmd.variance(self.vectors, self.documents.units.cells)
+        return mmd.variance(self.vectors, self.documents.cells)

@@ -12,9 +12,8 @@ from pytest_fairness.audits.text.documents import Documents
 from pytest_fairness.audits.text.samples.sample import Relabelled, Sample
 from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.intervals.estimate import Estimate
-from pytest_fairness.stats.resampling.bundles import LARGEST_UNBUNDLED
 from pytest_fairness.stats.texts import divergence, excess_estimates
-from pytest_fairness.stats.texts.excess_divergence import Bundled, Words
+from pytest_fairness.stats.texts.excess_divergence import Words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -32,7 +31,7 @@ class WordCounts(Sample):
 
     Attributes:
         vocabulary: word of each column.
-        counts: (units, words) sparse counts; see `Documents.units`.
+        counts: (documents, words) sparse counts.
         words: the same counts, arranged to compute divergences of all documents and of each large stratum (with at
             least `DOCUMENTS_OF_A_STRATUM` documents of each group).
     """
@@ -47,25 +46,13 @@ class WordCounts(Sample):
 
         Args:
             documents: documents of one or of two runs.
-            measured: (units,) mask of the units that are counted to decide whether a stratum is large; `None` for all
-                units.
+            measured: (documents,) mask of the documents that are counted to decide whether a stratum is large; `None`
+                for all documents.
         """
-        words, bundles, units = documents.words, documents.bundles, documents.units
-        if bundles is None:
-            vocabulary, counts = words.counts()
-            bundled = None
-        else:
-            columns = words.columns()
-            vocabulary = [words.vocabulary[number] for number in columns]
-            counts = words.sums(bundles, columns)
-            squares = words.sums(bundles, columns, power=2)
-            squares.indices, squares.indptr = counts.indices, counts.indptr  # equal, and in memory once
-            bundled = Bundled(bundles.sizes, squares)
-        measured = np.ones(len(units.marked), dtype=np.bool_) if measured is None else measured
-        sides = measured & units.marked, measured & ~units.marked
-        return cls(
-            documents, vocabulary, counts, Words.of(counts, units.strata, *sides, DOCUMENTS_OF_A_STRATUM, bundled)
-        )
+        vocabulary, counts = documents.words.counts()
+        measured = np.ones(len(documents.marked), dtype=np.bool_) if measured is None else measured
+        sides = measured & documents.marked, measured & ~documents.marked
+        return cls(documents, vocabulary, counts, Words.of(counts, documents.strata, *sides, DOCUMENTS_OF_A_STRATUM))
 
     def statistic(self, marked: Bools) -> Floats:
         """Return the divergence between the groups, over all documents and within each large stratum."""
@@ -82,7 +69,7 @@ class WordCounts(Sample):
 
     def estimate(self, run: Relabelled[WordCounts], random: np.random.Generator) -> Estimate:
         """Return the excess (divergence minus its mean with permuted labels), with its jackknife standard error."""
-        return Estimate.normal(run.value, self.standard_error(self.documents.units.current, run.null_sd, random))
+        return Estimate.normal(run.value, self.standard_error(self.documents.current, run.null_sd, random))
 
     def distance(self, selected: Bools) -> Floats:
         """Return the excess divergence for each selection; the divergence expected by chance is approximated."""
@@ -90,17 +77,15 @@ class WordCounts(Sample):
 
     def distance_change(self, current: Bools, baseline: Bools) -> Floats:
         """Return the excess divergence in the current run minus that in the baseline; see `Words.excess_changes`."""
-        return self.words.excess_changes(self.documents.units.marked, current, baseline)
+        return self.words.excess_changes(self.documents.marked, current, baseline)
 
     def standard_error(self, used: Bools, null_sd: float, random: np.random.Generator) -> float:
         """Return the standard error of the excess of the used units; see `excess_estimates.standard_error`."""
-        sizes = None if self.documents.bundles is None else self.documents.bundles.sizes
-        cells = self.documents.units.cells
-        return excess_estimates.standard_error(self.words, *self._sides(used), cells, null_sd, random, sizes)
+        return excess_estimates.standard_error(self.words, *self._sides(used), self.documents.cells, null_sd, random)
 
     def word_strengths(self) -> tuple[Sequence[str], Floats]:
         """Return each word's contribution to the divergence in bits; see `Sample.word_strengths`."""
-        marked = self.documents.units.marked
+        marked = self.documents.marked
         return self.vocabulary, divergence.contributions(
             *(np.asarray(self.counts[side].sum(axis=0), dtype=np.float64) for side in (marked, ~marked))
         )
@@ -110,12 +95,9 @@ class WordCounts(Sample):
 
         Return `None` if a group has fewer documents; see `excess_estimates.excess_at_size`.
         """
-        marked, strata, counts = self.documents.marked, self.documents.strata, self.counts
-        if self.documents.bundles is not None:
-            chosen = random.choice(len(marked), LARGEST_UNBUNDLED, replace=False)
-            marked, strata, counts = marked[chosen], strata[chosen], self.documents.words.only(chosen).counts()[1]
-        words = Words.together(counts, marked, ~marked)
-        return excess_estimates.excess_at_size(words, strata, marked, size, DRAWS, random)
+        marked = self.documents.marked
+        words = Words.together(self.counts, marked, ~marked)
+        return excess_estimates.excess_at_size(words, self.documents.strata, marked, size, DRAWS, random)
 
     @property
     def large_strata(self) -> list[str]:
@@ -125,8 +107,8 @@ class WordCounts(Sample):
     @property
     def tokens(self) -> tuple[int, int]:
         """Return the number of words of the marked and of the unmarked group's documents."""
-        tokens, marked = self.counts.sum(axis=1), self.documents.units.marked
+        tokens, marked = self.counts.sum(axis=1), self.documents.marked
         return int(tokens[marked].sum()), int(tokens[~marked].sum())
 
     def _sides(self, used: Bools) -> tuple[Bools, Bools]:
-        return used & self.documents.units.marked, used & ~self.documents.units.marked
+        return used & self.documents.marked, used & ~self.documents.marked

@@ -8,7 +8,7 @@ taken into account.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,6 @@ from pytest_fairness.backends import map_chunks
 from pytest_fairness.records import Json
 from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.resampling import randomness, relabelling, significance
-from pytest_fairness.stats.resampling.bundles import Bundles
 from pytest_fairness.stats.texts.excess_divergence import OPERATIONS
 from pytest_fairness.stats.texts.log_odds import Sizes, log_odds, z_scores
 from pytest_fairness.stats.texts.share_growth import NeededDocuments
@@ -70,11 +69,6 @@ class Contrast:
             prior[corpus.columns],
             float(prior.sum()),
         )
-
-    def bundled(self, bundles: Bundles) -> Contrast:
-        """Return the contrast with a row for each bundle in place of each document."""
-        lengths = np.bincount(bundles.numbers, self.lengths)
-        return replace(self, columns=bundles.sums(self.columns), lengths=np.asarray(lengths, np.float64))
 
     def log_odds_arguments(self, labels: Bools) -> tuple[Floats, Floats, Floats, Sizes]:
         """Return the arguments of `log_odds`: each group's counts of the tested words, the prior, and the sizes.
@@ -139,11 +133,7 @@ class Association:
         """
         documents, contrast = corpus.documents[number], Contrast.of(corpus, number, settings)
         marked = documents.marked
-        if documents.bundles is not None:
-            contrast, marked = contrast.bundled(documents.bundles), documents.units.marked
-            labels, exact = documents.bundles.relabellings(PERMUTATIONS, random), False
-        else:
-            labels, exact = relabelling.relabellings(marked, documents.strata, PERMUTATIONS, random)
+        labels, exact = relabelling.relabellings(marked, documents.strata, PERMUTATIONS, random)
         rows = contrast.chunk_size * max(1, OPERATIONS // (contrast.chunk_size * max(1, contrast.columns.nnz)))
         chunks = (labels[start : start + rows] for start in range(0, len(labels), rows))
         largest = np.concatenate([found for _, found in map_chunks(_largest_z, chunks, contrast)])

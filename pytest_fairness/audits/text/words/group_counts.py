@@ -16,7 +16,7 @@ from pytest_fairness.audits.text.documents import (
     require_words,
     text_of,
 )
-from pytest_fairness.audits.text.groups import Groups, TextItem, comparable, groups_by_axis, is_compared
+from pytest_fairness.audits.text.groups import Groups, TextItem, groups_by_axis, is_compared, sampled
 from pytest_fairness.audits.text.tokens import Tokens
 from pytest_fairness.audits.text.words.usage import Usage
 from pytest_fairness.records import Answers
@@ -63,7 +63,7 @@ class GroupCounts:
         groups = list(by_axis.values())
         pooled = [answer for answer in answers if not is_compared(item, answer.labels)]
         documents = [Documents.of(each) for each in groups]
-        compared = [id(each.answers[index]) for each in groups for index in comparable(each)]
+        compared = [id(each.answers[index]) for each in groups for index in sampled(each)]
         anonymize = anonymizer(item.probe)
         if any(each.repetition for each in groups):
             pooled = list({repr(sorted(answer.labels.items())): answer for answer in pooled}.values())

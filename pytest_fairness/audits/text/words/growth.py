@@ -71,17 +71,13 @@ class Growth:
         both = join_runs(Documents.of(current), Documents.of(baseline))
         vocabulary, present = _documents_with_words(both)
         require_words(len(vocabulary))
-        units, sizes = both.units, None if both.bundles is None else both.bundles.sizes
         try:
-            shares = ShareGrowth.of(present, units.marked, units.strata, units.current, sizes)
+            shares = ShareGrowth.of(present, both.marked, both.strata, both.current)
         except ValueError as error:
             raise NotMeasurable(f"the baseline cannot be compared: {error}. Rebaseline") from error
-        if both.bundles is None:
-            labels, exact = relabelling.relabellings(both.current, both.cells, PERMUTATIONS, random)
-        else:
-            labels, exact = both.bundles.relabellings(PERMUTATIONS, random), False
+        labels, exact = relabelling.relabellings(both.current, both.cells, PERMUTATIONS, random)
         largest = shares.largest_statistics(labels)
-        statistics = shares.statistics(units.current[None])[:, 0]
+        statistics = shares.statistics(both.current[None])[:, 0]
         return cls(
             vocabulary=vocabulary,
             shares=shares,
@@ -106,15 +102,11 @@ class Growth:
 
 
 def _documents_with_words(both: Documents) -> tuple[list[str], csr_array]:
-    """Return the words that enough documents contain, and each unit's number of documents that contain each word.
+    """Return the words that enough documents contain, and the (documents, words) matrix of which documents do.
 
-    The numbers have the shape (units, words). A unit is a single document or a bundle; see `Documents.units`.
+    The matrix has 1 if the document contains the word.
     """
-    columns = both.words.columns(MINIMUM_DOCUMENTS_OF_A_WORD)
-    vocabulary = [both.words.vocabulary[number] for number in columns]
-    if both.bundles is not None:
-        return vocabulary, both.words.sums(both.bundles, columns, power=0)
-    _, present = both.words.counts(MINIMUM_DOCUMENTS_OF_A_WORD)
+    vocabulary, present = both.words.counts(MINIMUM_DOCUMENTS_OF_A_WORD)
     present.data[:] = 1
     return vocabulary, present
 

@@ -1,8 +1,9 @@
-"""Many texts are relabelled in bundles and give nearly the same numbers as texts that are relabelled one by one."""
+"""Of many texts of a group, a sample is compared; values of many texts are relabelled in bundles."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -10,24 +11,26 @@ import numpy as np
 import pytest
 
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.text import documents
-from pytest_fairness.audits.text.groups import Groups
-from pytest_fairness.audits.text.samples import kernels, published_accuracy, word_counts
-from pytest_fairness.audits.text.two_sample import run_swaps
-from pytest_fairness.records import Answer, Comparison, Measurement
+from pytest_fairness.audits.text import concerns, groups
+from pytest_fairness.audits.text.documents import Documents
+from pytest_fairness.audits.text.groups import Groups, sampled
+from pytest_fairness.audits.text.samples import kernels
+from pytest_fairness.records import Answer, Measurement, Status
 from pytest_fairness.stats.groups import stratified_difference
 from pytest_fairness.stats.resampling import bundles
 from tests.support.corpora import answers, item
 
 SETTINGS: dict[str, dict[str, Any]] = {"lexicon": {"lexicons": {"hair": ["braids", "hair", "lotion", "skin"]}}}
+MOST = 200
+AUDITS = ["jsd", "mmd", "mmd of embeddings", "svm", "marked_words"]
 
 
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a few hundred texts count as many, and let slices be small."""
-    for module in (documents, published_accuracy, word_counts, stratified_difference):
-        monkeypatch.setattr(module, "LARGEST_UNBUNDLED", 200)
-    monkeypatch.setattr(documents, "LARGEST_UNBUNDLED_RUNS", 400)
+    for module in (groups, concerns):
+        monkeypatch.setattr(module, "MOST_DOCUMENTS", MOST)
+    monkeypatch.setattr(stratified_difference, "LARGEST_UNBUNDLED", MOST)
     monkeypatch.setattr(bundles, "PACKS", 150)
     monkeypatch.setattr(kernels, "DOCUMENTS", 100)
 
@@ -39,78 +42,122 @@ def with_embeddings(run: list[Answer]) -> list[Answer]:
     return [replace(each, embedding=vector.tobytes()) for vector, each in zip(vectors, run, strict=True)]
 
 
-def require_close(
-    together: Measurement | Comparison, alone: Measurement | Comparison, audit: str, *, errors: float, p_value: float
-) -> None:
-    """Check a result from bundles against the result without bundles.
-
-    Args:
-        errors: largest difference of the values, in standard errors.
-        p_value: largest difference of p-values that are not tiny.
-    """
-    error = alone.standard_error or 0.0
-    assert together.value == pytest.approx(alone.value, abs=errors * error + (1 if audit == "marked_words" else 1e-9))
-    assert (together.standard_error or 0.0) == pytest.approx(error, rel=0.35)
-    assert alone.p_value is not None
-    assert together.p_value is not None
-    if alone.p_value < 0.001:
-        assert together.p_value < 0.002
-    else:
-        assert together.p_value == pytest.approx(alone.p_value, abs=p_value)
-
-
-@pytest.mark.parametrize("name", ["jsd", "mmd", "mmd of embeddings", "svm", "marked_words", "lexicon"])
-@pytest.mark.parametrize("bias", [0.0, 0.15])
-def test_bundles_change_numbers_by_little(
-    name: str, bias: float, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kernels, "EXACT", 10)  # vectors of many texts are approximate, whether there are bundles or not
-    run = answers(1, 150, bias=bias)
-    audit_name, _, embedded = name.partition(" of ")
-    audit, settings = registry.get("generation", audit_name), SETTINGS.get(audit_name, {})
-    if embedded:
-        run, settings = with_embeddings(run), {"embeddings": "openai:small"}
-    part = item(audit_name, **settings)
-    part = replace(part, labels={**part.labels, "lexicon": "hair"})
-    alone = audit.measure(part, run)
-    request.getfixturevalue("many")
-    together = audit.measure(part, run)
-    # The test statistic of `svm` is another one for many texts.
-    require_close(together, alone, audit_name, errors=0.3, p_value=0.25 if audit_name == "svm" else 0.12)
-    assert (together != alone) == (audit_name != "lexicon")  # no other group uses the listed terms
-    assert together.details.keys() == alone.details.keys()
-    assert all(math.isfinite(number) for number in together.details.values() if isinstance(number, float))
-
-
-@pytest.mark.parametrize("name", ["jsd", "mmd", "mmd of embeddings", "svm", "marked_words"])
-@pytest.mark.parametrize("bias", [0.0, 0.15])
-def test_bundles_of_two_runs_change_comparisons_by_little(
-    name: str, bias: float, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kernels, "EXACT", 10)
-    current, baseline = answers(1, 150, bias=bias), answers(2, 150)
-    audit_name, _, embedded = name.partition(" of ")
-    audit = registry.get("generation", audit_name)
-    settings: dict[str, Any] = {}
-    if embedded:
-        current, baseline, settings = (
-            with_embeddings(current),
-            with_embeddings(baseline),
-            {"embeddings": "openai:small"},
+def of_strata(**sizes: tuple[int, int]) -> Groups:
+    """Return answers in strata with these numbers of answers for Black and for White customers."""
+    run = [
+        Answer(
+            {"race": race, "gender": "man", "topic": topic}, trial, f"{topic} {trial}", Status.OK, f"{topic} {trial}"
         )
+        for topic, both in sizes.items()
+        for race, number in zip(("Black", "White"), both, strict=True)
+        for trial in range(number)
+    ]
+    return Groups.of(item("jsd"), run)
+
+
+def strata_of(found: Groups, kept: list[int]) -> Counter[tuple[bool, str]]:
+    return Counter((found.marked[index], found.strata[index]) for index in kept)
+
+
+def test_a_sample_keeps_the_shares_of_the_strata(many: None) -> None:
+    found = of_strata(a=(900, 100), b=(300, 30), c=(60, 20))
+    kept = sampled(found)
+    counts = strata_of(found, kept)
+    for topic, number in (("a", 900), ("b", 300), ("c", 60)):
+        expected = number / 1260 * MOST
+        assert counts[True, f"gender=man; topic={topic}"] == pytest.approx(expected, abs=1)
+    assert sum(count for (marked, _), count in counts.items() if marked) == MOST
+    assert sum(count for (marked, _), count in counts.items() if not marked) == 150, "a group of few texts is whole"
+    assert kept == sorted({*kept}) == sampled(found)
+    assert kept != sampled(replace(found, seed="another item"))
+
+
+def test_groups_up_to_the_limit_are_whole(many: None) -> None:
+    found = of_strata(a=(120, 200), b=(80, 0))
+    assert sampled(found) == groups.comparable(found)
+
+
+def test_strata_of_one_text_of_each_group_stay_together(many: None) -> None:
+    found = of_strata(**{f"topic{number}": (1, 1) for number in range(1000)})
+    counts = strata_of(found, sampled(found))
+    assert len(counts) == 2 * MOST
+    assert {stratum for marked, stratum in counts if marked} == {stratum for marked, stratum in counts if not marked}
+
+
+def test_each_text_is_as_likely_as_the_others(many: None) -> None:
+    found = of_strata(a=(300, 250), b=(100, 250))
+    drawn = np.zeros(900)
+    for seed in range(400):
+        drawn[sampled(replace(found, seed=str(seed)))] += 1
+    shares = drawn / 400
+    # The standard deviation of a share is 0.025.
+    assert shares[np.array(found.marked)].mean() == 200 / 400
+    assert shares[~np.array(found.marked)].mean() == 200 / 500
+    assert np.abs(shares - np.where(found.marked, 0.5, 0.4)).max() < 0.1
+
+
+def measured(name: str, run: list[Answer]) -> Measurement:
+    audit_name, _, embedded = name.partition(" of ")
+    settings: dict[str, Any] = {"embeddings": "openai:small"} if embedded else SETTINGS.get(audit_name, {})
     part = item(audit_name, **settings)
-    alone = audit.compare(part, current, baseline)
+    return registry.get("generation", audit_name).measure(
+        replace(part, labels={**part.labels, "lexicon": "hair"}), with_embeddings(run) if embedded else run
+    )
+
+
+@pytest.mark.parametrize("name", AUDITS)
+@pytest.mark.parametrize("bias", [0.0, 0.15])
+def test_a_sample_has_its_own_value_and_error(
+    name: str, bias: float, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """400 texts of a group are cut to 200: the error grows by the root of 2, or by 2 where there is no difference."""
+    monkeypatch.setattr(kernels, "EXACT", 10)
+    run = answers(1, 200, bias=bias)
+    whole = measured(name, run)
     request.getfixturevalue("many")
-    together = audit.compare(part, current, baseline)
-    require_close(together, alone, audit_name, errors=0.4, p_value=0.2)
-    assert alone.p_value is not None
-    assert together.p_value != alone.p_value or alone.p_value < 0.001
+    part = measured(name, run)
+    assert part != whole
+    assert part.n == whole.n == {"Black": 400, "White": 400}
+    if name == "marked_words":
+        assert 0 < part.value < whole.value if bias else part.value == whole.value == 0
+    else:
+        assert part.standard_error is not None
+        assert whole.standard_error is not None
+        assert part.value == pytest.approx(whole.value, abs=2 * (part.standard_error + whole.standard_error))
+        assert 1.1 < part.standard_error / whole.standard_error < 2.6
+    assert part.p_value is not None
+    assert part.p_value < 0.05 if bias or name == "mmd of embeddings" else part.p_value > 0.01
+    assert part.details.keys() == whole.details.keys()
+    assert all(math.isfinite(number) for number in part.details.values() if isinstance(number, float))
+
+
+@pytest.mark.parametrize("name", ["jsd", "mmd", "svm", "marked_words"])
+def test_the_note_says_that_a_sample_is_compared(name: str, many: None) -> None:
+    audit = registry.get("generation", name)
+    for trials, messages in ((110, ["200 of a group (220 for Black and 220 for White are usable)"]), (100, [])):
+        run = answers(1, trials)
+        found = [
+            concern
+            for concern in audit.concerns(item(name), run, audit.measure(item(name), run))
+            if concern.name == "sampled_texts"
+        ]
+        assert [concern.withholds for concern in found] == ["nothing"] * len(messages)
+        assert all(message in concern.message for message, concern in zip(messages, found, strict=True))
+
+
+@pytest.mark.parametrize("name", ["jsd", "mmd", "svm", "marked_words"])
+def test_the_same_answers_have_no_change(name: str, many: None) -> None:
+    """The samples of both runs are the same, so that an unchanged model has no change by chance."""
+    run = answers(1, 150)
+    comparison = registry.get("generation", name).compare(item(name), run, run)
+    assert comparison.value == pytest.approx(0, abs=1e-9)
+    assert (comparison.p_value or 0) > 0.4
 
 
 @pytest.mark.parametrize("name", ["jsd", "mmd", "svm", "marked_words"])
 def test_many_texts_of_runs_of_different_size_are_compared(name: str, many: None) -> None:
-    same = registry.get("generation", name).compare(item(name), answers(1, 150), answers(2, 110))
-    changed = registry.get("generation", name).compare(item(name), answers(1, 150, bias=0.3), answers(2, 110))
+    same = registry.get("generation", name).compare(item(name), answers(1, 150), answers(2, 90))
+    changed = registry.get("generation", name).compare(item(name), answers(1, 150, bias=0.3), answers(2, 90))
     assert same.p_value is not None
     assert changed.p_value is not None
     assert same.p_value > 0.01
@@ -118,36 +165,20 @@ def test_many_texts_of_runs_of_different_size_are_compared(name: str, many: None
     assert changed.value > same.value
 
 
-def test_many_texts_are_cut_to_equal_size_in_every_cell(many: None) -> None:
-    runs = [
-        documents.Documents.of(Groups.of(item("jsd"), answers(seed, number))) for seed, number in ((1, 90), (2, 60))
-    ]
-    found = documents.Runs.of(*runs)
-    cut = (found.current, found.baseline)
-    assert [len(run.words) for run in cut] == [240, 240]
-    assert [np.bincount(run.cells).tolist() for run in cut] == [[60] * 4] * 2
-    assert [*cut[1].words] == [*runs[1].words]
-    assert {*cut[0].words} < {*runs[0].words}
-    assert [*found.both.words] == [*cut[0].words, *cut[1].words]
-
-
-def test_few_texts_are_not_cut(many: None) -> None:
-    runs = [
-        documents.Documents.of(Groups.of(item("jsd"), answers(seed, number))) for seed, number in ((1, 30), (2, 10))
-    ]
-    found = documents.Runs.of(*runs)
-    assert (found.current, found.baseline) == (runs[0], runs[1])
-    assert found.both.bundles is None
-
-
-def test_bundles_of_two_runs_hold_texts_of_one_cell_and_run(many: None) -> None:
-    runs = [documents.Documents.of(Groups.of(item("jsd"), answers(seed, 90))) for seed in (1, 2)]
-    both = documents.join_runs(*runs)
-    assert both.bundles is not None
-    assert (both.units.cells[both.bundles.numbers] == both.cells).all()
-    assert (both.units.current[both.bundles.numbers] == both.current).all()
-    first, second = next(run_swaps(both, (40,), np.random.default_rng(1)))
-    assert (first != second).all()
-    for cell in np.unique(both.cells):
-        own = both.units.cells == cell
-        assert {*(first[:, own] @ both.bundles.sizes[own]).tolist()} == {90.0}
+@pytest.mark.parametrize("bias", [0.0, 0.15])
+def test_bundles_change_the_numbers_of_all_texts_by_little(bias: float, request: pytest.FixtureRequest) -> None:
+    """`lexicon` uses all texts, whose values are relabelled in bundles."""
+    run = answers(1, 150, bias=bias)
+    alone = measured("lexicon", run)
+    request.getfixturevalue("many")
+    together = measured("lexicon", run)
+    error = alone.standard_error or 0.0
+    assert together.value == pytest.approx(alone.value, abs=0.3 * error + 1e-9)
+    assert together.standard_error == pytest.approx(error, rel=0.35)
+    assert alone.p_value is not None
+    assert together.p_value is not None
+    if alone.p_value < 0.001:
+        assert together.p_value < 0.002
+    else:
+        assert together.p_value == pytest.approx(alone.p_value, abs=0.12)
+    assert Documents.of(Groups.of(item("jsd"), run)).marked.sum() == MOST

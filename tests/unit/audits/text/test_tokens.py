@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from pytest_fairness.audits.text import tokens
 from pytest_fairness.audits.text.tokens import Tokens
-from pytest_fairness.stats.resampling.bundles import Bundles
 
 TEXTS = st.lists(st.lists(st.sampled_from(["a", "b", "cc", "ä", "d"]), max_size=6), min_size=1, max_size=12)
 
@@ -38,24 +37,6 @@ def test_texts_are_chosen_and_joined(first: list[list[str]], second: list[list[s
         kept = joined.only(np.array(chosen, dtype=np.int64))
     assert [list(text) for text in kept] == [[*first, *second][place] for place in chosen]
     assert kept.counts()[0] == sorted({word for text in kept for word in text})
-    ends = sorted(data.draw(st.tuples(*[st.integers(0, len(joined))] * 2)))
-    part = joined.part(*ends)
-    assert [list(text) for text in part] == [*first, *second][slice(*ends)]
-    assert part.counts()[0] == sorted({word for text in part for word in text})
-
-
-@given(TEXTS, st.integers(0, 2), st.integers(1, 5))
-def test_sums_by_bundle_are_those_of_the_counts(texts: list[list[str]], power: int, at_once: int) -> None:
-    found = Tokens.of(texts)
-    random = np.random.default_rng(len(texts))
-    bundles = Bundles.of(random.random(len(texts)) < 0.5, np.arange(len(texts)) % 2, random)
-    counts = found.counts()[1].toarray()
-    powers = np.where(counts > 0, counts**power, 0)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tokens, "AT_ONCE", at_once)
-        sums = found.sums(bundles, found.columns(), power)
-    expected = [powers[bundles.numbers == number].sum(axis=0).tolist() for number in range(len(bundles.sizes))]
-    assert sums.toarray().tolist() == expected
 
 
 @given(TEXTS, st.integers(1, 4))

@@ -149,13 +149,3 @@ def test_texts_of_two_vocabularies_are_told_apart_as_by_a_support_vector_machine
     model = Classifier.of(csr_array(counts), strata, np.array(case["input"]["groups"], dtype=np.int64))
     found = distances(model, np.array(case["input"]["y"], dtype=bool)[None])
     assert norm.cdf(found[0] / 2) == pytest.approx(case["expected"]["balanced_accuracy"], abs=0.05)
-
-
-def test_slices_of_units_give_the_classifier_of_all_units(monkeypatch: pytest.MonkeyPatch) -> None:
-    features, strata, marked = units(9, 60, 8)
-    labels = labels_of(marked, strata)
-    whole = classifier(features, strata)
-    monkeypatch.setattr(least_squares, "AT_ONCE", 7)
-    sliced = classifier(features, strata)
-    assert sliced.penalty == pytest.approx(whole.penalty, rel=1e-13)
-    assert sliced.scores(labels) == pytest.approx(whole.scores(labels), rel=1e-11, abs=1e-12)

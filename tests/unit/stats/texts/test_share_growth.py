@@ -152,24 +152,3 @@ def test_the_largest_statistic_of_unchanged_runs_is_beyond_its_threshold_at_the_
         )
     assert binom.cdf(alarms, 300, 0.1) > 1e-4
     assert binom.sf(alarms - 1, 300, 0.1) > 1e-4
-
-
-def test_bundles_have_the_statistics_of_their_documents() -> None:
-    random = np.random.default_rng(4)
-    marked, strata, current = design(12, 2)
-    present = random.random((len(marked), 9)) < 0.4
-    cells = strata * 4 + 2 * marked + current
-    # Pairs of documents of one cell.
-    order = np.argsort(cells, kind="stable").reshape(-1, 2)
-    first = order[:, 0]
-    alone = ShareGrowth.of(csr_array(present.astype(float)), marked, strata, current)
-    together = ShareGrowth.of(
-        csr_array(present[order].sum(axis=1).astype(float)),
-        marked[first],
-        strata[first],
-        current[first],
-        np.full(len(first), 2.0),
-    )
-    assert together.statistics(current[first][None]) == pytest.approx(alone.statistics(current[None]), rel=1e-12)
-    assert (together.growth == alone.growth).all()
-    assert (together.sizes == alone.sizes).all()
