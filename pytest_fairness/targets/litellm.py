@@ -119,7 +119,8 @@ class LiteLLMTarget:
         if policy is not None and isinstance(error, policy.ContentPolicyViolationError):
             return True
         status = getattr(error, "status_code", None)
-        return isinstance(status, int) and is_blocked({"message": str(error)}, status)
+        said = [{"message": str(error), "code": getattr(error, "code", None)}, getattr(error, "body", None)]
+        return isinstance(status, int) and is_blocked(said, status)
 
     def _translated(self, error: Exception) -> RequestFailed | TargetError:
         """Convert an exception of LiteLLM to an error of this package."""
