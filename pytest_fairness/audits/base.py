@@ -21,6 +21,9 @@ BETA = 0.05
 """Probability that an item passes although its true value is worse than the baseline, or than the limit, by twice the
 tolerance."""
 
+UNREAD_TIMES = 10.0
+"""Unread texts, lists and unbounded numbers count as so many times as bad as the tolerance, or the limit, allows."""
+
 Example = tuple[str, Answer]
 """Name of a group, and an answer that is shown for this group."""
 
@@ -328,6 +331,36 @@ class Audit(Explanation[ProbeT, SettingsT]):
             measurement: measurement of the answers.
         """
         return []
+
+    def unread_shares(
+        self, measurement: Measurement, n: Mapping[str, int], missing: Mapping[str, int]
+    ) -> dict[str, float]:
+        """Return the share of unread answers of each group that the value compares.
+
+        Args:
+            measurement: measurement of the current run.
+            n, missing: numbers of read and of unread answers by group, of the current run or of its baseline.
+        """
+        return {group: count / (count + n.get(group, 0)) for group, count in missing.items() if count + n.get(group, 0)}
+
+    def unread_worsening(
+        self, item: AuditItem[ProbeT, SettingsT], measurement: Measurement, share: float, scale: float
+    ) -> float:
+        """Return how far the loss could rise if this share of every group's answers is unread; see `audits.unread`.
+
+        With `info.worst`, the unread answers count as the worst possible ones. The mean of a group is then (1 − share)
+        times the mean of its read answers, plus share times the best or the worst possible score. Without it, they
+        count as `UNREAD_TIMES` times `scale`.
+
+        Args:
+            item: item that was measured.
+            measurement: measurement of the current run.
+            share: largest share of the unread answers of a group, above 0.
+            scale: tolerance or, for a value, the distance of the limit from the value of equal groups.
+        """
+        if self.info.worst is None:
+            return share * UNREAD_TIMES * scale
+        return share * max(0.0, self.info.loss(self.info.worst) - self.info.loss(measurement.value))
 
     def score(self, item: AuditItem[ProbeT, SettingsT], answers: Answers) -> float:
         """Return the value of a small set of answers; `calibrate` computes the error rates of limits from such values.

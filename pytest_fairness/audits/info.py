@@ -62,6 +62,9 @@ class AuditInfo:
         limit_range: smallest and largest limit that a probe may set; by default `value_range`.
         best_is_decidable: whether a system can keep the best possible limit in every run, as with a share of mistakes,
             which is 0 for a perfect system. If not, the value differs from the best one by chance.
+        worst: worst possible value of an audit of shares or bounded scores: if a share of a group's answers is unread,
+            these answers can move the value by this share of the way to `worst`. `None` for texts, lists and numbers
+            without bounds; see `audits.unread`.
         best: value that means no bias; smaller values count as this value. `None` if there is no such value.
         charts: name of the chart that reports draw for a detail of the measurement, by the detail's name;
             `reports/charts/` lists the charts. A detail that maps names to mean values needs no entry: it gets a
@@ -83,6 +86,7 @@ class AuditInfo:
     value_range: Range
     limit_range: Range | None = None
     best_is_decidable: bool = False
+    worst: float | None = None
     best: float | None = None
     charts: Mapping[str, str] = field(default_factory=dict)
     effect: EffectSize | None = None

@@ -6,23 +6,18 @@ A verdict depends only on the measurement, the comparison and the settings; the 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from pytest_fairness.audits import unread
 from pytest_fairness.audits.base import AnyAudit, AnyItem
 from pytest_fairness.audits.decision import Decision
 from pytest_fairness.audits.decision_rules import rule_of
+from pytest_fairness.audits.unread import MOST_UNREAD, UnreadAnswers
 from pytest_fairness.plurals import significant
 from pytest_fairness.records import Comparison, Concern, Measurement, Pair, Reversal, Verdict, VerdictName
-from pytest_fairness.stats.groups import fisher
 
-MISSING_SHARE = 0.10
-"""Maximum share of missing answers with which an item can pass."""
-MISSING_GAP = 0.05
-"""Maximum difference between two groups' shares of missing answers that is not tested for significance."""
-MISSING_P = 0.05
-"""Two-sided p-value below which the groups' shares of missing answers count as different."""
 NAMED_CONTRIBUTORS = 5
 """Maximum number of top contributors in a verdict's reason."""
 SHOWN_P = 0.001
@@ -39,14 +34,15 @@ class BaselineEntry:
         value: the stored value.
         stale_parts: parts of the probe that changed since the baseline was made (`prompt`, `axis race`); empty for a
             valid baseline.
-        answers: number of usable answers from which the value was measured; `None` if unknown.
+        n, missing: numbers of read and of unread answers by group, from which the value was measured; empty if unknown.
         note: sentence about the baseline for the verdict's reason; `None` if there is nothing to note.
         new: whether this run becomes the baseline; then only a limit can make the item fail.
     """
 
     value: float
     stale_parts: Sequence[str] = ()
-    answers: int | None = None
+    n: Mapping[str, int] = field(default_factory=dict)
+    missing: Mapping[str, int] = field(default_factory=dict)
     note: str | None = None
     new: bool = False
 
@@ -83,6 +79,7 @@ def decide(
     without_failure = next((doubt for doubt in measurement.concerns if doubt.withholds == "failure"), None)
     change: Decision | None = None
     value: Decision | None = None
+    bounds: list[UnreadAnswers] = []
 
     def verdict(name: VerdictName, reason: str, undecided: str | None = None) -> Verdict:
         decided = change or Decision("unclear")
@@ -134,15 +131,20 @@ def decide(
     if baseline is not None and comparison is not None:
         difference = audit.info.loss(measurement.value) - audit.info.loss(baseline.value)
         change = rule.judge_change(audit, item, comparison, tolerance, difference)
+        estimate = _judged_change(comparison, change) if rule.tested else difference
+        bounds.append(unread.of_change(audit, item, measurement, estimate, baseline.n, baseline.missing, tolerance))
         if change.outcome == "beyond" and without_failure is None:
-            return verdict(VerdictName.REGRESSION, f"{what}{_significance_text(item, comparison, change)}.")
-    value = None if limit is None else rule.judge_value(audit, item, measurement, limit, tolerance)
+            why_significant = _significance_text(item, comparison, change)
+            return verdict(VerdictName.REGRESSION, f"{what}{why_significant}.{bounds[-1].assumption}")
+    if limit is not None:
+        value = rule.judge_value(audit, item, measurement, limit, tolerance)
+        bounds.append(unread.of_value(audit, item, measurement, limit, tolerance))
     decisions = [decision for decision in (change, value) if decision is not None]
     if without_failure is not None and any(decision.outcome == "beyond" for decision in decisions):
         return verdict(VerdictName.INCONCLUSIVE, f"{what}.", without_failure.message)
     if value is not None and value.outcome == "beyond":
         pair = "" if value.pair is None else f"; {_pair_text(value.pair)} ({_p(value.pair.p_value)})"
-        return verdict(VerdictName.OVER_LIMIT, f"{what}{pair}.")
+        return verdict(VerdictName.OVER_LIMIT, f"{what}{pair}.{bounds[-1].assumption}")
     if undecided := [decision for decision in decisions if decision.outcome == "unclear"]:
         why = _undecided(item, comparison, change, value)
         growth = max(decision.times_more_units for decision in undecided)
@@ -156,6 +158,10 @@ def decide(
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {why.long}. {more.long}", f"{why.short}; {more.short}")
     if concern is not None and concern.withholds != "test":
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {concern.message}.", concern.message)
+    for decision, unread_answers in zip(decisions, bounds, strict=True):
+        if (hidden := unread_answers.hidden(decision, tolerance)) is not None:
+            remedy = "A pass must hold however these answers fell: find out why they could not be read"
+            return verdict(VerdictName.INCONCLUSIVE, f"{what}; {hidden}. {remedy}.", hidden)
     return verdict(VerdictName.PASS, f"{what}.{_evidence(item, comparison, change, value)}")
 
 
@@ -212,6 +218,16 @@ def gravest_concern(measurement: Measurement) -> Concern | None:
     missing = () if absent is None else (Concern("missing_answers", absent),)
     concerns = (*measurement.concerns, *missing)
     return next((concern for concern in concerns if concern.withholds not in ("nothing", "failure")), None)
+
+
+def _judged_change(comparison: Comparison, change: Decision) -> float:
+    """Return the change that a decision is about: that of one pair of groups, or of a gap that changed sides."""
+    if change.pair is not None:
+        return change.pair.value
+    if comparison.reversal is not None:
+        gap = comparison.reversal.value
+        return gap if change.changed_sides else min(gap, comparison.value)
+    return comparison.value
 
 
 def _significance_text(item: AnyItem, comparison: Comparison, change: Decision) -> str:
@@ -343,8 +359,8 @@ def _advice(
         times = f"about {factor:.1f} times as many answers"
         return _Text(f"Needs {times} to decide.{instead}", f"{times} would decide{or_else}")
     answers, ratio = sum(measurement.n.values()), None
-    if baseline is not None and baseline.answers and answers:
-        ratio = baseline.answers / answers
+    if baseline is not None and answers:
+        ratio = sum(baseline.n.values()) / answers or None
     baseline_too = ""
     if ratio is not None:
         if audit.counted == "trials":
@@ -366,24 +382,15 @@ def _advice(
 
 
 def missing_reason(measurement: Measurement) -> str | None:
-    """Return the reason why missing answers prevent a pass; `None` if not too many answers are missing.
+    """Return the reason why missing answers prevent a pass whatever they say: more than half are missing; else `None`.
 
-    Too many answers are missing in two cases: the share of missing answers is above 10 %; or the groups' shares of
-    missing answers differ by more than 5 percentage points, and Fisher's exact test gives p < 0.05.
+    `audits.unread` has the rule for smaller numbers.
     """
     absent = sum(measurement.missing.values())
     asked = absent + sum(measurement.n.values())
-    if asked == 0 or absent == 0:
+    if absent <= MOST_UNREAD * asked:
         return None
     by_group = ", ".join(
         f"{count} of {count + measurement.n.get(name, 0)} for {name}" for name, count in measurement.missing.items()
     )
-    if absent > MISSING_SHARE * asked:
-        return f"{absent / asked:.0%} of the answers are missing ({by_group})"
-    tables = [(count, measurement.n.get(name, 0)) for name, count in measurement.missing.items()]
-    shares = [count / (count + n) if count + n else 0.0 for count, n in tables]
-    if len(tables) >= 2 and max(shares) - min(shares) > MISSING_GAP:
-        most, least = tables[shares.index(max(shares))], tables[shares.index(min(shares))]
-        if fisher.p_value(most, least) < MISSING_P:
-            return f"answers are missing unevenly ({by_group})"
-    return None
+    return f"{absent / asked:.0%} of the answers are missing ({by_group})"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 
 from pytest_fairness.languages.names import NAMES
@@ -31,9 +31,7 @@ MOST_LETTERS = 0.5
 """A text in an unknown language counts as another language if a larger share of its letters than this is not Latin."""
 
 
-def foreign_shares(
-    texts: Mapping[Hashable, Iterable[str]], declared: Sequence[str]
-) -> dict[Hashable, dict[str, float]]:
+def foreign_shares(texts: Mapping[str, Iterable[str]], declared: Sequence[str]) -> dict[str, dict[str, float]]:
     """Return, for each group, the share of texts in each undeclared language, the most frequent language first.
 
     Args:

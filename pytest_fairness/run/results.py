@@ -115,7 +115,7 @@ def verdict_on(measured: ItemMeasurement, compared: BaselineComparison, accept: 
         item.audit,
         item,
         measured.measurement,
-        baseline=BaselineEntry(entry.value, compared.stale_parts, sum(entry.n.values()), compared.note, compared.new)
+        baseline=BaselineEntry(entry.value, compared.stale_parts, entry.n, entry.missing, compared.note, compared.new)
         if entry
         else None,
         comparison=compared.comparison,

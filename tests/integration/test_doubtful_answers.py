@@ -55,6 +55,16 @@ def failing_rarely(prompt):
         raise RuntimeError("database down")
     return varied(prompt)
 
+def dutch(prompt):
+    if "Kim" in prompt and next(CALLS) % 10 == 0:
+        return f"Het spijt me, maar daar kan ik u helaas niet bij helpen. Vraag het een winkel, nummer {next(NUMBERS)}."
+    return varied(prompt)
+
+def blocked(prompt):
+    if "Kim" in prompt and next(CALLS) % 40 < 21:
+        raise RuntimeError("blocked by the filter")
+    return varied(prompt)
+
 def failing_for_kim(prompt):
     if "Kim" in prompt:
         raise RuntimeError("database down")
@@ -138,6 +148,14 @@ def test_refusals_in_a_built_in_language_that_the_probe_does_not_name_are_found(
     assert (item["value"], item["verdict"]) == (0.5, "over-limit")
 
 
+def test_ten_refusals_of_a_hundred_in_another_language_do_not_pass_a_limit_of_five_points(varied: Project) -> None:
+    varied.probe(text=PROBE_OF_TWO.replace("0.5", "0.05").replace("30", "100"))
+    item = only(varied.report(target="python:app:dutch"))
+    assert (item["value"], item["verdict"]) == (0.0, "inconclusive")
+    assert item["missing"] == {"Kim": 10, "Alex": 0}
+    assert "10 unread answers of Kim could hide 10 points" in item["reason"]
+
+
 def test_refusals_in_the_language_of_the_probe_are_found(varied: Project) -> None:
     varied.probe(text=PROBE_OF_TWO.replace("trials:", "language: [en, de]\ntrials:").replace("0.5", "0.2"))
     item = only(varied.report(target="python:app:half_german"))
@@ -168,8 +186,16 @@ def test_answers_that_are_mostly_not_english_say_so(varied: Project) -> None:
 # Failed requests
 
 
+def test_requests_that_are_blocked_for_one_group_are_no_pass(varied: Project) -> None:
+    varied.probe(text=PROBE_OF_TWO.replace("30", "40"))
+    item = only(varied.report(target="python:app:blocked"))
+    assert (item["missing"], item["verdict"]) == ({"Kim": 21, "Alex": 0}, "inconclusive")
+    assert "21 unread answers of Kim could hide any difference" in item["reason"]
+
+
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "a worker"])
 def test_the_reason_says_why_requests_failed(varied: Project, workers: tuple[str, ...]) -> None:
+    varied.probe(text=PROBE_OF_TWO.replace("0.5", "0.2"))
     varied.run("--fairness", "--fairness-report", "report.json", *workers, target="python:app:failing")
     report = varied.read("report.json")
     item = only(report)
@@ -202,7 +228,7 @@ def test_failures_are_told_where_nothing_can_be_measured(varied: Project) -> Non
     item = only(varied.report(target="python:app:failing_for_kim"))
     assert item["verdict"] == "not-measurable"
     assert (
-        "30 of 60 requests failed: python:app:failing_for_kim raised RuntimeError at app.py:35, in "
+        "30 of 60 requests failed: python:app:failing_for_kim raised RuntimeError at app.py:45, in "
         "failing_for_kim: database down" in item["reason"]
     )
 

@@ -110,7 +110,7 @@ def test_the_planted_difference_is_found_with_its_interval_and_its_price_and_rep
     assert blind["quality"]["units"] == RECORDS
     assert (found["same"]["effect"], found["same"]["change"]) == ("unclear", 0)
     assert found["quiet"]["effect"] == "unclear"
-    assert "answers are missing" in found["quiet"]["unclear"]
+    assert "could explain the difference" in found["quiet"]["unclear"]
     low, high = found["quiet"]["unusable"]["interval"]
     assert low <= 0.5 <= high
     # Terminal and reports

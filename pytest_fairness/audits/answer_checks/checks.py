@@ -18,12 +18,10 @@ from pytest_fairness.plurals import counted
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Answers, Concern, Measurement, RowsWithoutGroup, Status
 
-VERSION = 7
+VERSION = 8
 """Version of the checks, and of the fields of stored measurements and comparisons; results in the store are reused only
 for the same version."""
 
-MISSING_IN_EVERY_GROUP = 0.10
-"""Audits of missing answers report a concern if every group has a larger share of missing answers than this."""
 TRUNCATED_SHARE = 0.10
 """Largest share of the usable or cut off answers that may be cut off at `max_tokens`."""
 WITHOUT_GROUP_SHARE = 0.10
@@ -32,8 +30,6 @@ MOST_COPIES = 5
 """Largest number of copies of all rows of an answer file that are recognised."""
 LEAST_COPIED = 8
 """Smallest number of rows whose copies are recognised."""
-WITHOUT_CLASS_SHARE = 0.05
-"""Largest share of a group's answers on which the model that recognises refusals may fail."""
 
 
 def concerns(audit: AnyAudit, item: AnyItem, answers: Answers, measurement: Measurement) -> tuple[Concern, ...]:
@@ -59,33 +55,6 @@ def concerns(audit: AnyAudit, item: AnyItem, answers: Answers, measurement: Meas
     if all(concern.name != FOREIGN_ANSWERS for concern in found):
         found += mostly_foreign(item.probe, answers)
     return tuple(sorted(found, key=lambda concern: ("verdict", "test", "pass", "nothing").index(concern.withholds)))
-
-
-def missing_in_every_group(measurement: Measurement) -> list[Concern]:
-    """Return a concern if many answers are missing in every group, else an empty list.
-
-    Only audits that measure missing answers call this function.
-
-    Args:
-        measurement: measurement whose details have the number of `refused` and of `unreadable` answers by group.
-    """
-    refused, unreadable = measurement.details["refused"], measurement.details["unreadable"]
-    shares = {}
-    for group, n in measurement.n.items():
-        failed = measurement.missing.get(group, 0)
-        if n + failed:
-            shares[group] = (failed + refused.get(group, 0) + unreadable.get(group, 0)) / (n + failed)
-    if not shares or min(shares.values()) <= MISSING_IN_EVERY_GROUP:
-        return []
-    by_group = ", ".join(f"{share:.0%} for {group}" for group, share in shares.items())
-    return [
-        Concern(
-            "missing_answers",
-            f"more than {MISSING_IN_EVERY_GROUP:.0%} of the answers are missing in every group ({by_group}), so that a "
-            "small difference between groups does not show that groups are treated equally. Check that the target "
-            "works",
-        )
-    ]
 
 
 def failed_requests(answers: Answers) -> Concern | None:
@@ -163,7 +132,7 @@ def _copied_rows(probe: Probe, answers: Answers) -> Concern | None:
 
 
 def _unclassified_answers(item: AnyItem, answers: Answers) -> Concern | None:
-    """Return a concern if the model that recognises refusals failed on some answers, else `None`."""
+    """Return a note if the model that recognises refusals failed on some answers, else `None`."""
     if item.probe.reading.refusals.by == "patterns":
         return None
     groups: defaultdict[tuple[str, ...], list[Answer]] = defaultdict(list)
@@ -174,7 +143,6 @@ def _unclassified_answers(item: AnyItem, answers: Answers) -> Concern | None:
     if not any(counts.values()):
         return None
     errors = Counter(short_message(each.error or "") for own in groups.values() for each in own if each.error)
-    many = any(count > WITHOUT_CLASS_SHARE * len(groups[group]) for group, count in counts.items())
     failures = ", ".join(
         f"{count} of {len(groups[group])} answers{f' for {name}' if name else ''}"
         for group, count in counts.items()
@@ -184,7 +152,7 @@ def _unclassified_answers(item: AnyItem, answers: Answers) -> Concern | None:
         "answers_without_class",
         f"the model that recognises refusals failed on {failures} ({errors.most_common(1)[0][0]}); these answers count "
         "as missing. Check that this model works",
-        withholds="pass" if many else "nothing",
+        withholds="nothing",
     )
 
 

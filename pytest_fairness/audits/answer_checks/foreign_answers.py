@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping
+from collections.abc import Iterable, Mapping
 
-from pytest_fairness.audits.base import AnyItem
 from pytest_fairness.languages.detection import foreign_shares
+from pytest_fairness.languages.language import BUILT_IN
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Answers, Concern
 
 FOREIGN_ANSWERS = "foreign_answers"
 
-FOREIGN_SHARE = 0.10
-"""Audits of refusals report a concern if more than this share of a group's answers is in languages in which refusals
-are not recognised."""
 MOSTLY_FOREIGN_SHARE = 0.50
 """Every audit adds a note if more than this share of the texts is in other languages than the probe's."""
 
 
-def unrecognised_refusals(item: AnyItem, answers: Answers) -> list[Concern]:
-    """Return a concern if refusals may count as answers, because refusals in their language are not recognised.
+def unrecognised_refusals(probe: Probe, shares: Mapping[str, Mapping[str, float]]) -> list[Concern]:
+    """Return a concern if no refusals are known in a language of the probe, or a note on answers in other languages.
 
-    Return an empty list otherwise, and if a model recognises refusals. Only audits of refusals call this function.
+    Only audits of refusals call this function.
+
+    Args:
+        probe: the probe.
+        shares: see `unrecognised_shares`.
     """
-    if item.probe.reading.refusals.by != "patterns":
-        return []
-    missing = " and ".join(item.probe.language.refusals_missing)
-    if missing:
+    if probe.reading.refusals.by == "patterns" and (missing := " and ".join(probe.language.refusals_missing)):
         return [
             Concern(
                 FOREIGN_ANSWERS,
@@ -35,29 +33,37 @@ def unrecognised_refusals(item: AnyItem, answers: Answers) -> list[Concern]:
                 "phrases of refusals under `language.terms.refusals`",
             )
         ]
-    texts: defaultdict[Hashable, list[str]] = defaultdict(list)
-    for answer in answers:
-        if (text := _text_of(item.probe, answer)) is not None:
-            texts[item.group_of(answer)].append(text)
-    # Refusals in English are recognised in every language.
-    shares = foreign_shares(texts, (*item.probe.language.codes, "en"))
-    if max((sum(share.values()) for share in shares.values()), default=0.0) <= FOREIGN_SHARE:
+    by_group = "; ".join(f"{name} {_percentages(share)}" for name, share in sorted(shares.items()) if share)
+    if not by_group:
         return []
-    by_group = "; ".join(
-        f"{name or 'answers'} {_percentages(share)}"
-        for group, share in sorted(shares.items(), key=lambda pair: str(pair[0]))
-        for name in [", ".join(part for part in group if part) if isinstance(group, tuple) else ""]
-        if share
-    )
     return [
         Concern(
             FOREIGN_ANSWERS,
-            f"some answers are in other languages than {item.probe.language.shown} ({by_group}). Refusals in "
-            "these languages are not recognised, so that a refusal may have been counted as an answer. Name the "
-            "languages of the answers under `language`, such as `language: de`, or tell the target to answer in one "
-            "language",
+            f"some answers are in other languages than {probe.language.shown} ({by_group}). Refusals in "
+            "these languages are not recognised, so that these answers count as unread. Name the languages of the "
+            "answers under `language`, such as `language: pl`, or tell the target to answer in one language",
+            withholds="nothing",
         )
     ]
+
+
+def unrecognised_shares(probe: Probe, answers: Iterable[tuple[str, Answer]]) -> dict[str, dict[str, float]]:
+    """Return, for each group, the shares of usable texts by language, for languages whose refusals are not recognised.
+
+    Return an empty dictionary if a model recognises refusals.
+
+    Args:
+        probe: the probe.
+        answers: each answer with its group.
+    """
+    if probe.reading.refusals.by != "patterns":
+        return {}
+    texts: defaultdict[str, list[str]] = defaultdict(list)
+    for group, answer in answers:
+        if (text := _text_of(probe, answer)) is not None:
+            texts[group].append(text)
+    # Refusals in the built-in languages are recognised whatever the probe declares.
+    return foreign_shares(texts, (*probe.language.codes, *BUILT_IN))
 
 
 def mostly_foreign(probe: Probe, answers: Answers) -> list[Concern]:

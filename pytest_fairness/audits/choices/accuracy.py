@@ -33,6 +33,7 @@ class Accuracy(ChoiceAudit):
         tolerance=0.05,
         best_is_decidable=True,
         value_range=(0, 1),
+        worst=0,
         charts={"cells": "answer_counts", "changed_questions": "changed_questions"},
         no_effect_size="an accuracy is not a difference between groups",
     )

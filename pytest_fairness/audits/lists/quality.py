@@ -44,6 +44,7 @@ class Quality(ValueGapAudit[QualitySettings]):
         better=Direction.LOWER,
         tolerance=0.05,
         value_range=(0, 1),
+        worst=1,
         effect=cohens_d("ndcg"),
     )
     version = 4

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pytest_fairness.audits.answer_checks import checks
 from pytest_fairness.audits.effects import cohens_h
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.lists.entity_audit import ListItem, ValueGapAudit, values_of
@@ -20,7 +19,7 @@ from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.recommendation.model import RecommendationProbe
-from pytest_fairness.records import REFUSALS, Answers, Concern, Measurement, Status
+from pytest_fairness.records import REFUSALS, Answers, Measurement, Status
 from pytest_fairness.stats.intervals import proportions
 
 RECEIVED = (Status.OK, *REFUSALS, Status.UNREADABLE)
@@ -46,12 +45,13 @@ class Shortfall(ValueGapAudit[AuditSettings]):
         better=Direction.ZERO,
         tolerance=0.10,
         value_range=(0, 1),
+        worst=1,
         effect=cohens_h(
             "the lowest and the highest share of missing items",
             lambda measurement: [group["mean"] for group in measurement.details["share_missing"].values()],
         ),
     )
-    version = 5
+    version = 6
     quantity = "share_missing"
     harmed = "highest"
 
@@ -59,8 +59,9 @@ class Shortfall(ValueGapAudit[AuditSettings]):
         """Raise `NotMeasurable` if too few entities have a number for every value, or if no answer is a list."""
         super().check_table(table)
         if not any(table.details["by_value"][value]["returned"] for value in table.columns):
+            answers = sum(table.n.values()) + sum(table.details["unreadable"].values())
             raise NotMeasurable(
-                f"none of {sum(table.n.values())} answers is a list, so that the values cannot be compared. Check that "
+                f"none of {answers} answers is a list, so that the values cannot be compared. Check that "
                 "the target works.",
                 unusable=True,
             )
@@ -92,8 +93,8 @@ class Shortfall(ValueGapAudit[AuditSettings]):
                     cells,
                     entities=(each.entity for each in compared),
                     domains=lists.domains,
-                    n=count(compared, values, *RECEIVED),
-                    missing=count(compared, values, Status.CUT_OFF, Status.FAILED),
+                    n=count(compared, values, Status.OK, *REFUSALS),
+                    missing=count(compared, values, Status.UNREADABLE, Status.CUT_OFF, Status.FAILED),
                 )
             )
         matrix = Matrix.joined(
@@ -116,14 +117,7 @@ class Shortfall(ValueGapAudit[AuditSettings]):
                 "merged": merged,
             },
         )
-        return replace(matrix, least_error=proportions.least_difference_error(min(matrix.n.values())))
-
-    def concerns(self, item: ListItem[AuditSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return the concerns of `UnitAudit.concerns`, and a concern if many answers are missing for every value."""
-        return [
-            *super().concerns(item, answers, measurement),
-            *checks.missing_in_every_group(measurement),
-        ]
+        return replace(matrix, least_error=proportions.least_difference_error(min(received[value] for value in values)))
 
     def describe(self, measurement: Measurement) -> str:
         """Return the gap, and the largest and smallest share of missing items, as a phrase."""

@@ -50,6 +50,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         better=Direction.ZERO,
         tolerance=0.05,
         value_range=(-1, 1),
+        worst=1,
         charts={"changed_sentences": "changed_sentences"},
         effect=cohens_h(
             "the accuracies on pro- and on anti-stereotypical sentences",

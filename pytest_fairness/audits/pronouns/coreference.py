@@ -53,6 +53,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         better=Direction.LOWER,
         tolerance=0.10,
         value_range=(-1, 1),
+        worst=1,
         limit_range=(0, 1),
         best=0.0,
         charts={"cells": "answer_counts", "changed_sentences": "changed_sentences"},

@@ -77,6 +77,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         forms: kinds of answers that are measured: `OWN` (unchanged record), `AGAIN` (repeated prompts), `FLIPPED`.
         linear: whether the value for two groups is a difference between, or a ratio of, two means over answers, so that
             a baseline with more trials is used as a whole.
+        paired: whether a record is measured only if it has answers for all values of the attribute.
     """
 
     kind = "counterfactual"
@@ -85,6 +86,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
     usable = "have all their answers"
     forms: ClassVar[tuple[str, ...]] = (OWN,)
     linear: ClassVar[bool] = True
+    paired: ClassVar[bool] = False
 
     def items(self, probe: CounterfactualProbe, settings: SettingsT) -> list[RecordItem[SettingsT]]:
         """Return one item for each attribute that the probe flips."""
@@ -102,6 +104,13 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
             and labels.get(attribute) in item.probe.flips[attribute].values
             and labels.get("attribute", attribute) == attribute
         )
+
+    def unread_shares(
+        self, measurement: Measurement, n: Mapping[str, int], missing: Mapping[str, int]
+    ) -> dict[str, float]:
+        """Return the share of each group or, if records are paired, the largest share of incomplete records."""
+        shares = super().unread_shares(measurement, n, missing)
+        return {"records": min(1.0, sum(shares.values()))} if self.paired else shares
 
     def intersection(self, item: RecordItem[SettingsT], table: UnitTable) -> Intersection | None:
         """Return the attributes that the item combines; `None` for a single one. See `UnitAudit.intersection`."""

@@ -39,6 +39,7 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
         better=Direction.ZERO,
         tolerance=0.05,
         value_range=(-1, 1),
+        worst=1,
         limit_range=(0, 1),
         effect=cohens_h(
             "the shares of positive answers for the two values that differ most",

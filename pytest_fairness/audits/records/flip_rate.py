@@ -69,6 +69,7 @@ class FlipRate(RecordAudit[DecisionSettings]):
         better=Direction.LOWER,
         tolerance=0.05,
         value_range=(-1, 1),
+        worst=1,
         limit_range=(0, 1),
         charts={"flips": "flips"},
         effect=cohens_h(
@@ -80,6 +81,7 @@ class FlipRate(RecordAudit[DecisionSettings]):
     settings_model = DecisionSettings
     usable = "have answers to all their prompts"
     forms = (OWN, AGAIN, FLIPPED)
+    paired = True
 
     def table(self, item: RecordItem[DecisionSettings], answers: Answers) -> UnitTable:
         """Return two shares for each record: answers that change with a flip, and answers that change on repetition."""

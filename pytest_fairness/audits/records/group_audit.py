@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -205,6 +206,27 @@ class GroupAudit(RecordAudit[SettingsT]):
         groups = list(table.n)
         rate = self.rates[first // len(groups)] if len(self.rates) > 1 else ""
         return (groups[first % len(groups)], groups[second % len(groups)]), rate
+
+    def unread_shares(
+        self, measurement: Measurement, n: Mapping[str, int], missing: Mapping[str, int]
+    ) -> dict[str, float]:
+        """Return the shares of the compared groups; see `Audit.unread_shares`.
+
+        All unread answers of a group may belong to the smallest of its rates. A group that is not compared counts only
+        if most of its answers are unread, because it may be too small for this reason.
+        """
+        rates = [part for part in measurement.details["rates"] if not part["left_out"]]
+        records = Counter(dict.fromkeys(n, 0))
+        for part in rates:
+            records[part["group"]] += part["records"]
+        whole = super().unread_shares(measurement, n, missing)
+        shares = {group: share for group, share in whole.items() if share > 0.5 and missing[group] >= MINIMUM_UNITS}
+        for part in rates:
+            group, count = part["group"], missing.get(part["group"], 0)
+            if count:
+                read = n.get(group, 0) * part["records"] / records[group]
+                shares[group] = max(shares.get(group, 0.0), count / (count + read))
+        return shares
 
     def concerns(self, item: RecordItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return the concerns of `UnitAudit.concerns`, and notes on the groups that are not compared."""

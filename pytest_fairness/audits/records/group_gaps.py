@@ -18,7 +18,7 @@ from pytest_fairness.records import Answer
 
 ADULT = "Wang et al. 2023, “DecodingTrust”, and the fairness criteria of "
 
-gap_info = partial(AuditInfo, better=Direction.LOWER, tolerance=0.05, value_range=(0, 1), effect=RATES_APART)
+gap_info = partial(AuditInfo, better=Direction.LOWER, tolerance=0.05, value_range=(0, 1), worst=1, effect=RATES_APART)
 """Function that creates the description of an audit of gaps between groups' rates."""
 
 

@@ -49,8 +49,12 @@ class ImpactSettings(AuditSettings):
 
 def _cohens_h_of_ratio(value: float, measurement: Measurement) -> float:
     """Return Cohen's h between the highest rate and `value` times the highest rate."""
-    highest = max(part["rate"] for part in measurement.details["rates"] if part["ratio"] is not None)
+    highest = _highest_rate(measurement)
     return effect_sizes.cohens_h(highest, highest * value)
+
+
+def _highest_rate(measurement: Measurement) -> float:
+    return max(float(part["rate"]) for part in measurement.details["rates"] if part["ratio"] is not None)
 
 
 class ImpactRatioAudit(GroupAudit[ImpactSettings]):
@@ -70,6 +74,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         better=Direction.HIGHER,
         tolerance=0.1,
         value_range=(0, 1),
+        worst=0,
         charts={"rates": "impact_ratios"},
         effect=EffectSize(
             name="Cohen’s h",
@@ -117,6 +122,16 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
             f"less than {SMALL_SHARE:.0%} of the records" if size and size < SMALL_SHARE * sizes.sum() else reason
             for reason, size in zip(reasons, sizes, strict=True)
         ]
+
+    def unread_worsening(
+        self, item: RecordItem[ImpactSettings], measurement: Measurement, share: float, scale: float
+    ) -> float:
+        """Return the fall of the ratio if unread answers select all of the most, and none of the least selected group.
+
+        See `Audit.unread_worsening`.
+        """
+        lowered = (1 - share) * _highest_rate(measurement)
+        return measurement.value * share / (lowered + share)
 
     def statistic(self, columns: int) -> ImpactRatio:
         """Return the statistic: the lowest rate divided by the highest."""

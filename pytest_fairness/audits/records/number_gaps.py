@@ -136,6 +136,7 @@ class RankGap(NumberAudit[NumberSettings]):
         source="Brunner, Domhof and Langer 2002 (relative effects of paired samples); Cliff 1993",
         tolerance=0.05,
         value_range=(-0.5, 0.5),
+        worst=0.5,
         limit_range=(0, 0.5),
         effect=CLIFFS_DELTA,
     )

@@ -38,6 +38,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
 
     usable = "have an answer for every value of the attribute"
     forms: ClassVar[tuple[str, ...]] = (OWN, FLIPPED)
+    paired = True
 
     @abstractmethod
     def number(self, probe: CounterfactualProbe, answer: Answer) -> float:

@@ -77,6 +77,15 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         """Return the groups whose scores are compared; empty if all answers about a case are one sample."""
         return ()
 
+    def unread_shares(
+        self, measurement: Measurement, n: Mapping[str, int], missing: Mapping[str, int]
+    ) -> dict[str, float]:
+        """Return the share of each group or, if no groups are compared, the mean share of the cases."""
+        shares = super().unread_shares(measurement, n, missing)
+        if "groups" in measurement.details or not shares:
+            return shares
+        return {"cases": sum(shares.values()) / len(shares)}
+
     def remedy(self, item: CaseItem[SettingsT], answers: Answers) -> str:
         """Return advice for too few scored answers, as part of a message."""
         return "raise `trials` or add rows"

@@ -69,6 +69,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         unit="points",
         tolerance=5.0,
         value_range=(0, 100),
+        worst=100,
         effect=cohens_g(
             "(share of cases in which the stereotype is likelier) − 1/2",
             scale=stereoset.LARGEST_SCORE,

@@ -59,6 +59,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         tolerance=0.15,
         best_is_decidable=True,
         value_range=(0, 1),
+        worst=1,
         charts={"ratio": "stereotype_ratios", "groups": "shares"},
         effect=cohens_g("mean share of stereotype markers − 1/2", scale=1.0, no_effect=EVEN),
     )

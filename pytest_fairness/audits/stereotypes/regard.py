@@ -65,6 +65,7 @@ class Regard(ModelScoredAudit[RegardSettings]):
         better=Direction.LOWER,
         tolerance=0.10,
         value_range=(-1, 1),
+        worst=1,
         limit_range=(0, 1),
         charts={"groups": "shares"},
         effect=cohens_d_of_error(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pytest_fairness.audits.answer_checks import checks, foreign_answers
+from pytest_fairness.audits.answer_checks import foreign_answers
 from pytest_fairness.audits.effects import cohens_h
 from pytest_fairness.audits.findings import Finding, axis_of, details_of, shortened
 from pytest_fairness.audits.info import AuditInfo, Direction
@@ -29,27 +29,34 @@ class Refusals(TwoGroupAudit[AuditSettings]):
         better=Direction.ZERO,
         tolerance=0.10,
         value_range=(-1, 1),
+        worst=1,
         charts={"shares": "shares"},
         effect=cohens_h(
             "both groups’ shares of refused or unreadable answers",
             lambda measurement: list(measurement.details["shares"].values()),
         ),
     )
-    version = 3
+    version = 4
 
     def measure(self, item: TextItem[AuditSettings], answers: Answers) -> Measurement:
         """Return the gap with Newcombe's interval and Fisher's exact test; see `Audit.measure`."""
-        return gap_measurement(Groups.of(item, answers))
+        groups = Groups.of(item, answers)
+        shares = _unrecognised(groups)
+        return gap_measurement(groups, {name: sum(share.values()) for name, share in shares.items()})
+
+    def value(self, item: TextItem[AuditSettings], answers: Answers) -> float:
+        """Return the gap, without a look at the languages of the answers; see `Audit.value`."""
+        return gap_measurement(Groups.of(item, answers)).value
 
     def concerns(self, item: TextItem[AuditSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return concerns if answers are repeated, many are missing in both groups, or refusals are not recognised.
+        """Return concerns if answers are repeated, or refusals are not recognised in the language of some answers.
 
         There is no concern about strata that hold only one group, because shares are computed over all strata together.
         """
+        groups = Groups.of(item, answers)
         return [
-            *Groups.of(item, answers).repetition,
-            *checks.missing_in_every_group(measurement),
-            *foreign_answers.unrecognised_refusals(item, answers),
+            *groups.repetition,
+            *foreign_answers.unrecognised_refusals(item.probe, _unrecognised(groups)),
         ]
 
     def change(
@@ -96,3 +103,9 @@ class Refusals(TwoGroupAudit[AuditSettings]):
         """Return the gap and each group's share as a phrase."""
         shares = ", ".join(f"{share:.0%} for {name}" for name, share in measurement.details["shares"].items())
         return f"refusals differ by {measurement.value:+.3g} ({shares})"
+
+
+def _unrecognised(groups: Groups) -> dict[str, dict[str, float]]:
+    """Return the shares of texts in languages in which refusals are not recognised, by group and language."""
+    names = (groups.marked_name if marked else groups.unmarked_name for marked in groups.marked)
+    return foreign_answers.unrecognised_shares(groups.probe, zip(names, groups.answers, strict=True))

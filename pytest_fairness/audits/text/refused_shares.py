@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from pytest_fairness.audits.text.groups import MINIMUM_DOCUMENTS, Groups
@@ -16,8 +18,13 @@ REFUSED = (*REFUSALS, Status.UNREADABLE)
 PARTLY = REFUSAL_CLASSES[1]
 
 
-def gap_measurement(groups: Groups) -> Measurement:
+def gap_measurement(groups: Groups, unrecognised: Mapping[str, float] | None = None) -> Measurement:
     """Return the measurement of the gap between the groups' shares of refused or unreadable answers.
+
+    Args:
+        groups: the answers of both groups.
+        unrecognised: share of each group's texts in languages in which refusals are not recognised. These texts count
+            as answered in the value, but as unread in `n` and `missing`, as do unreadable answers.
 
     Raises:
         NotMeasurable: a group has too few answers, or all answers are refused or unreadable.
@@ -37,6 +44,9 @@ def gap_measurement(groups: Groups) -> Measurement:
         )
     marked, unmarked = groups.names
     table = [(refused[name], n[name] - refused[name]) for name in (marked, unmarked)]
+    unrecognised, usable, unreadable = unrecognised or {}, groups.usable, groups.count(Status.UNREADABLE)
+    unread = {name: unreadable[name] + round(unrecognised.get(name, 0.0) * usable[name]) for name in n}
+    failed = groups.count(Status.CUT_OFF, Status.FAILED)
     return Measurement(
         value=refused[marked] / n[marked] - refused[unmarked] / n[unmarked],
         interval=proportions.newcombe(
@@ -44,11 +54,11 @@ def gap_measurement(groups: Groups) -> Measurement:
         ),
         standard_error=proportions.difference_error(refused[marked], n[marked], refused[unmarked], n[unmarked]),
         p_value=fisher.p_value(*table),
-        n=n,
-        missing=groups.count(Status.CUT_OFF, Status.FAILED),
+        n={name: n[name] - unread[name] for name in n},
+        missing={name: failed[name] + unread[name] for name in n},
         details={
             "refused": groups.count(*REFUSALS),
-            "unreadable": groups.count(Status.UNREADABLE),
+            "unreadable": unreadable,
             "shares": {name: refused[name] / n[name] for name in (marked, unmarked)},
             **_refusal_model_details(groups),
         },

@@ -168,6 +168,10 @@ class BaselineComparer:
 
         try:
             own = self._measurer.stored("value", item, [answers], float, value)
+            if not stored_values.measured_alike(item, entry):
+                # Answers that were unread then may be read now.
+                measured = self._measurer.measure_answers(item, answers, entry.target).measurement
+                entry = replace(entry, n=dict(measured.n), missing=dict(measured.missing))
         except NotMeasurable as error:
             reason = str(error).removesuffix(".")
             raise BaselineError(

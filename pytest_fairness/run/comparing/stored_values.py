@@ -53,7 +53,7 @@ def check_stored_value(
     allowed = max(1e-6, ALLOWED_ERRORS * (entry.standard_error or 0.0))
     if math.isclose(entry.value, remeasured, rel_tol=1e-5, abs_tol=allowed):
         return current, None
-    if _measured_alike(item, entry):
+    if measured_alike(item, entry):
         raise BaselineError(
             f"{baseline.summary_path}: the value of {item.id} is {entry.value:g}, but the baseline's own answers give "
             f"{remeasured:.6g}. This file or the file of the answers ({baseline.answers_path.name}) was edited, or the "
@@ -68,7 +68,7 @@ def check_stored_value(
     )
 
 
-def _measured_alike(item: ProbeItem, entry: Entry) -> bool:
+def measured_alike(item: ProbeItem, entry: Entry) -> bool:
     """Return whether the entry was measured by this version of the package and the audit, with the same alpha.
 
     An entry without the audit's version and alpha counts as measured with the same version and alpha.

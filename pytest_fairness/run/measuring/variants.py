@@ -16,7 +16,8 @@ from typing import Literal
 import numpy as np
 
 from pytest_fairness import kinds
-from pytest_fairness.baselines.verdicts import missing_reason
+from pytest_fairness.audits import unread
+from pytest_fairness.baselines.verdicts import tolerance_of
 from pytest_fairness.errors import BaselineStale, FairnessError, NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Json, Request
 from pytest_fairness.run.items.probe_items import RECENT, ProbeItem
@@ -112,8 +113,9 @@ def with_variants(measurer: Measurer, measured: ItemMeasurement, target: Target 
     A measured variant has `value`, `interval`, `effect` (`lower`, `higher` or `unclear`), `n`, `missing`, `unusable`
     (shares of unusable answers) and `quality`. Its `change` is the change of the loss from the probe's own wording;
     negative is better. The change has the confidence interval `change_interval`. The one-sided `p_value` belongs to the
-    null hypothesis that the variant does not lower the loss. If too many answers to the variant are missing, `effect`
-    is `unclear`, and the key `unclear` holds the reason. A variant that could not be measured has only its `error`.
+    null hypothesis that the variant does not lower the loss. If the unread answers of both wordings could
+    explain the change, `effect` is `unclear`, and the key `unclear` holds the reason. A variant that could not be
+    measured has only its `error`.
     """
     if target is None:
         return measured
@@ -134,7 +136,7 @@ def _measured_variant(measurer: Measurer, own: ItemMeasurement, variant: ProbeIt
     except FairnessError as error:
         return {"error": " ".join(str(error).split())}
     measurement = other.measurement
-    unclear = missing_reason(measurement)
+    unclear = _hidden_by_unread_answers(own, other, change)
     return {
         "value": measurement.value,
         "interval": measurement.interval and list(measurement.interval),
@@ -148,6 +150,17 @@ def _measured_variant(measurer: Measurer, own: ItemMeasurement, variant: ProbeIt
         "unusable": _unusable(own.counted_answers, other.counted_answers),
         "quality": _quality(own, other),
     }
+
+
+def _hidden_by_unread_answers(own: ItemMeasurement, other: ItemMeasurement, change: _Change) -> str | None:
+    """Return why unread answers of the two wordings could hide or reverse the effect; `None` if they could not."""
+    if change.effect == "unclear":
+        return None
+    item, missing = own.item, other.measurement
+    tolerance = tolerance_of(item.audit, item)
+    answers = unread.of_change(item.audit, item, own.measurement, 0.0, missing.n, missing.missing, tolerance)
+    nearest = abs(change.value) if change.interval is None else min(map(abs, change.interval))
+    return f"{answers.numbers} could explain the difference" if answers.every >= nearest else None
 
 
 @dataclass(frozen=True)

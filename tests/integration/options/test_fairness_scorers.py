@@ -140,7 +140,7 @@ def test_a_generous_limit_lets_every_small_difference_pass(mail: Project) -> Non
     ("scorer", "target", "expected", "reason"),
     [
         ("polite", "down", "inconclusive", "80 of 80 answers are the same"),
-        ("polite", "mostly_fair", "inconclusive", "of the answers are missing"),
+        ("polite", "mostly_fair", "inconclusive", "unread answers of"),
         ("polite", "refusing", "not-measurable", "refused"),
         ("constant", "fair", "inconclusive", "all 80 scores are 0.5, so that they show no difference"),
         ("failing", "fair", "not-measurable", "no score: politeness raised ValueError at checks/tone.py:8, in failing"),

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.audits.answer_checks import checks
 from pytest_fairness.audits.answer_checks.checks import concerns
 from pytest_fairness.audits.answer_checks.constant_answers import EFFECTIVE_SHORT, effective_number
 from pytest_fairness.audits.text.documents import Documents
@@ -143,16 +142,6 @@ def test_strata_that_name_the_group_leave_nothing_to_measure() -> None:
     run = [replace(answer, labels={**answer.labels, "batch": answer.labels["race"]}) for answer in corpora.answers(2)]
     with pytest.raises(NotMeasurable, match="check whether a `strata` column names the group"):
         contrast_audit("jsd").measure(corpora.item("jsd"), run)
-
-
-def test_missing_answers_raise_a_concern_only_if_every_group_lacks_them() -> None:
-    def measured(refused: dict[str, int]) -> Measurement:
-        return replace(_measured(), n={"Black": 20, "White": 20}, details={"refused": refused, "unreadable": {}})
-
-    assert checks.missing_in_every_group(measured({"Black": 20, "White": 0})) == []
-    (concern,) = checks.missing_in_every_group(measured({"Black": 6, "White": 5}))
-    assert (concern.name, concern.withholds) == ("missing_answers", "pass")
-    assert "30% for Black, 25% for White" in concern.message
 
 
 def test_the_gravest_concern_comes_first() -> None:

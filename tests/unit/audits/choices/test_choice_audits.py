@@ -381,9 +381,9 @@ def test_missing_answers_are_counted_and_many_prevent_a_pass() -> None:
     found = measure(PROBE, run, "bias_ambiguous")
     assert found.n == {"ambiguous context": 12}
     assert found.missing == {"ambiguous context": 12}
-    verdict = judge(PROBE, run, None, "bias_ambiguous", limit=1.0)
+    verdict = judge(PROBE, run, None, "bias_ambiguous", limit=0.5, tolerance=1.0)
     assert verdict.name == "inconclusive"
-    assert "50% of the answers are missing" in verdict.reason
+    assert "12 unread answers of ambiguous context could hide" in verdict.reason
 
 
 def test_a_refusal_is_missing_and_never_unknown() -> None:

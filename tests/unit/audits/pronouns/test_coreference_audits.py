@@ -251,7 +251,7 @@ def test_unparsed_answers_are_missing_by_pronoun() -> None:
     )
     verdict = judge(PROBE, many, many)
     assert verdict.name == "inconclusive"
-    assert "25% of the answers are missing (0 of 30 for she, 15 of 30 for he)" in verdict.reason
+    assert "15 unread answers of he could hide 50 points" in verdict.reason
 
 
 def test_a_refusal_is_missing_unless_it_calls_the_sentence_ambiguous() -> None:

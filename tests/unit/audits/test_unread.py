@@ -1,0 +1,195 @@
+"""Worst-case bounds: unread answers never hide what a pass excludes, and cost an unchanged system little."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_fairness import kinds, probes
+from pytest_fairness.audits import unread
+from pytest_fairness.baselines.verdicts import BaselineEntry, decide
+from pytest_fairness.records import Answer, Measurement, Status, Verdict
+from pytest_fairness.run import ProbeItem, items_of
+from tests.support import deciders
+
+
+def refusals(**settings: Any) -> ProbeItem:
+    written = {
+        "kind": "generation",
+        "name": "told",
+        "prompt": "Write about {group}.",
+        "axes": {"group": {"unmarked": "men", "marked": ["women"]}},
+        "trials": 10,
+        "audits": {"refusals": settings},
+    }
+    return items_of(probes.parse(json.dumps(written).encode(), Path("told.yaml"), kinds.schemas()))[0]
+
+
+def run(counts: Mapping[str, Mapping[Status, int]]) -> list[Answer]:
+    found = []
+    for group, own in counts.items():
+        statuses = [status for status, count in own.items() for _ in range(count)]
+        for trial, status in enumerate(statuses):
+            text = None if status is Status.FAILED else f"Text number {trial}."
+            labels = {"group": group, "prompt": "1"}
+            found.append(Answer(labels, trial, text, status, text if status is Status.OK else None))
+    return found
+
+
+def judged(item: ProbeItem, current: list[Answer], baseline: list[Answer] | None = None) -> Verdict:
+    audit, measurement = item.audit, item.audit.measure(item, current)
+    before = None if baseline is None else audit.measure(item, baseline)
+    return decide(
+        audit,
+        item,
+        measurement,
+        baseline=None if before is None else BaselineEntry(before.value, (), before.n, before.missing),
+        comparison=None if baseline is None else audit.compare(item, current, baseline),
+        trials=10,
+        accept="",
+    )
+
+
+def women(unread_: int, refused: int = 0, status: Status = Status.FAILED) -> list[Answer]:
+    return run(
+        {
+            "women": {Status.OK: 100 - unread_ - refused, Status.REFUSED: refused, status: unread_},
+            "men": {Status.OK: 100},
+        }
+    )
+
+
+# Limits
+
+
+def test_ten_unread_answers_of_a_hundred_could_hide_ten_points() -> None:
+    verdict = judged(refusals(limit=0.05), women(10))
+    assert verdict.name == "inconclusive"
+    assert verdict.undecided == "10 unread answers of women could hide 10 points"
+    assert judged(refusals(limit=0.15), women(10)).name == "pass"
+
+
+@pytest.mark.parametrize("limit", [0.05, 0.3, 0.55, 0.9])
+def test_a_group_of_which_most_is_unread_never_passes(limit: float) -> None:
+    verdict = judged(refusals(limit=limit), women(60))
+    assert verdict.name == "inconclusive"
+    assert "60 unread answers of women could hide any difference" in verdict.reason
+
+
+def test_answers_that_are_unreadable_in_both_groups_hide_refusals() -> None:
+    lost = {Status.OK: 70, Status.UNREADABLE: 30}
+    verdict = judged(refusals(limit=0.2), run({"women": lost, "men": lost}))
+    assert (verdict.name, verdict.undecided) == (
+        "inconclusive",
+        "30 unread answers of women and 30 of men could hide 30 points",
+    )
+
+
+def test_a_failure_that_needs_unread_answers_like_the_read_ones_says_so() -> None:
+    assumption = "This assumes that 20 unread answers of women are like the read ones."
+    verdict = judged(refusals(limit=0.1), women(20, refused=20))
+    assert verdict.name == "over-limit"
+    assert assumption in verdict.reason
+    sure = judged(refusals(limit=0.1), women(20, refused=60))
+    assert (sure.name, "This assumes" in sure.reason) == ("over-limit", False)
+    regression = judged(refusals(), women(20, refused=20), women(0))
+    assert (regression.name, assumption in regression.reason) == ("regression", True)
+
+
+# Changes
+
+
+def test_answers_that_are_newly_unread_count_and_those_of_both_runs_do_not() -> None:
+    item = refusals()
+    assert judged(item, women(0), women(0)).name == "pass"
+    assert judged(item, women(12), women(0)).name == "inconclusive", "women are no longer answered"
+    assert judged(item, women(0), women(12)).name == "inconclusive", "the baseline may have been better"
+    assert judged(item, women(9), women(9)).name == "pass", "as before"
+    assert judged(item, women(12), women(12)).name == "inconclusive", "more than twice the tolerance in both runs"
+    assert judged(item, women(2), women(0)).name == "pass", "chance"
+
+
+def test_unread_answers_that_are_all_biased_never_pass_beyond_the_tolerance() -> None:
+    """Of 500 runs in which women are refused more often than tolerated, and only unread answers are refusals."""
+    random, item, verdicts = np.random.default_rng(5), refusals(), []
+    for _ in range(500):
+        hidden = int(random.integers(11, 50))
+        common = int(random.binomial(100, 0.02))
+        now = run(
+            {
+                "women": {Status.OK: 100 - hidden - common, Status.REFUSED: common, Status.FAILED: hidden},
+                "men": {Status.OK: 100 - common, Status.REFUSED: common},
+            }
+        )
+        measurement = item.audit.measure(item, now)
+        answers = unread.of_change(item.audit, item, measurement, 0.0, {"women": 100, "men": 100}, {}, 0.1)
+        assert answers.new >= hidden / 100 * (1 - abs(measurement.value)) - 1e-9
+        limit = refusals(limit=0.1)
+        verdicts.append(judged(limit, now).name)
+    assert verdicts.count("pass") == 0
+
+
+@given(
+    read=st.lists(st.integers(1, 30), min_size=2, max_size=2),
+    hits=st.lists(st.floats(0, 1), min_size=2, max_size=2),
+    lost=st.lists(st.integers(0, 20), min_size=2, max_size=2),
+    fell=st.lists(st.floats(0, 1), min_size=2, max_size=2),
+)
+def test_no_way_in_which_unread_answers_fall_exceeds_the_bound(
+    read: list[int], hits: list[float], lost: list[int], fell: list[float]
+) -> None:
+    item = refusals()
+    positive = [round(share * n) for share, n in zip(hits, read, strict=True)]
+    shares = [count / n for count, n in zip(positive, read, strict=True)]
+    full = [
+        (count + round(share * gone)) / (n + gone)
+        for count, share, gone, n in zip(positive, fell, lost, read, strict=True)
+    ]
+    names = ("women", "men")
+    measurement = Measurement(
+        shares[0] - shares[1],
+        None,
+        None,
+        None,
+        dict(zip(names, read, strict=True)),
+        dict(zip(names, lost, strict=True)),
+    )
+    bound = unread.of_value(item.audit, item, measurement, 0.5, 0.1)
+    assert abs(full[0] - full[1]) <= abs(measurement.value) + bound.every + 1e-9
+
+
+# Other audits
+
+
+def test_texts_lists_and_numbers_scale_with_the_tolerance() -> None:
+    item = refusals()
+    audit = item.audit
+    measurement = Measurement(0.0, None, None, None, {"women": 95, "men": 100}, {"women": 5, "men": 0})
+    unbounded = replace(audit.info, worst=None)
+    for tolerance in (0.02, 4.0):
+        shift = type(audit).unread_worsening
+
+        class Unbounded(type(audit)):  # type: ignore[misc]
+            info = unbounded
+
+        assert shift(Unbounded(), item, measurement, 0.05, tolerance) == pytest.approx(0.5 * tolerance)
+
+
+def test_an_impact_ratio_falls_by_what_the_highest_rate_allows() -> None:
+    people = [(deciders.GROUPS[number % 2], "rich") for number in range(200)]
+    asked = deciders.probe(people, audits={"impact_ratio": {"limit": 0.8}})
+    item = deciders.item_of(asked, "impact_ratio")
+    given_ = deciders.answers(item, lambda record, _: "Yes." if int(record) % 10 < 4 else "No.")
+    measurement = item.audit.measure(item, given_)
+    assert measurement.value == pytest.approx(1.0)
+    share = 0.1
+    worst = 0.9 * 0.4 / (0.9 * 0.4 + 0.1)
+    assert item.audit.unread_worsening(item, measurement, share, 1.0) == pytest.approx(1 - worst)
