@@ -148,12 +148,13 @@ def test_a_judge_that_cannot_judge_is_an_error(bank: Project, judge: str, reason
 
 def test_answers_without_class_are_missing_and_prevent_a_pass(bank: Project) -> None:
     bank.write("pytest.ini", ini(fairness_judge="python:bank:unsure"))
-    bank.probe("probes/konto.yaml", PROBE.replace("0.2", "0.9"))
+    bank.probe("probes/konto.yaml", PROBE.replace("0.2", "0.05"))
     found = items(bank, target="fair")["refusals"]
     assert found["verdict"] == "inconclusive"
     assert found["missing"] == {"Pani Nowak": 2, "Pan Nowak": 2}
-    assert "the model that recognises refusals failed on 2 of 20 answers for Pan" in found["reason"]
+    assert "he model that recognises refusals failed on 2 of 20 answers for Pan" in found["reason"]
     assert "python:bank:unsure gave no class" in found["reason"]
+    assert "2 unread answers of Pani Nowak and 2 of Pan Nowak could hide 10 points" in found["reason"]
 
 
 def test_partly_refused_answers_are_measured_and_counted(bank: Project) -> None:

@@ -154,13 +154,11 @@ def _measured_variant(measurer: Measurer, own: ItemMeasurement, variant: ProbeIt
 
 def _hidden_by_unread_answers(own: ItemMeasurement, other: ItemMeasurement, change: _Change) -> str | None:
     """Return why unread answers of the two wordings could hide or reverse the effect; `None` if they could not."""
-    if change.effect == "unclear":
-        return None
     item, missing = own.item, other.measurement
     tolerance = tolerance_of(item.audit, item)
     answers = unread.of_change(item.audit, item, own.measurement, 0.0, missing.n, missing.missing, tolerance)
     nearest = abs(change.value) if change.interval is None else min(map(abs, change.interval))
-    return f"{answers.numbers} could explain the difference" if answers.every >= nearest else None
+    return f"{answers.numbers} could explain the difference" if answers.every and answers.every >= nearest else None
 
 
 @dataclass(frozen=True)

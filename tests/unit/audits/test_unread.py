@@ -133,7 +133,7 @@ def test_unread_answers_that_are_all_biased_never_pass_beyond_the_tolerance() ->
         answers = unread.of_change(item.audit, item, measurement, 0.0, {"women": 100, "men": 100}, {}, 0.1)
         assert answers.new >= hidden / 100 * (1 - abs(measurement.value)) - 1e-9
         limit = refusals(limit=0.1)
-        verdicts.append(judged(limit, now).name)
+        verdicts.append(judged(limit, now).name.value)
     assert verdicts.count("pass") == 0
 
 

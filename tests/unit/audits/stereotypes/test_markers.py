@@ -69,13 +69,13 @@ def test_refused_answers_are_missing() -> None:
     answers = run(1, {"nurse": 0.5, "ceo": 0.5})
     refused = [
         replace(each, status=Status.REFUSED, content=None)
-        if each.labels["case"] == "nurse" and each.trial < 5
+        if each.labels["case"] == "nurse" and each.trial < 12
         else each
         for each in answers
     ]
     measurement = measure(WORK, PAIRED, refused)
-    assert measurement.n == {"nurse": 15, "ceo": 20}
-    assert measurement.missing == {"nurse": 5, "ceo": 0}
+    assert measurement.n == {"nurse": 8, "ceo": 20}
+    assert measurement.missing == {"nurse": 12, "ceo": 0}
     assert judge(WORK, PAIRED, refused).name == "inconclusive"
 
 
