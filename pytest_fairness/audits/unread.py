@@ -124,8 +124,8 @@ def of_change(
     )
     numbers = _numbers(measurement.missing)
     if any(missing.values()):
-        before = _numbers(missing)
-        numbers = f"{numbers} (baseline: {before})" if any(measurement.missing.values()) else f"{before} in the baseline"
+        before = f"{_numbers(missing)} in the baseline"
+        numbers = f"{numbers} and {before}" if any(measurement.missing.values()) else before
     return UnreadAnswers(change, tolerance, numbers, new, every, _unit(audit))
 
 
