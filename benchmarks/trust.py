@@ -145,40 +145,28 @@ def nulls_tables(cells: Mapping[nulls.Key, nulls.Cell]) -> dict[str, str]:
     }
 
 
-def _nulls_table(head: str, cells: Mapping[nulls.Key, nulls.Cell], name: Callable[[nulls.Key], str]) -> str:
-    """Return a table with a row for each name: shares of wrong verdicts, and coverage without and with an effect."""
+def _nulls_table(label: str, cells: Mapping[nulls.Key, nulls.Cell], name: Callable[[nulls.Key], str]) -> str:
+    """Return a table with a row for each name: shares of wrong verdicts, coverage, and new effects that are found."""
     total: dict[str, dict[str, nulls.Cell]] = defaultdict(lambda: defaultdict(nulls.Cell))
     for key, cell in cells.items():
         total[name(key)][key[3]].add(cell)
     rows = []
-    for label, states in sorted(total.items()):
-        nothing, unchanged, changed = (states[state] for state in nulls.STATES)
+    for text, states in sorted(total.items()):
+        nothing, effect, new = (states[state] for state in nulls.STATES)
+        same = nulls.Cell()
+        same.add(nothing)
+        same.add(effect)
         rows.append(
             [
-                label,
-                f"{nothing.runs}",
-                *(_rate(cell.red, cell.judged) for cell in (nothing, unchanged)),
-                *(_rate(cell.over, cell.limited) for cell in (nothing, unchanged)),
-                *(_percent(cell.covers, cell.intervals) for cell in (nothing, unchanged)),
-                *(_percent(cell.change_covers, cell.change_intervals) for cell in (nothing, unchanged, changed)),
+                *(text, str(same.judged), _rate(same.red, same.judged), _rate(same.over, same.limited)),
+                *(_percent(cell.covers, cell.intervals) for cell in (nothing, effect)),
+                *(_percent(cell.change_covers, cell.change_intervals) for cell in (nothing, effect, new)),
+                _percent(new.red, new.judged),
             ]
         )
-    return _table(
-        [
-            head,
-            "judged",
-            "regression: nothing differs",
-            "same effect twice",
-            "over-limit: nothing differs",
-            "effect at the limit",
-            "value covered: nothing differs",
-            "effect",
-            "change covered: nothing differs",
-            "same effect twice",
-            "effect is new",
-        ],
-        rows,
-    )
+    head = [label, "unchanged pairs", "regression", "over-limit", "value covered: nothing differs", "effect"]
+    head += ["change covered: nothing differs", "same effect", "new effect", "new effect found"]
+    return _table(head, rows)
 
 
 def _percent(hits: int, n: int) -> str:

@@ -33,10 +33,15 @@ from pytest_fairness.stats.intervals import normal
 
 @dataclass(frozen=True)
 class Draw:
-    """Randomness of one run: `random` is its own, `pair` is shared with the other run of its pair."""
+    """Randomness of one run: `random` is its own, `pair` names what it shares with the other run of its pair."""
 
     random: np.random.Generator
-    pair: int
+    pair: str
+
+    @classmethod
+    def of(cls, design: Probe, seed: int) -> Draw:
+        """Return the randomness of a run; each design has random numbers of its own."""
+        return cls(np.random.default_rng([seed, seed_of(design.name)]), f"{design.name} {seed // 2}")
 
     def lean(self, name: str) -> float:
         """Return a number in 0..1 that belongs to a thing in both runs of the pair."""
@@ -44,7 +49,12 @@ class Draw:
 
     def shared(self, name: str) -> np.random.Generator:
         """Return random numbers that belong to a thing in both runs of the pair."""
-        return np.random.default_rng([self.pair, int(2**32 * leaning(name))])
+        return np.random.default_rng(seed_of(f"{self.pair} {name}"))
+
+
+def seed_of(name: str) -> int:
+    """Return a whole number that belongs to a name."""
+    return int(2**32 * leaning(name))
 
 
 Reply = Callable[[Prompt, float, Draw], str]
@@ -83,7 +93,7 @@ def asked(design: Probe, reply: Reply, *, gateway: bool = False) -> Simulate:
     requests = [replace(prompt.request, trial=0) if gateway else prompt.request for prompt in prompts]
 
     def simulate(seed: int, change: float) -> list[Answer]:
-        draw = Draw(np.random.default_rng([seed]), seed // 2)
+        draw = Draw.of(design, seed)
         said: dict[object, Response] = {}
         run = []
         for prompt, request in zip(prompts, requests, strict=True):
@@ -101,7 +111,7 @@ def from_file(design: Probe, rows: Rows, *, copies: int = 1) -> Simulate:
     (file,) = design.responses.files
 
     def simulate(seed: int, change: float) -> list[Answer]:
-        written = [json.dumps(row) for row in rows(change, Draw(np.random.default_rng([seed]), seed // 2))]
+        written = [json.dumps(row) for row in rows(change, Draw.of(design, seed))]
         file.write_text("\n".join(written * copies) + "\n", "utf-8")
         return kinds.recorded_answers(design)
 

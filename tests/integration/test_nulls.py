@@ -51,7 +51,7 @@ def test_counts_follow_from_the_true_values(tmp_path: Path) -> None:
     assert cells["dice", "9", "mean_gap", "changed"].change_covers == 2
     assert (cell.limited, cells["dice", "9", "mean_gap", "changed"].limited) == (2, 0)
     table = trust.nulls_tables(cells)["nulls by audit"].splitlines()[-1]
-    assert table.startswith("| mean_gap | 3 | 50.0% [9.5%, 90.5%] | – | 50.0%")
+    assert table.startswith("| mean_gap | 2 | 50.0% [9.5%, 90.5%] | 50.0% [9.5%, 90.5%] | 50% |")
 
 
 def results(design: str, size: str, audit: str, state: str, runs: int = 8) -> list[nulls.Row]:
