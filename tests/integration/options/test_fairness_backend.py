@@ -80,7 +80,7 @@ def test_all_digits_are_those_of_one_process(
     (tmp_path / "texts.yaml").write_text(PROBE)
     alone = measured(tmp_path, "none")
     request.getfixturevalue("in_slices")
-    functions = set()
+    functions: set[str] = set()
     compute = joblib.Parallel.__call__
 
     def noted(self: Any, tasks: Any) -> Any:

@@ -38,7 +38,8 @@ def test_a_row_counts_the_uses_and_the_texts_of_both_groups() -> None:
 @pytest.mark.parametrize("name", ["jsd", "marked_words", "mmd", "svm"])
 def test_a_word_is_on_the_side_of_the_group_that_uses_it_more(name: str) -> None:
     """Also a word that is only used together with stronger words, so that a classifier may give it any weight."""
-    audit, item = registry.get("generation", name), corpora.item(name)
+    audit: Any = registry.get("generation", name)
+    item = corpora.item(name)
     random, told = np.random.default_rng(2), [f"ornament{letter}" for letter in "abcdefghijklmnop"]
 
     def text(answer: Answer) -> str:
