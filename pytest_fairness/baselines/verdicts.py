@@ -14,6 +14,7 @@ from pytest_fairness.audits import unread
 from pytest_fairness.audits.base import AnyAudit, AnyItem
 from pytest_fairness.audits.decision import Decision
 from pytest_fairness.audits.decision_rules import rule_of
+from pytest_fairness.audits.info import Direction
 from pytest_fairness.audits.unread import MOST_UNREAD, UnreadAnswers
 from pytest_fairness.plurals import significant
 from pytest_fairness.records import Comparison, Concern, Measurement, Pair, Reversal, Verdict, VerdictName
@@ -132,6 +133,9 @@ def decide(
         difference = audit.info.loss(measurement.value) - audit.info.loss(baseline.value)
         change = rule.judge_change(audit, item, comparison, tolerance, difference)
         estimate = _judged_change(comparison, change) if rule.tested else difference
+        if change.outcome == "within" and audit.info.better is Direction.ZERO:
+            # Unread answers may also have moved the gap to the other side than the change is measured on.
+            estimate = max(estimate, difference)
         bounds.append(unread.of_change(audit, item, measurement, estimate, baseline.n, baseline.missing, tolerance))
         if change.outcome == "beyond" and without_failure is None:
             why_significant = _significance_text(item, comparison, change)
