@@ -150,8 +150,8 @@ def test_a_target_that_demands_a_longer_pause_than_give_up_is_given_up_at_once(t
 def test_a_server_that_was_never_reached_is_given_up_soon(tmp_path: Path) -> None:
     with ChatServer() as server:
         url = server.url
+    started = time.monotonic()
     with engine_for(settings_in(tmp_path, url), timing=replace(SHORT_PAUSES, give_up_unreachable=0.5)) as engine:
-        started = time.monotonic()
         answers = engine.answers(questions(100))
         assert 0.4 < time.monotonic() - started < 9
     assert all(isinstance(answer, AnswersMissing) for answer in answers)
