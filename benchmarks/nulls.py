@@ -159,7 +159,7 @@ def _loss(part: ProbeItem, value: float | None) -> float | None:
 
 @dataclass
 class Cell:
-    """What was counted of one audit of a design in one state, by items.
+    """Counts of one audit of a design in one state, by items.
 
     Attributes:
         runs: items that were measured, or could not be measured.

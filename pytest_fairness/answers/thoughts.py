@@ -16,7 +16,7 @@ from pytest_fairness.languages.language import Marks
 
 
 class Spoken(NamedTuple):
-    """What a model says in a response, and what it thinks.
+    """Answer and thoughts of a model in one response.
 
     Attributes:
         text: what the model says, without thoughts; empty if the response has nothing but thoughts.

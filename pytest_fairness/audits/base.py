@@ -265,6 +265,10 @@ class Audit(Explanation[ProbeT, SettingsT]):
     grows_with_size: ClassVar[bool] = False
     closed_answers: ClassVar[bool] = False
 
+    def tolerance_of(self, settings: AuditSettings) -> float:
+        """Return the tolerance in the probe file or, by default, the audit's tolerance."""
+        return float(self.info.tolerance if settings.tolerance is None else settings.tolerance)
+
     @abstractmethod
     def items(self, probe: ProbeT, settings: SettingsT) -> list[AuditItem[ProbeT, SettingsT]]:
         """Return the audit's items for this probe, in the probe's order; the caller sets `alpha` and `seed`."""

@@ -172,7 +172,7 @@ def _undecidable_limit(audit: AnyAudit) -> Callable[[AuditSettings], AuditSettin
         limit, equal = settings.limit, audit.info.undecidable_limit
         if limit is None or limit != equal or settings.gate == "point":
             return settings
-        tolerance = audit.info.tolerance if settings.tolerance is None else settings.tolerance
+        tolerance = audit.tolerance_of(settings)
         worse, sign = ("smaller", -1) if audit.info.better is Direction.HIGHER else ("larger", 1)
         example = "" if not tolerance > 0 else f", such as {significant(equal + sign * tolerance)}"
         message = (

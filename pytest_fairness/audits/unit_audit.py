@@ -362,7 +362,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
                 f"{len(incomplete)} of {len(incomplete) + complete} {self.counted} cannot be compared "
                 f"({shortened_list(incomplete)}), because an answer for one of the groups, or a value in the data "
                 "file, is missing. Complete these rows",
-            ),
+            )
         ]
 
     def compare(self, item: AuditItem[ProbeT, SettingsT], current: Answers, baseline: Answers) -> Comparison:
@@ -409,7 +409,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             baseline_weight=self.baseline_weight(current_table, baseline_table),
         )
         pairs = self._named_pairs(current_table, change.pairs)
-        tolerance = self.info.tolerance if item.settings.tolerance is None else item.settings.tolerance
+        tolerance = self.tolerance_of(item.settings)
         grown = [pair for pair in pairs if pair.p_value <= item.alpha and pair.value > max(tolerance, change.value)]
         # The largest gap may be as large as before, although the gap of another pair grew.
         worst = min(grown, key=lambda pair: pair.p_value, default=None)

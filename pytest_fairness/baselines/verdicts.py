@@ -209,8 +209,7 @@ def _p(p_value: float | None) -> str:
 
 def tolerance_of(audit: AnyAudit, item: AnyItem) -> float:
     """Return the item's tolerance: the tolerance in the probe file or, by default, the audit's tolerance."""
-    tolerance = item.settings.tolerance
-    return float(audit.info.tolerance if tolerance is None else tolerance)
+    return audit.tolerance_of(item.settings)
 
 
 def gravest_concern(measurement: Measurement) -> Concern | None:

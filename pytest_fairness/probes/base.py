@@ -414,7 +414,7 @@ class Probe(ProbeModel):
 
     @property
     def shares_answers(self) -> bool:
-        """Whether equal prompts share one answer: at temperature 0, the model would give the same answer again."""
+        """True if equal prompts share one answer: at temperature 0, the model would give the same answer again."""
         return self.sampling.temperature == 0
 
     def _owner(self, labels: Mapping[str, str]) -> Mapping[str, str]:

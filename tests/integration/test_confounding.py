@@ -27,7 +27,7 @@ audits:
 
 def answers(share_of_law: dict[str, int], seed: int = 1) -> str:
     """Return a table with 40 answers of each group, of which so many are about law; the words come from the topic."""
-    draw = random.Random(seed)  # noqa: S311
+    draw = random.Random(seed)  # noqa: S311 - no secrets
     table = io.StringIO()
     rows = csv.writer(table)
     rows.writerow(["id", "gender", "pronoun", "topic", "text"])

@@ -56,7 +56,7 @@ def test_a_small_group_hides_no_adverse_impact(project: Project) -> None:
     assert all(
         pairs[tuple(pair["groups"])]["interval"] == pytest.approx(pair["interval"]) for pair in four["details"]["pairs"]
     )
-    # What the rule leaves out is listed, and changes no number of the others.
+    # A group that the rule leaves out is listed, and changes no number of the others.
     assert numbers_of(tiny) == pytest.approx(numbers_of(four))
     assert [pair["p_value"] for pair in tiny["details"]["pairs"]] == pytest.approx(
         [pair["p_value"] for pair in four["details"]["pairs"]]
