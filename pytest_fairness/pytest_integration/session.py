@@ -329,7 +329,7 @@ class FairnessSession:
             for item in self.service.probe_files.items_of_id(path, name):
                 crash = "the xdist worker that measured the item crashed; run the item with `-n 0` to see why"
                 result = error_result(item, FairnessError(crash), crashitem)
-                vars(report).update(fairness=[record_of(result, item, None)])
+                vars(report).update(fairness=[record_of(result.to_plain(), item, None)])
 
     # End
 

@@ -71,7 +71,7 @@ def attach_result(
 
     `more` holds further fields of the record.
     """
-    record = record_of(replace(result, line=_line_of(item)), probe_item, target, **more)
+    record = record_of(replace(result, line=_line_of(item)).to_plain(), probe_item, target, **more)
     item.stash.setdefault(RECORDS, []).append(record)
     return record
 
@@ -86,7 +86,7 @@ def attach_earlier(item: pytest.Item, result: Record, probe_item: ProbeItem, tar
         target: name of the target.
         **more: further fields of the new record.
     """
-    record = _record({**result, "line": _line_of(item)}, probe_item, target, more)
+    record = record_of({**result, "line": _line_of(item)}, probe_item, target, **more)
     item.stash.setdefault(RECORDS, []).append(record)
 
 
@@ -106,17 +106,16 @@ def add_junit_properties(item: pytest.Item, report: pytest.TestReport) -> None:
     item.user_properties += properties
 
 
-def record_of(result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json) -> Record:
-    """Return the record of a result, as plain JSON that an xdist worker can send; see `Record`."""
-    record = _record(result.to_plain(), probe_item, target, more)
-    # Text that JSON or UTF-8 cannot hold is replaced, because it would crash an xdist worker.
+def record_of(result: Json, probe_item: ProbeItem, target: str | None, **more: Json) -> Record:
+    """Return the record of a result, which must be as `ItemResult.to_plain` returns it; see `Record`.
+
+    Every record is made here, so that all of them can be sent: an xdist worker crashes on an enum, on numbers of numpy,
+    and on text that JSON or UTF-8 cannot hold, which is replaced.
+    """
+    record = {"result": result, "baseline": probe_item.baseline_name, "target": target, **more}
     text = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")
     sendable: Record = json.loads(text)
     return sendable
-
-
-def _record(result: Record, probe_item: ProbeItem, target: str | None, more: Record) -> Record:
-    return {"result": result, "baseline": probe_item.baseline_name, "target": target, **more}
 
 
 def take_records(item: pytest.Item) -> list[Record]:
