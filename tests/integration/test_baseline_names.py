@@ -122,3 +122,38 @@ def test_a_file_with_a_reserved_name_needs_another_name(project: Project) -> Non
     project.write("test_one.py", TEST.replace("NAME", "trailing "))
     result = project.run("--fairness", "test_one.py")
     assert says(result, "A baseline cannot be named 'trailing ': Windows drops a dot or a blank at the end of a name")
+
+
+PARAMETRIZED = """
+import pytest
+
+@pytest.mark.parametrize("city", ["Rome", "Oslo"])
+def test_letters(corpus_generator, fairness_check, city):
+    axes = {"name": {"unmarked": "Alex", "marked": ["Kim"]}}
+    corpus = corpus_generator(f"Hello {{name}} in {city}", axes=axes, trials=10)
+    fairness_check(NAME, corpus.refusals("name", "Kim"), gate="point", limit=0.9)
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@pytest.mark.parametrize("option", ["--fairness", "--fairness-rebaseline"])
+def test_sets_of_parameters_need_names_of_their_own(project: Project, workers: tuple[str, ...], option: str) -> None:
+    project.write("test_own.py", PARAMETRIZED.replace("NAME", '"letters"'))
+    arguments = (option, "--junitxml=junit.xml", "--fairness-report", "report.json", *workers)
+    result = project.run(*arguments)
+    result.assert_outcomes(passed=1, failed=1)
+    assert says(result, "refusals[name=Kim] of 'letters' is checked by test_own.py::test_letters[")
+    assert says(result, 'with the parameter in it: fairness_check(f"letters_{parameter}", …)')
+    assert not (project.path / "baselines").exists()
+    assert sorted(item["verdict"] for item in project.read("report.json")["items"]) == ["error", "pass"]
+    assert ' failures="1"' in (project.path / "junit.xml").read_text("utf-8")
+    project.write("test_own.py", PARAMETRIZED.replace("NAME", 'f"letters_{city}"'))
+    project.run(*arguments).assert_outcomes(passed=2)
+
+
+def test_two_checks_of_one_test_need_two_names(project: Project) -> None:
+    project.write("test_own.py", TEST.replace("NAME", "letters") + TEST.splitlines()[-1].replace("NAME", "letters"))
+    result = project.run("--fairness-rebaseline")
+    result.assert_outcomes(failed=1)
+    assert says(result, "refusals[name=Kim] of 'letters' is checked by this test twice")
+    assert not (project.path / "baselines").exists()

@@ -6,9 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+# A private class, as in pytest's own doctest items: no public class shows an error without a traceback.
+from _pytest._code.code import ReprFileLocation
+
 from pytest_fairness.options import RunSettings
+from pytest_fairness.pytest_integration.controller.identical_errors import Message
 from pytest_fairness.pytest_integration.items.item_results import Record, records_on
-from pytest_fairness.records import ItemResult
+from pytest_fairness.records import ItemResult, VerdictName
+from pytest_fairness.reports.formatting import printable
 from pytest_fairness.reports.items.report_items import target_name
 from pytest_fairness.reports.suggestions.shell_commands import ACCEPTABLE, rebaseline_command
 
@@ -23,15 +28,29 @@ class CollectedRecords:
     def __init__(self, settings: RunSettings) -> None:
         self._named_targets = settings.targets
         self._records: dict[tuple[str, str, str], Record] = {}
+        self._owners: dict[tuple[str, str], Record] = {}
+        """First record of each entry of a baseline, by probe and item id."""
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self._records.values())
 
     def add(self, report: pytest.TestReport) -> None:
-        """Add the records of a test report; a later record of an item replaces the earlier record."""
+        """Add the records of a test report; a later record of an item replaces the earlier record.
+
+        Checks of Python tests that share an entry of a baseline fail the report, in whatever order and from whatever
+        process they arrive; none of them becomes a baseline.
+        """
+        added: set[tuple[str, str]] = set()
         for record in records_on(report):
             result = record["result"]
-            self._records[result["nodeid"], result["probe"], result["id"]] = record
+            entry = result["probe"], result["id"]
+            owner = self._owners.setdefault(entry, record)
+            if owner["result"]["nodeid"] != result["nodeid"] or entry in added:
+                for shared in (owner, record):
+                    shared.pop("entry", None)
+                _fail_shared(report, record, owner["result"]["nodeid"])
+            added.add(entry)
+            self._records[result["nodeid"], *entry] = record
 
     @property
     def results(self) -> list[ItemResult]:
@@ -100,6 +119,22 @@ class CollectedRecords:
             if file not in by_file and record.get("siblings"):
                 by_file[file] = [f"{file}::{item}" for item, skipped in record["siblings"].items() if not skipped]
         return by_file
+
+
+def _fail_shared(report: pytest.TestReport, record: Record, owner: str) -> None:
+    """Make a report fail whose check has the baseline's entry of another check."""
+    result = record["result"]
+    other = f"{owner}, too" if owner != result["nodeid"] else "this test twice"
+    message = (
+        f"fairness_check: {result['id']} of {result['probe']!r} is checked by {other}, so that both would have one "
+        "baseline. Give each check a name of its own; of a parametrized test, with the parameter in it: "
+        f'fairness_check(f"{result["probe"]}_{{parameter}}", …).'
+    )
+    verdict = {**result["verdict"], "name": VerdictName.ERROR.value, "reason": message}
+    result |= {"verdict": verdict, "measurement": None, "comparison": None, "finding": None, "effect": None}
+    path, line, _ = report.location
+    report.outcome = "failed"
+    report.longrepr = Message(printable(message), ReprFileLocation(path, (line or 0) + 1, printable(message)))
 
 
 def _are_complete(records: Sequence[Record]) -> bool:

@@ -49,11 +49,11 @@ def _counted(report: pytest.TestReport, number: int) -> pytest.TestReport:
     crash = getattr(report.longrepr, "reprcrash", None)
     message = f"and {number - 1} more: {vars(report)['fairness_error']}"
     path, line = (crash.path, crash.lineno) if crash else (report.location[0], (report.location[1] or 0) + 1)
-    first.longrepr = _Message(message, ReprFileLocation(path, line, " ".join(message.split())))
+    first.longrepr = Message(message, ReprFileLocation(path, line, " ".join(message.split())))
     return first
 
 
-class _Message(TerminalRepr):
+class Message(TerminalRepr):
     """Message of an error with the file and line that pytest's short summary shows."""
 
     def __init__(self, message: str, reprcrash: ReprFileLocation) -> None:

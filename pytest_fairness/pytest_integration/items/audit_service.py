@@ -50,7 +50,6 @@ class AuditService:
         self.probe_files = ProbeFiles(config, run)
         self._rebaseline: bool = config.getoption("fairness_rebaseline")
         self._measure_only: bool = config.getoption("fairness_measure")
-        self._checked: dict[tuple[str, str], str] = {}
 
     def measure(
         self, item: pytest.Item, probe_item: ProbeItem
@@ -179,19 +178,12 @@ class AuditService:
         """Return the result of a measurement in a Python test; a failing verdict fails the test when the test ends.
 
         Raises:
-            FairnessError: the name is already used, or the baseline cannot be read.
+            FairnessError: the name is that of a probe, or the baseline cannot be read.
         """
-        item_id, name = measured.id, measured.item.probe.name
+        name = measured.item.probe.name
         if (path := self.probe_files.shown_path_of(name)) is not None:
             raise FairnessError(
                 f"fairness_check: {name!r} is the name of the probe {path}. Choose another name for the check."
-            )
-        nodeid = unrepeated_id(item)
-        other = self._checked.setdefault((name, item_id), nodeid)
-        if other != nodeid:
-            raise FairnessError(
-                f"fairness_check: {item_id} of {name!r} is checked by {other}, too. Choose another name in one of the "
-                "two tests."
             )
         result = self.decide(item, measured, self._compared(measured))
         if (failure := self._failure(result)) is not None:
