@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,11 +10,11 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pytest_fairness.audits.decision import Decision
 from pytest_fairness.audits.findings import Finding, axis_of
-from pytest_fairness.audits.info import AuditInfo
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.plurals import significant
 from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement, Reversal
 from pytest_fairness.stats.intervals import normal
 from pytest_fairness.stats.intervals.estimate import Estimate
 
@@ -255,6 +256,8 @@ class Audit(Explanation[ProbeT, SettingsT]):
         grows_with_size: whether the value grows with the number of answers even for the same model. If so, only the
             final analysis can decide that the value is within a limit.
         closed_answers: whether prompts ask to choose one of a few answers, so that equal answers are normal.
+        compares_sides: whether the value is the size of a gap between groups, which does not say who is ahead; see
+            `tells_side`.
     """
 
     rule: ClassVar[DecisionRule]
@@ -264,6 +267,7 @@ class Audit(Explanation[ProbeT, SettingsT]):
     counted: ClassVar[str] = "trials"
     grows_with_size: ClassVar[bool] = False
     closed_answers: ClassVar[bool] = False
+    compares_sides: ClassVar[bool] = False
 
     def tolerance_of(self, settings: AuditSettings) -> float:
         """Return the tolerance in the probe file or, by default, the audit's tolerance."""
@@ -374,6 +378,12 @@ class Audit(Explanation[ProbeT, SettingsT]):
         """
         return self.value(item, answers)
 
+    def tells_side(self, measurement: Measurement) -> bool | None:
+        """Return whether the sign of a value says which group is ahead; `None` if the audit compares no sides."""
+        if self.info.better is not Direction.ZERO:
+            return False if self.compares_sides and len(measurement.n) > 1 else None
+        return self.info.value_range[0] < 0
+
     def compare_values(
         self, measurement: Measurement, value: float, standard_error: float | None, *, from_answers: bool
     ) -> Comparison:
@@ -384,18 +394,37 @@ class Audit(Explanation[ProbeT, SettingsT]):
             value, standard_error: value of the baseline and its standard error.
             from_answers: whether `value` was measured from the baseline's answers; `False` for a stored value.
         """
+        reversal = None
+        if self.tells_side(measurement) and measurement.value * value < 0:
+            p_value = 1.0
+            if measurement.standard_error is not None and standard_error is not None:
+                error = math.hypot(measurement.standard_error, standard_error)
+                p_value = 2 * normal.upper_tail(abs(measurement.value - value) / error) if error > 0 else 0.0
+            sides = f"the gap was {significant(value)} and is {significant(measurement.value)}"
+            reversal = Reversal.with_bonferroni(abs(measurement.value), p_value, sides)
         if measurement.standard_error is None or standard_error is None:
-            change = self.info.loss(measurement.value) - self.info.loss(value)
-            return Comparison(change, from_answers=from_answers)
+            current, baseline = self._losses(measurement, value)
+            return Comparison(current - baseline, from_answers=from_answers, reversal=reversal)
         estimate = self.change_of_values(measurement, value, standard_error)
         error = estimate.standard_error
         p_value = normal.upper_tail(estimate.value / error) if error > 0 else float(estimate.value <= 0)
-        return Comparison(estimate.value, estimate.interval, error, p_value, from_answers=from_answers)
+        return Comparison(
+            estimate.value, estimate.interval, error, p_value, from_answers=from_answers, reversal=reversal
+        )
 
     def change_of_values(self, measurement: Measurement, value: float, standard_error: float) -> Estimate:
         """Return the change of the loss between two independent runs; see `compare_values` for the arguments."""
-        current = Estimate.normal(self.info.loss(measurement.value), measurement.standard_error or 0.0)
-        return Estimate.difference(current, Estimate.normal(self.info.loss(value), standard_error))
+        current, baseline = self._losses(measurement, value)
+        return Estimate.difference(
+            Estimate.normal(current, measurement.standard_error or 0.0), Estimate.normal(baseline, standard_error)
+        )
+
+    def _losses(self, measurement: Measurement, value: float) -> tuple[float, float]:
+        """Return the losses of both values; of gaps with a sign, both in the direction of the sum of the gaps."""
+        if not self.tells_side(measurement):
+            return self.info.loss(measurement.value), self.info.loss(value)
+        direction = 1.0 if measurement.value + value >= 0 else -1.0
+        return direction * measurement.value, direction * value
 
 
 AnyAudit = Audit[Any, Any]

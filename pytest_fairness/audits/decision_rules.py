@@ -277,7 +277,12 @@ class PointEstimate(DecisionRule):
     def judge_change(
         self, audit: AnyAudit, item: AnyItem, comparison: Comparison, tolerance: float, difference: float
     ) -> Decision:
-        """Return the decision on whether the value is worse than the baseline's value by more than the tolerance."""
+        """Return the decision on whether the value is worse than the baseline's value by more than the tolerance.
+
+        A gap that changed sides is worse by its whole size, as in the audit's own rule.
+        """
+        if comparison.reversal is not None and comparison.reversal.value > tolerance + ROUNDING:
+            return Decision("beyond", changed_sides=True)
         return Decision("beyond" if difference > tolerance + ROUNDING else "within")
 
     def judge_value(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from functools import cache
 from pathlib import Path
 
 from pytest_fairness.errors import FairnessError
@@ -49,6 +50,17 @@ def commit_description(folder: Path) -> str | None:
         return None
     commit = described.removesuffix("-dirty")
     return commit if commit == described else f"{commit} with uncommitted changes"
+
+
+@cache
+def ignoring_pattern(path: Path) -> str | None:
+    """Return the place and pattern by which git ignores a file, as `.gitignore:3 *.gz`; `None` if git does not."""
+    try:
+        found = git(path.parent, "check-ignore", "--verbose", path.name).decode("utf-8", "replace")
+    except GitError:
+        return None
+    file, line, pattern = found.partition("\t")[0].split(":", 2)
+    return f"{file}:{line} {pattern}"
 
 
 def user_name(folder: Path) -> str | None:

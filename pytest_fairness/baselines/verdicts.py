@@ -132,6 +132,9 @@ def decide(
     if baseline is not None and comparison is not None:
         difference = audit.info.loss(measurement.value) - audit.info.loss(baseline.value)
         change = rule.judge_change(audit, item, comparison, tolerance, difference)
+        if change.outcome == "within" and not comparison.from_answers and audit.tells_side(measurement) is False:
+            sides = "the baseline's value, without its answers, does not say which group was ahead"
+            change = Decision("unclear", times_more_units=math.inf, explanation=sides)
         estimate = _judged_change(comparison, change) if rule.tested else difference
         if change.outcome == "within" and audit.info.better is Direction.ZERO:
             # Unread answers may also have moved the gap to the other side than the change is measured on.

@@ -193,6 +193,7 @@ class ItemResult:
                     "significant": self.verdict.significant,
                     "upper_bound": self.verdict.upper_bound,
                     "changed_sides": comparison.reversal and comparison.reversal.description,
+                    "from_answers": comparison.from_answers,
                 },
                 "details": {
                     **(measurement.details if measurement else {}),

@@ -21,6 +21,7 @@ from pytest_fairness.reports.items.findings import expectation
 from pytest_fairness.reports.items.report_items import (
     Item,
     acceptances,
+    change_suffix,
     grown_words,
     known_failures,
     outcome,
@@ -72,7 +73,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 def _worse_by(item: Item) -> str:
     """Return the change from the baseline (`+0.1` or `3 words grew`) with its interval; empty without a comparison."""
     change = item["change"]
-    return with_interval(grown_words(item) or signed(change["value"]), change["interval"]) if change else ""
+    if not change:
+        return ""
+    return with_interval(grown_words(item) or signed(change["value"]), change["interval"]) + change_suffix(item)
 
 
 def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:

@@ -66,6 +66,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
 
     kind = "recommendation"
     counted = "entities"
+    compares_sides = True
     usable = "have lists for at least two values"
     quantity: ClassVar[str]
     harmed: ClassVar[str] = ""

@@ -69,6 +69,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
     )
     version = 4
     settings_model = RobustnessSettings
+    compares_sides = False
     quantity = "similarity"
 
     def items(self, probe: RecommendationProbe, settings: SimilaritySettings) -> list[ListItem[SimilaritySettings]]:

@@ -50,6 +50,7 @@ class GroupAudit(RecordAudit[SettingsT]):
     """
 
     version = 4
+    compares_sides = True
     rates: ClassVar[tuple[str, ...]]
 
     def is_hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:

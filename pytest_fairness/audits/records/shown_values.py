@@ -40,6 +40,10 @@ class ShownValueAudit(RecordAudit[SettingsT]):
     forms: ClassVar[tuple[str, ...]] = (OWN, FLIPPED)
     paired = True
 
+    def tells_side(self, measurement: Measurement) -> bool | None:
+        """Return whether there are only two groups: of more, the sign does not say which two."""
+        return len(measurement.n) <= 2
+
     @abstractmethod
     def number(self, probe: CounterfactualProbe, answer: Answer) -> float:
         """Return a usable answer as a number, such as 1 for the positive answer and 0 for any other answer."""

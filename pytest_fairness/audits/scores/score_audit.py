@@ -37,6 +37,10 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
             for item in of_kind(probe, own)
         ]
 
+    def tells_side(self, measurement: Measurement) -> bool | None:
+        """Return whether there are only two groups: of more, the sign does not say which two."""
+        return len(measurement.n) <= 2
+
     def fingerprint(self, item: AuditItem[ProbeT, ScoreSettings]) -> dict[str, str]:
         """Return whether identity terms are masked; the run adds the identity of the scorer."""
         return {"mask": str(item.settings.mask)}

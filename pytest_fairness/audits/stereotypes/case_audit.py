@@ -57,6 +57,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
 
     kind = "stereotype"
     rule = SignificantChange()
+    compares_sides = True
     added: ClassVar[float | None] = 1.0
     neutral: ClassVar[float | None] = None
     scored: ClassVar[str] = "usable answers"

@@ -12,7 +12,7 @@ from functools import partial
 from pytest_fairness.asking.secrets import environment_redactor
 from pytest_fairness.baselines.answer_sets import Row
 from pytest_fairness.baselines.entries import LONGEST_NAME, Entry
-from pytest_fairness.baselines.git import user_name
+from pytest_fairness.baselines.git import ignoring_pattern, user_name
 from pytest_fairness.baselines.reading import Baseline, read_baseline
 from pytest_fairness.baselines.writing import update_baseline
 from pytest_fairness.errors import BaselineError
@@ -90,6 +90,9 @@ def write_baseline(
             if item in new:
                 new[item]["result"]["baseline"] = entry.for_reports()
         lines += _entry_lines(name, new, old, written)
+        if written and (pattern := ignoring_pattern(written.answers_path)):
+            text = f"git ignores {written.answers_path.name} ({pattern}), so other checkouts lack it: commit it"
+            lines.append(Line(printable(text), {"yellow": True}))
     if rebaseline:
         lines += _unjudgeable_item_lines(name, [record for record in records if not record.get("entry")])
     return [*lines, *_orphaned_entry_lines(name, without_item, None if is_complete else rebaseline_command(file))]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.reports.html import filters
-from pytest_fairness.reports.items.report_items import grown_words
+from pytest_fairness.reports.items.report_items import change_suffix, grown_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -73,6 +73,7 @@ def _environment() -> Environment:
         "duration": filters.duration,
         "signed": filters.signed,
         "plain": filters.plain,
+        "change_suffix": change_suffix,
         "grown_words": grown_words,
     }
     # Used only for files of this package, and for charts, in which Vega escapes all texts.

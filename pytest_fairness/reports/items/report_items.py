@@ -162,6 +162,11 @@ def grown_words(item: Item) -> str:
     return f"{counted(int(change['value']), 'word')} grew" if change and "grown" in item["details"] else ""
 
 
+def change_suffix(item: Item) -> str:
+    """Return a note that follows a change of stored values only; empty if answers were compared."""
+    return "" if item["change"].get("from_answers", True) else " (no answers)"
+
+
 def acceptances(items: Iterable[Item]) -> list[Acceptance]:
     """Return the acceptances of the items' baselines, the latest first.
 

@@ -13,6 +13,7 @@ from pytest_fairness.reports.formatting import number, printable, signed, with_i
 from pytest_fairness.reports.items.findings import expectation, finding
 from pytest_fairness.reports.items.report_items import (
     Item,
+    change_suffix,
     grown_words,
     is_tolerated_worsening,
     outcome,
@@ -96,7 +97,11 @@ def _cells(item: Item, *, several_probes: bool, rounded: bool) -> dict[str, str]
         "verdict": verdict_word(item),
         "value": "" if value is None else number(value),
         "baseline": "" if baseline is None else number(baseline),
-        "change": _with_half_width(grown_words(item) or signed(shown_change), change["interval"]) if change else "",
+        "change": (
+            _with_half_width(grown_words(item) or signed(shown_change), change["interval"]) + change_suffix(item)
+            if change
+            else ""
+        ),
         "allowed": allowed,
         "placebo": placebo_text(item),
         "item": full_name(item, several_probes=several_probes),

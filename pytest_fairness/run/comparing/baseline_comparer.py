@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 
 from pytest_fairness.baselines.answer_sets import Row
 from pytest_fairness.baselines.entries import Entry, rounded
 from pytest_fairness.baselines.fingerprints import changed_sampling, fingerprints, stale_parts
+from pytest_fairness.baselines.git import ignoring_pattern
 from pytest_fairness.baselines.reading import Baseline, paths, read_baseline, require_own
 from pytest_fairness.baselines.verdicts import tolerance_of
 from pytest_fairness.errors import BaselineError, BaselineStale, NotMeasurable
@@ -94,8 +96,9 @@ class BaselineComparer:
             del all_answers
             # A large baseline is read again for each item, to save memory.
             self._kept = baseline if baseline.size <= self._most_kept else None
+            path = baseline.answers_path
             del baseline
-            return BaselineComparison(entry, (), self._change(measured, entry, answers), answers, note)
+            return BaselineComparison(entry, (), self._change(measured, entry, answers, path), answers, note)
         except BaselineStale as error:
             return BaselineComparison(entry, error.parts)
 
@@ -181,7 +184,9 @@ class BaselineComparer:
             ) from error
         return stored_values.check_stored_value(item, baseline, entry, own)
 
-    def _change(self, measured: ItemMeasurement, entry: Entry, answers: Sequence[Answer]) -> Comparison:
+    def _change(
+        self, measured: ItemMeasurement, entry: Entry, answers: Sequence[Answer], answers_path: Path
+    ) -> Comparison:
         """Return the change since the baseline: zero if the answers are the same as in the baseline.
 
         If the answers are missing or cannot be compared, only the values are compared.
@@ -196,7 +201,10 @@ class BaselineComparer:
             # The stored standard error may be that of answers which several records shared.
             raise BaselineStale(["answers to equal prompts, which are no longer stored"])
         if not answers:
-            return by_value()
+            found = by_value()
+            pattern = None if answers_path.exists() else ignoring_pattern(answers_path)
+            why = f"{answers_path.name} is absent, as git ignores it ({pattern})"
+            return replace(found, details={"answers_not_compared": why}) if pattern else found
 
         def comparison() -> Comparison:
             require_same_judge(measured.answers, answers)

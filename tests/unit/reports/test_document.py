@@ -97,6 +97,7 @@ def test_the_document_has_the_fields_of_schema_1() -> None:
         "significant": False,
         "upper_bound": None,
         "changed_sides": None,
+        "from_answers": True,
     }
 
 
