@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pytest_fairness.audits.answer_checks.confounding import CONFOUNDING
+from pytest_fairness.audits.info import Direction
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import ItemResult, Json, RowsWithoutGroup
 
@@ -20,6 +22,7 @@ Kind = Literal[
     "confounding",
     "data-file",
     "extra-fields",
+    "limit",
     "shard",
     "batches",
 ]
@@ -153,6 +156,23 @@ def on_extra_fields(results: Sequence[ItemResult]) -> list[RunNote]:
         )
         for probe, own in fields.items()
     ]
+
+
+def on_limits(results: Sequence[ItemResult]) -> list[RunNote]:
+    """Return a note for each place with a limit that is the worst possible value, so that no value exceeds it."""
+    notes: dict[str, str] = {}
+    for result in results:
+        if result.limit is None or not result.method:
+            continue
+        low, high = result.method["value_range"]
+        loss = Direction(result.method["better"]).loss
+        if loss(result.limit) >= max(loss(-math.inf if low is None else low), loss(math.inf if high is None else high)):
+            place = f"{result.nodeid.partition('::')[0]}:{result.line}"
+            notes[place] = (
+                f"{place}: no value of {result.audit} exceeds the limit {result.limit:g}, so that the limit passes "
+                "whatever is answered. Write the worst value that you accept."
+            )
+    return [RunNote("limit", text) for text in notes.values()]
 
 
 def _advice(result: ItemResult) -> str:

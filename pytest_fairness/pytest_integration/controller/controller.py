@@ -247,6 +247,7 @@ class Controller:
         notes += [RunNote("data-file", f"{text}.") for text in self._header.file_notes]
         notes += run_notes.on_answer_files(results)
         notes += run_notes.on_extra_fields(results)
+        notes += run_notes.on_limits(results)
         notes += self._on_inconclusive_runs(
             [result for result in judged if result.verdict.name is VerdictName.INCONCLUSIVE]
         )
