@@ -27,7 +27,7 @@ class TargetCaller:
 
     def __init__(self, target: Target, settings: RunSettings, timer: GiveUpTimer) -> None:
         self._target, self._settings, self._timer = target, settings, timer
-        self._redact = environment_redactor()
+        self._redact = environment_redactor(settings=settings)
 
     async def send(self, request: Request) -> Response | FairnessError:
         """Send the request once; return the response (dated, without secrets) or the error of the attempt."""

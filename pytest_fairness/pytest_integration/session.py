@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_fairness.asking.garbage_collection import rare_collections
+from pytest_fairness.asking.secrets import environment_redactor
 from pytest_fairness.asking.timing import DEFAULT_TIMING
 from pytest_fairness.backends import require_package
 from pytest_fairness.errors import FairnessError, StoreError
@@ -119,7 +120,7 @@ def _require_targets(settings: RunSettings) -> None:
         open_judge(settings)
         require_package(settings.backend)
     except FairnessError as error:
-        raise pytest.UsageError(str(error)) from error
+        raise pytest.UsageError(environment_redactor(settings=settings)(str(error))) from error
     if settings.in_batches and not any(map(has_batches, targets)):
         raise pytest.UsageError(
             f"{targets[0].name} cannot be asked in batches. Name an openai: or anthropic: target, or run without "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import re
@@ -125,3 +126,43 @@ def test_an_application_that_blurts_out_a_secret(project: Project, monkeypatch: 
     result = project.run("--fairness", "--fairness-report", "report.json", target="python:app:answer")
     assert says(result, "raised OSError at app.py:3, in answer: denied: [key]")
     assert [path for path, content in files(project) if b"shop-0123456789" in content] == []
+
+
+HEADERS = ["X-Api-Key: correcthorsebatterystaple", "Authorization: Bearer opensesameopensesame", "X-Title: Lamp Shop"]
+"""Headers with literal secrets, which have no digit, and with a title that is no secret."""
+PASSWORD = "Tr0ub4dor"  # noqa: S105 - of a test
+WORDY = "purelettersarekeystoo"
+
+
+@pytest.mark.parametrize("outcome", ["raise OSError(said)", "return f'a lamp. Lamp Shop. {said} {number}'"])
+def test_secrets_of_headers_addresses_and_variables_are_nowhere(
+    project: Project, monkeypatch: pytest.MonkeyPatch, outcome: str
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", f"postgresql://shop:{PASSWORD}@db/shop")
+    monkeypatch.setenv("SHOP_TOKEN", WORDY)
+    project.probe(text=PROBE)
+    headers = "\n".join(f"    {line}" for line in HEADERS)
+    project.write("pytest.ini", ini(fairness_http_headers=f"\n{headers}"))
+    project.write(
+        "app.py",
+        "import base64, itertools, os, pathlib, urllib.parse\n"
+        "lines = itertools.cycle([line.strip() for line in pathlib.Path(__file__).with_name('pytest.ini').read_text()"
+        ".splitlines()[2:4]])\n"
+        "numbers = itertools.count()\n"
+        "def answer(prompt):\n"
+        "    number, line, word = next(numbers), next(lines), os.environ['SHOP_TOKEN']\n"
+        "    said = f\"{line} {os.environ['DATABASE_URL']} \"\n"
+        "    said += f\"{base64.b64encode(b'me:' + word.encode()).decode()} {word}\"\n"
+        f"    {outcome}\n",
+    )
+    arguments = ("--junitxml", "junit.xml", "-vv", "--fairness-github-comment", "comment.md", *REPORTS)
+    result = project.run("--fairness-rebaseline", *arguments, target="python:app:answer")
+    assert "[key]" in result.stdout.str() or "raise" not in outcome
+    pytester_files = {path: content for path, content in files(project) if path.name not in ("pytest.ini", "app.py")}
+    assert any(b"[key]" in content for content in pytester_files.values())
+    encoded = base64.b64encode(b"me:" + WORDY.encode()).decode()
+    for secret in ("correcthorsebatterystaple", "opensesameopensesame", PASSWORD, WORDY, encoded[8:20]):
+        assert secret not in result.stdout.str() + result.stderr.str()
+        assert [path for path, content in pytester_files.items() if secret.encode() in content] == []
+    if "return" in outcome:
+        assert any(b"Lamp Shop" in content for content in pytester_files.values())

@@ -35,8 +35,8 @@ def test_a_limit_that_no_value_exceeds_is_named_with_its_line(project: Project) 
     write(project, "1", "0")
     assert notes(project, target=None) == [
         (
-            "probes/loan.yaml:6: no value of demographic_parity exceeds the limit 1, so that the limit passes whatever is "
-            "answered. Write the worst value that you accept."
+            "probes/loan.yaml:6: no value of demographic_parity exceeds the limit 1, so that the limit passes whatever "
+            "is answered. Write the worst value that you accept."
         ),
         (
             "probes/loan.yaml:8: no value of impact_ratio exceeds the limit 0, so that the limit passes whatever is "

@@ -75,7 +75,7 @@ def write_baseline(
     lines = []
     if new:
         given = run.settings.reason
-        reason = None if given in (None, PLACEHOLDER) else environment_redactor()(given)
+        reason = None if given in (None, PLACEHOLDER) else environment_redactor(settings=run.settings)(given)
         accepted = partial(replace, accepted_by=accepted_by(run.settings), reason=reason)
         update_baseline(
             folder,

@@ -51,6 +51,12 @@ def forms_of(value: str) -> list[str]:
     lower = [re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), text) for text in quoted]
     raw = value.encode("utf-8", "surrogatepass")
     encoded = [encode(raw).decode().rstrip("=") for encode in (base64.b64encode, base64.urlsafe_b64encode)]
+    if len(raw) >= SHORTEST:  # as a part of a longer text, such as `user:password`, without the digits that it shares
+        for before in (1, 2):
+            for encode in (base64.b64encode, base64.urlsafe_b64encode):
+                inner = encode(b"\0" * before + raw)[before + 1 : (before + len(raw)) * 4 // 3]
+                encoded.append(inner.decode())
+        encoded += [text[: len(raw) * 4 // 3] for text in encoded[:2]]
     written = [json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]]
     return list({value, *written, *quoted, *lower, *encoded})
 
