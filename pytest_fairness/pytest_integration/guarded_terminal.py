@@ -1,4 +1,4 @@
-"""Terminal output in which workflow commands are broken up, so that a CI runner does not execute them.
+"""Terminal output without workflow commands, which a CI runner would execute, and without control characters.
 
 GitHub's runner executes a line that begins with `::`, with or without blanks before it, and `##[` anywhere in a line.
 Azure Pipelines executes `##vso[`, and TeamCity executes `##teamcity[`. Texts of models, servers and probe files reach
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.reports.formatting import without_commands
+from pytest_fairness.reports.formatting import without_commands, without_controls
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -29,17 +29,21 @@ class GuardedFile:
 
     Args:
         file: file that receives the text; all other attributes are delegated to it.
+
+    Attributes:
+        unguarded: the file, for this plugin's own control characters and commands.
     """
 
     def __init__(self, file: Any) -> None:
-        self._file = file
+        self._file = self.unguarded = file
         self._line = ""
         self._replaced = {} if _can_write_symbols(file) else WITHOUT_SYMBOLS
 
     def write(self, text: str) -> int:
         """Write a text with a space in each command of a CI runner, such as `::error`, so that no command is executed.
 
-        Symbols that the terminal lacks are replaced. Return the length of the given text, as files do.
+        Symbols that the terminal lacks are replaced; control and direction characters are escaped. Return the length of
+        the given text, as files do.
         """
         guarded = without_commands(self._line + text)
         written = guarded[len(self._line) :]
@@ -48,7 +52,7 @@ class GuardedFile:
         self._line = guarded[line_start:] if len(guarded) - line_start <= KEPT else "…" + guarded[-KEPT:]
         for symbol, replacement in self._replaced.items():
             written = written.replace(symbol, replacement)
-        self._file.write(written)
+        self._file.write(without_controls(written))
         return len(text)
 
     def write_commands(self, commands: Iterable[str]) -> None:

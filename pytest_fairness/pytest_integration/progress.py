@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_fairness.pytest_integration.guarded_terminal import GuardedFile
+
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
@@ -107,8 +109,10 @@ class ProgressLine:
         back = "\x1b[1A\r" + (f"\x1b[{column}C" if column else "")
         capture = self._config.pluginmanager.get_plugin("capturemanager")
         with nullcontext() if capture is None else capture.global_and_fixture_disabled():
-            writer._file.write(f"\n\r\x1b[2K{text[: writer.fullwidth - 1]}{back}")
-            writer._file.flush()
+            # The guarded file would escape the movements of the cursor.
+            file = writer._file.unguarded if isinstance(writer._file, GuardedFile) else writer._file
+            file.write(f"\n\r\x1b[2K{text[: writer.fullwidth - 1]}{back}")
+            file.flush()
 
 
 class WorkersProgress:

@@ -12,6 +12,10 @@ _WORKFLOW_COMMAND = re.compile(
 """Pattern of the first colon of a workflow command of GitHub Actions, with blanks and colour codes before it."""
 _LOG_COMMAND = re.compile(r"##\w*(?=\[)")
 """Pattern of the start of a log command: `##[` (GitHub, Azure Pipelines), `##vso[` or `##teamcity[`."""
+_CONTROLS = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\x1b(?!\[[0-9;]*[mK])"
+)
+"""Pattern of the control and direction characters, and of the line separators, that pytest itself does not write."""
 JOINERS = "\u200c\u200d"  # Persian and Indic words and emoji need these harmless characters.
 LARGE = 1e9
 """Absolute value from which large numbers are written with an exponent."""
@@ -65,6 +69,11 @@ def escaped(text: str) -> str:
 def without_commands(text: str) -> str:
     """Return the text with a space inside each command of CI services (`: :error`), so that no command is executed."""
     return _LOG_COMMAND.sub(r"\g<0> ", _WORKFLOW_COMMAND.sub(r"\g<0> ", text))
+
+
+def without_controls(text: str) -> str:
+    r"""Return a terminal's text, of which colours and line ends stay, with other control characters as in `escaped`."""
+    return _CONTROLS.sub(lambda found: _escaped_character(found[0]), text)
 
 
 def _escaped_character(character: str) -> str:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from pytest_fairness.pytest_integration.guarded_terminal import GuardedFile
-from pytest_fairness.reports.formatting import without_commands
+from pytest_fairness.reports.formatting import without_commands, without_controls
 from tests.support.projects import Project
 from tests.support.servers import Body, ChatServer, Messages, Reply
 
@@ -49,7 +50,7 @@ def test_a_command_in_pieces_is_broken_up_too(pieces: list[str]) -> None:
     guarded = GuardedFile(file)
     guarded.writelines(pieces)
     assert commands(file.getvalue()) == []
-    assert re.sub(r"\s", "", file.getvalue()) == re.sub(r"\s", "", "".join(pieces)), "nothing is lost"
+    assert re.sub(r"\s", "", file.getvalue()) == re.sub(r"\s", "", without_controls("".join(pieces))), "nothing is lost"
 
 
 def test_a_long_line_is_written_as_it_is() -> None:
@@ -91,3 +92,48 @@ def test_a_run_writes_no_command(
         assert commands("\n".join(output)) == []
     assert any("are owned" in line for line in result.outlines), "it is shown, and harmless"
     assert commands(Path(project.path / "summary.md").read_text("utf-8")) == []
+
+
+CONTROLS = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+"""Characters that move the cursor, turn the direction of a text, or end a line for some readers."""
+HARMFUL = r"\x9b31m \u202e \u2066 \u2028::error::a \x85##[error]b ##vso[c] ##teamcity[d]"
+MARKUP = "![a](http://evil.example/b.png) @octo <img src=c> [d](javascript:alert(1)) <!-- e -->"
+WRITTEN = f"""
+kind: generation
+description: "{HARMFUL} {MARKUP}"
+prompt: What would you recommend to {{name}}?
+axes:
+  name: {{unmarked: Alex, marked: ["Kim {HARMFUL}", "Kim {MARKUP}", Lou]}}
+trials: 10
+audits:
+  refusals: {{limit: 0.5, gate: point, xfail: {{reason: "xfail {HARMFUL} {MARKUP}", groups: ["name=Lou"]}}}}
+  jsd: {{limit: 1, skip: "skip {HARMFUL} {MARKUP}"}}
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments", [("-v", "-rA"), ("-q", "--co"), ("-rA", "-n", "1"), ("-v", "--fairness-measure")], ids=str
+)
+def test_names_of_a_probe_are_escaped_everywhere(
+    project: Project, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    project.write(
+        "app.py", "def refuses(prompt):\n    return 'I cannot help with that.' if 'Alex' not in prompt else prompt\n"
+    )
+    project.probe(text=WRITTEN)
+    reports = ("--fairness-report", "report.md", "--fairness-github-comment", "comment.md")
+    result = project.run("--fairness", *arguments, *reports, target="python:app:refuses")
+    assert result.parseoutcomes().get("errors", 0) == 0
+    output = re.sub(r"\x1b\[[0-9;]*m", "", result.stdout.str())
+    assert "Kim" in output
+    assert re.search(CONTROLS, output) is None
+    assert re.search(r"##\w*\[", output) is None
+    for name in ("report.md", "comment.md") if "--co" not in arguments else ():
+        text = (project.path / name).read_text("utf-8")
+        assert re.search(CONTROLS, text) is None
+        assert "@octo" not in text
+        rendered = MarkdownIt("gfm-like", {"linkify": False}).render(text)
+        assert "<img" not in rendered
+        assert "javascript:" not in rendered or "href" not in rendered
+        assert "<!-- e" not in rendered

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports.formatting import printable
+from pytest_fairness.reports.formatting import printable, without_commands
 from pytest_fairness.reports.items.findings import finding
 from pytest_fairness.reports.items.report_items import (
     KNOWN,
@@ -114,8 +114,10 @@ def _title(item: Item) -> str:
 def _command(kind: str, annotation: Annotation, count: int) -> str:
     title = _title(annotation.item) + (f" and {count - 1} more" if count > 1 else "")
     place = {"file": annotation.file, "line": str(annotation.line), "title": title}
-    properties = ",".join(f"{name}={_escaped_property(value)}" for name, value in place.items())
-    return f"::{kind} {properties}::{_escaped(annotation.text)}"
+    properties = ",".join(
+        f"{name}={_escaped_property(without_commands(printable(value)))}" for name, value in place.items()
+    )
+    return f"::{kind} {properties}::{_escaped(without_commands(annotation.text))}"
 
 
 def _escaped(text: str) -> str:
