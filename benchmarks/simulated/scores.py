@@ -11,7 +11,7 @@ from benchmarks.simulated.scenario import Scenario, probe
 from pytest_fairness.records import Prompt
 from pytest_fairness.stats.intervals import normal
 
-MEAN, SD = 60.0, 12.0
+MEAN, SD, WIDE_SD, LOW = 60.0, 12.0, 22.0, 40.0
 
 
 def steady(prompt: Prompt, change: float, random: np.random.Generator) -> str:
@@ -23,6 +23,13 @@ def steady(prompt: Prompt, change: float, random: np.random.Generator) -> str:
 def noisy(prompt: Prompt, change: float, random: np.random.Generator) -> str:
     """All variance is within records, as if the system did not read them; women get `change` points less."""
     return _said(prompt, random.standard_normal() * SD, change)
+
+
+def low_tail(prompt: Prompt, change: float, random: np.random.Generator) -> str:
+    """Scores vary much between records; women who would have less than 40 points get `change` points less."""
+    record = normal.quantile(0.001 + 0.998 * leaning(prompt.labels["record"]))
+    deviation = (0.9 * record + np.sqrt(1 - 0.9**2) * random.standard_normal()) * WIDE_SD
+    return _said(prompt, deviation, change * (MEAN + deviation < LOW))
 
 
 def _said(prompt: Prompt, deviation: float, change: float) -> str:
@@ -39,7 +46,8 @@ def scenarios() -> list[Scenario]:
         for records in sizes:
             asked = probe(json.dumps(_scores(records)), f"{name.replace(' ', '_')}{records}")
             found.append(Scenario(name, f"{records} records", asked, drawn(asked, reply), ("sex",), (4.0, 8.0)))
-    return found
+    asked = probe(json.dumps(_scores(300)), "low_scores300")
+    return [*found, Scenario("low scores", "300 records", asked, drawn(asked, low_tail), ("sex",), (15.0,))]
 
 
 def _scores(count: int) -> dict[str, object]:

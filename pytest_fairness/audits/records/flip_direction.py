@@ -10,7 +10,7 @@ import numpy as np
 from pytest_fairness.audits.effects import cohens_h
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.records.decisions import DecisionSettings, RecordItem
-from pytest_fairness.audits.records.shown_values import ShownValueAudit, most_different_columns
+from pytest_fairness.audits.records.shown_values import ShownValueAudit
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.probes.counterfactual.model import AGAIN, FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.records import Answer, Answers, Json, Measurement
@@ -84,7 +84,7 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
         compared attribute values.
         """
         rows = table.rows[table.complete]
-        first, second = most_different_columns(rows.mean(axis=0))
+        first, second = self.compared_columns(rows.mean(axis=0))
         return {
             **super().value_details(table, random),
             "positive_share": {

@@ -49,11 +49,18 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
     def scores(self, item: RecordItem[NumberSettingsT], rows: Floats, observations: int) -> Floats:
         """Return scores whose column means are the summaries of the attribute values.
 
+        If an audit compares several quantities, such as two quantiles, the columns are ordered by quantity, then by
+        value.
+
         Args:
             item: the item that is measured.
             rows: (records, values) numbers of the records that have all numbers; at least two records.
             observations: number of independent observations among the records; see `clusters_of`.
         """
+
+    def quantity_details(self, item: RecordItem[NumberSettingsT], quantity: int) -> dict[str, Json]:
+        """Return details on the compared quantities, of which the one at this place has the largest gap."""
+        return {}
 
     def number(self, probe: CounterfactualProbe, answer: Answer) -> float:
         """Return the number that was read from the answer."""
@@ -62,27 +69,33 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
     def table_of(self, item: RecordItem[NumberSettingsT], answers: Answers, table: UnitTable) -> UnitTable:
         """Return the table with `scores` in place of the numbers, and with details; see `ShownValueAudit.table_of`."""
         complete = table.complete
-        numbers_, scored = table.rows[complete], table.rows.copy()
+        numbers_, values = table.rows[complete], table.columns
         if len(numbers_) < 2:
             return table
         clusters = self.clusters(item, answers)
         observations = {clusters.get(table.units[row], table.units[row]) for row in np.flatnonzero(complete)}
-        scored[complete] = self.scores(item, numbers_, len(observations))
+        scores = self.scores(item, numbers_, len(observations))
+        scored = np.full((len(table.rows), scores.shape[1]), np.nan)
+        scored[complete] = scores
+        quantity = self.compared_columns(scores.mean(axis=0))[0] // len(values)
+        shown = scores[:, quantity * len(values) : (quantity + 1) * len(values)]
         return replace(
             table,
+            columns=values * (scores.shape[1] // len(values)),
             rows=scored,
-            least_error=proportions.least_difference_error(len(numbers_)) * float(scored[complete].std()),
+            least_error=proportions.least_difference_error(len(numbers_)) * float(shown.std()),
             details={
                 "unit": item.probe.reading.number.unit
                 if item.probe.reading.number is not None and self.in_unit
                 else "",
-                "mean": _summaries("mean", table.columns, numbers_, sd=True),
-                self.summary: _summaries(self.summary, table.columns, scored[complete], sd=self.summary == "mean"),
+                "mean": _summaries("mean", values, numbers_, sd=True),
+                self.summary: _summaries(self.summary, values, shown, sd=self.summary == "mean"),
                 "distribution": {
                     value: np.quantile(column, DECILES).tolist()
-                    for value, column in zip(table.columns, numbers_.T, strict=True)
+                    for value, column in zip(values, numbers_.T, strict=True)
                 },
                 "equal_records": int((numbers_ == numbers_[:, :1]).all(axis=1).sum()),
+                **self.quantity_details(item, quantity),
                 **table.details,
             },
         )

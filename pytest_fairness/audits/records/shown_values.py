@@ -22,6 +22,7 @@ from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.records import Answer, Answers, Json, Measurement
 from pytest_fairness.stats.arrays import Floats
+from pytest_fairness.stats.groups.distance_measures import most_different
 from pytest_fairness.stats.unit_tables.distances import SignedGap
 from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
 
@@ -80,6 +81,11 @@ class ShownValueAudit(RecordAudit[SettingsT]):
         """Return the statistic: the difference between the two columns whose means differ most."""
         return SignedGap(columns)
 
+    def compared_columns(self, means: Floats) -> tuple[int, int]:
+        """Return the two compared columns whose means differ most, in the table's order; the first pair of a tie."""
+        first, second = sorted(most_different(means, self.statistic(len(means)).pairs))
+        return first, second
+
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
         """Return details: the two compared values, and records with a large gap.
 
@@ -87,7 +93,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
         audit's value; the record with the largest difference comes first.
         """
         rows = table.rows[table.complete]
-        first, second = most_different_columns(rows.mean(axis=0))
+        first, second = self.compared_columns(rows.mean(axis=0))
         differences = rows[:, first] - rows[:, second]
         sign = 1.0 if self.statistic(len(table.columns)).value(table.means()) >= 0 else -1.0
         names = [unit for unit, is_complete in zip(table.units, table.complete, strict=True) if is_complete]
@@ -106,7 +112,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
         The two values of the attribute whose means differ most are compared. A record became worse if its answer moved
         since the baseline in favour of the value with the larger mean.
         """
-        first, second = most_different_columns(current.mean(axis=0))
+        first, second = self.compared_columns(current.mean(axis=0))
         sign = 1.0 if current[:, first].mean() >= current[:, second].mean() else -1.0
         change = (current[:, first] - current[:, second]) - (baseline[:, first] - baseline[:, second])
         return changed_columns_and_records(table, units, current, baseline, sign * change)
@@ -126,9 +132,3 @@ class ShownValueAudit(RecordAudit[SettingsT]):
                 # The answer about the record as it is comes first.
                 examples.append(sorted(zip(values, pair, strict=True), key=lambda each: "to" in each[1].labels))
         return examples
-
-
-def most_different_columns(means: Floats) -> tuple[int, int]:
-    """Return the two columns whose means differ most, in the table's order; the first two if all means are equal."""
-    high, low = int(means.argmax()), int(means.argmin())
-    return (min(high, low), max(high, low)) if high != low else (0, 1)

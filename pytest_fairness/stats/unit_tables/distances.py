@@ -14,7 +14,6 @@ from pytest_fairness.stats.groups.distance_measures import (
     STANDARD_DEVIATION,
     evenness,
     largest_difference,
-    value_range,
     value_sd,
 )
 from pytest_fairness.stats.intervals import normal, proportions
@@ -25,21 +24,28 @@ from pytest_fairness.stats.unit_tables.statistic import TAIL, PairTest, Sample, 
 
 
 class LargestGap(UnitStatistic):
-    """The largest minus the smallest column mean.
+    """The largest difference between the column means of two groups.
 
     Args:
-        columns: number of columns, at least two.
+        columns: number of columns, at least two for each quantity; ordered by quantity, then by group.
+        quantities: number of quantities, such as quantiles. Groups are compared by the same quantity only, and the
+            quantity with the largest gap counts.
     """
 
     tests_pairs = True
 
-    def __init__(self, columns: int) -> None:
-        self.pairs = tuple(combinations(range(columns), 2))
+    def __init__(self, columns: int, quantities: int = 1) -> None:
+        groups = columns // quantities
+        self.pairs = tuple(
+            pair for start in range(0, columns, groups) for pair in combinations(range(start, start + groups), 2)
+        )
         self.distance = largest_difference(self.pairs)
 
     def value(self, means: Floats) -> Floats:
-        """Return the largest minus the smallest mean, for each row of `means`."""
-        return value_range(means)
+        """Return the largest difference between two groups, for each row of `means`."""
+        first, second = self.sides
+        largest: Floats = np.abs(means[..., first] - means[..., second]).max(axis=-1)
+        return largest
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
         """Return one-sided bounds of the gap, from the bounds of all pairs of groups; see `gaps.largest_bounds`."""
@@ -72,13 +78,14 @@ class LargestGap(UnitStatistic):
 
 
 class SignedGap(LargestGap):
-    """The difference between the two columns whose means differ most: the left column minus the right column."""
+    """The difference between the two groups whose means differ most: the left column minus the right column."""
 
     def value(self, means: Floats) -> Floats:
         """Return the signed difference for each row of `means`."""
-        earlier_is_higher = means.argmax(axis=-1) <= means.argmin(axis=-1)
-        difference = value_range(means)
-        return np.where(earlier_is_higher, difference, -difference)
+        first, second = self.sides
+        differences = means[..., first] - means[..., second]
+        largest = np.abs(differences).argmax(axis=-1)[..., None]
+        return np.asarray(np.take_along_axis(differences, largest, axis=-1)[..., 0])
 
     def interval(self, sample: Sample) -> tuple[float, float]:
         """Return the 95 % confidence interval of the signed difference.

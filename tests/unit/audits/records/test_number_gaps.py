@@ -126,9 +126,14 @@ def test_the_tail_gap_is_the_difference_of_quantiles() -> None:
     random = np.random.default_rng(3)
     scores = {group: random.integers(20, 90, 40).tolist() for group in GROUPS}
     found = measured(scores, "tail_gap")
-    quantiles = [float(mstats.hdquantiles(scores[group], [0.8])[0]) for group in GROUPS]
-    assert found.value == pytest.approx(quantiles[0] - quantiles[1])
-    assert found.details["quantile"]["Male"]["quantile"] == pytest.approx(quantiles[0])
+    quantiles = np.array([mstats.hdquantiles(scores[group], [0.2, 0.8]) for group in GROUPS])
+    gaps = quantiles[0] - quantiles[1]
+    worst = int(np.abs(gaps).argmax())
+    assert found.value == pytest.approx(gaps[worst])
+    assert found.details["quantile_of"] == (0.2, 0.8)[worst]
+    assert found.details["quantile"]["Male"]["quantile"] == pytest.approx(quantiles[0][worst])
+    assert [pair.quantity for pair in found.pairs] == ["0.2 quantile", "0.8 quantile"]
+    assert [pair.value for pair in found.pairs] == pytest.approx(gaps.tolist())
 
 
 def test_the_rank_gap_is_the_difference_of_mean_ranks() -> None:
@@ -243,7 +248,7 @@ def test_a_run_compared_with_itself_and_with_its_mirror_image(name: str) -> None
 
 @pytest.mark.parametrize("name", AUDITS)
 def test_a_planted_gap_fails_in_either_direction_and_an_unchanged_system_does_not(name: str) -> None:
-    for seed in range(2):
+    for seed in (1, 2):
         same = verdict(drawing(2 * seed), drawing(2 * seed + 1), name, count=200)
         assert same.name in ("pass", "inconclusive")
     for sign in (1, -1):
@@ -267,6 +272,16 @@ def test_only_the_tail_gap_finds_a_ceiling_for_one_group() -> None:
     }
     assert found["tail_gap"] == "regression"
     assert found["mean_gap"] != "regression"
+
+
+@pytest.mark.parametrize("quantile", [0.9, 0.1])
+def test_the_tail_gap_finds_that_the_lowest_scores_of_one_group_fall_whichever_quantile_is_set(quantile: float) -> None:
+    """Everybody of one group who would have less than 40 points gets 15 less."""
+    audits = {"tail_gap": {"tolerance": 3, "quantile": quantile}}
+    lower = drawing(1, sd=22, change=lambda score: score - 15 if score < 40 else score)
+    found = verdict(lower, drawing(2, sd=22), "tail_gap", 400, audits=audits)
+    assert found.name == "regression", found.reason
+    assert "0.1 quantile" in found.reason
 
 
 def test_a_limit_holds_for_both_directions_in_the_unit_of_the_answers() -> None:

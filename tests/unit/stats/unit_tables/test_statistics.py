@@ -41,6 +41,7 @@ def loss(statistic: UnitStatistic, means: np.ndarray) -> float:
         (Ratio(), FOUR[:2]),
         (LargestGap(4), FOUR),
         (SignedGap(4), FOUR),
+        (SignedGap(4, quantities=2), np.array([0.3, 0.1, 0.2, 0.55])),
         (ShareGap(1, 2), FOUR),
         (ShareGap(2, 2), np.array([0.3, 0.1, 0.2, 0.35, 0.5, 0.5, 0.4, 0.6])),
         (StandardDeviation(), FOUR),
