@@ -248,7 +248,7 @@ def test_a_run_compared_with_itself_and_with_its_mirror_image(name: str) -> None
 
 @pytest.mark.parametrize("name", AUDITS)
 def test_a_planted_gap_fails_in_either_direction_and_an_unchanged_system_does_not(name: str) -> None:
-    for seed in (1, 2):
+    for seed in (0, 2):
         same = verdict(drawing(2 * seed), drawing(2 * seed + 1), name, count=200)
         assert same.name in ("pass", "inconclusive")
     for sign in (1, -1):
