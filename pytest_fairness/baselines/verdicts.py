@@ -193,6 +193,8 @@ def _comparison_text(
         tolerance = tolerance_of(audit, item)
         change = audit.describe_change(comparison)
         text += f", was {significant(baseline.value)}: {change}, tolerance {significant(tolerance)}"
+        if comparison.same_answers:
+            text += " (compared with itself: the answers are those of the baseline)"
         if not comparison.from_answers:
             reason = comparison.details.get("answers_not_compared", "the baseline's answers are absent")
             text += f" (only the stored value is compared: {reason})"

@@ -17,6 +17,8 @@ from pytest_fairness.pytest_integration.ini import ini, place
 from pytest_fairness.pytest_integration.relative_paths import relative_path
 from pytest_fairness.targets.web.address import public_address
 
+WITHOUT_VERDICTS = ("--fairness-measure", "--fairness-dry-run", "--fairness-shard", "--fairness-batch-submit")
+"""Options of runs without verdicts."""
 _BY_NAME = {option.name: option for option in SETTINGS}
 _NAMED_TARGET = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})\s*=\s*(?P<target>.+)", re.DOTALL)
 """Pattern of `NAME=TARGET`; `openai:gpt-5 base_url=…` does not match, because a name contains no colon."""
@@ -93,11 +95,29 @@ def settings_from(config: pytest.Config) -> RunSettings:
         baselines=settings.root / settings.baselines,
         store=in_folder(settings.root, settings.store),
     )
+    if given["min_audits"] is None and (_in_ci() or any(path.exists() for path in settings.probes)):
+        settings = replace(settings, min_audits=1)  # a run without audits then fails
+    _require_verdicts(config, settings)
     if settings.shard is not None or settings.batch_submit:
         return replace(settings, min_audits=0)  # no audit runs
-    if given["min_audits"] is None and (_in_ci() or any(path.exists() for path in settings.probes)):
-        return replace(settings, min_audits=1)  # a run without audits then fails
     return settings
+
+
+def _require_verdicts(config: pytest.Config, settings: RunSettings) -> None:
+    """Raise `pytest.UsageError` in CI if an option that gives no verdicts is set elsewhere than on the command line.
+
+    Such an option in `addopts` or `PYTEST_ADDOPTS` would end with exit code 0 though the run must give verdicts.
+    """
+    if not (_in_ci() and settings.min_audits) or hasattr(config, "workerinput"):
+        return
+    for flag in WITHOUT_VERDICTS:
+        typed = any(argument.partition("=")[0] == flag for argument in config.invocation_params.args)
+        if config.getoption(flag.removeprefix("--").replace("-", "_")) and not typed:
+            raise pytest.UsageError(
+                f"{flag}: this CI run would give no verdicts, because addopts or PYTEST_ADDOPTS has the option, but "
+                f"fairness_min_audits is {settings.min_audits}. Write the option on the command line of the step that "
+                "needs no verdicts, or set fairness_min_audits = 0."
+            )
 
 
 def absolute(path: Path) -> Path:

@@ -151,6 +151,7 @@ class Comparison:
         degrees_of_freedom: degrees of freedom of `standard_error`; `None` for the normal distribution.
         reversal: the reversal, if the gap changed sides; else `None`.
         pairs: change of the gap of each two groups, if the audit tests each pair by itself and has several pairs.
+        same_answers: whether the answers of the run are those of the baseline, so that nothing was compared.
     """
 
     value: float
@@ -162,6 +163,7 @@ class Comparison:
     degrees_of_freedom: float | None = None
     reversal: Reversal | None = None
     pairs: Sequence[Pair] = ()
+    same_answers: bool = False
 
     def to_json(self) -> dict[str, Json]:
         """Return the comparison as plain JSON, from which `from_json` makes an equal comparison."""

@@ -194,6 +194,7 @@ class ItemResult:
                     "upper_bound": self.verdict.upper_bound,
                     "changed_sides": comparison.reversal and comparison.reversal.description,
                     "from_answers": comparison.from_answers,
+                    "same_answers": comparison.same_answers,
                 },
                 "details": {
                     **(measurement.details if measurement else {}),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from pytest_fairness.audits.findings import Finding
+from pytest_fairness.plurals import counted
 from pytest_fairness.records import ItemResult, Json, without_nonfinite
 from pytest_fairness.reports.formatting import age
 from pytest_fairness.reports.items.report_items import target_name
@@ -92,6 +93,15 @@ def reused_age(document: Mapping[str, Json]) -> str:
         return ""
     seconds = (datetime.fromisoformat(document["started"]) - datetime.fromisoformat(oldest)).total_seconds()
     return f" (oldest {age(seconds)})"
+
+
+def reused_answers(document: Mapping[str, Json]) -> str:
+    """Return `0 requests sent: 160 answers of earlier runs`; empty if most answers are of this run."""
+    requests = document["requests"]
+    if requests["reused"] <= requests["sent"]:
+        return ""
+    of_earlier = f"{counted(requests['reused'], 'answer')} of earlier runs{reused_age(document)}"
+    return f"{counted(requests['sent'], 'request')} sent: {of_earlier}"
 
 
 def _date(seconds: float) -> str:

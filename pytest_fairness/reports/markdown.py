@@ -12,17 +12,19 @@ from html import escape
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json
 from pytest_fairness.reports import run_notes
-from pytest_fairness.reports.document import reused_age
+from pytest_fairness.reports.document import reused_age, reused_answers
 from pytest_fairness.reports.formatting import escaped as without_control_characters
 from pytest_fairness.reports.formatting import number, printable, signed, with_interval, without_commands
 from pytest_fairness.reports.items import intersections, target_table, variant_results
 from pytest_fairness.reports.items.effects import effect_text, largest_first, p_text, size_of
 from pytest_fairness.reports.items.findings import expectation
 from pytest_fairness.reports.items.report_items import (
+    SAME_ANSWERS,
     Item,
     acceptances,
     change_suffix,
     grown_words,
+    is_same_answers,
     known_failures,
     outcome,
     placebo_text,
@@ -73,8 +75,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 def _worse_by(item: Item) -> str:
     """Return the change from the baseline (`+0.1` or `3 words grew`) with its interval; empty without a comparison."""
     change = item["change"]
-    if not change:
-        return ""
+    if not change or is_same_answers(item):
+        return SAME_ANSWERS if change else ""
     return with_interval(grown_words(item) or signed(change["value"]), change["interval"]) + change_suffix(item)
 
 
@@ -265,6 +267,8 @@ def _headline(document: Mapping[str, Json]) -> list[str]:
     title = f"{bad} of {checks} failed" if bad else f"{counts['passed']} of {checks} passed"
     if known := known_failures(document["items"]):
         title = f"{title}, {known}"
+    if reused := reused_answers(document):
+        title = f"{title}; {reused}"
     changes = [line for change in served_model_changes(document["items"]) for line in ("", escaped(change))]
     return [
         f"## Fairness: {escaped(title)}",

@@ -16,7 +16,7 @@ from pytest_fairness.targets.base import refuse_stream, versioned
 from pytest_fairness.targets.one_line import identifier
 from pytest_fairness.targets.web.address import public_url
 from pytest_fairness.targets.web.api_keys import is_distinct, key_of, secret_remover, secrets_of
-from pytest_fairness.targets.web.api_target import model_of
+from pytest_fairness.targets.web.api_target import in_pull_request, model_of
 from pytest_fairness.targets.web.target_options import API_KEY_ENV, BASE_URL
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ class LiteLLMTarget:
         settings: settings of the run; `target_options`, `target_version` and `timeout` are used.
     """
 
-    reusable = True
     concurrency: int | None = None
 
     def __init__(self, model: str, settings: RunSettings) -> None:
@@ -46,6 +45,7 @@ class LiteLLMTarget:
         self._key_variable = settings.target_options.get(API_KEY_ENV)
         at = f" at {public_url(self._base_url)}" if self._base_url else ""
         self.identity = versioned(f"{self.name}{at}", settings.target_version)
+        self.reusable = settings.target_version is not None or not self._base_url or not in_pull_request()
         self._litellm: ModuleType | None = None
         self._errors: HttpErrors | None = None
 

@@ -18,7 +18,7 @@ from pytest_fairness.plurals import counted
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Answers, Concern, Measurement, RowsWithoutGroup, Status
 
-VERSION = 8
+VERSION = 9
 """Version of the checks, and of the fields of stored measurements and comparisons; results in the store are reused only
 for the same version."""
 

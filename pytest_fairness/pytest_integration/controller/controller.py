@@ -35,7 +35,7 @@ from pytest_fairness.reports import files as reports
 from pytest_fairness.reports import run_notes
 from pytest_fairness.reports.ci import github_comment, step_summary
 from pytest_fairness.reports.ci.annotations import github_commands
-from pytest_fairness.reports.document import report_document
+from pytest_fairness.reports.document import report_document, reused_answers
 from pytest_fairness.reports.formatting import without_commands
 from pytest_fairness.reports.run_notes import RunNote
 from pytest_fairness.reports.suggestions.shell_commands import rebaseline_command
@@ -104,6 +104,7 @@ class Controller:
             junit.count_inconclusive(self._config, report, inconclusive_findings(report) if as_skipped else None)
         drop_records(report)
 
+    @pytest.hookimpl(tryfirst=True)  # before pytest writes the JUnit file
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write baselines and reports."""
         if self._only_collects:
@@ -127,6 +128,7 @@ class Controller:
             oldest_reused=self._totals.oldest_reused(),
             notes=self._notes_on(session, results),
         )
+        junit.note_reused_answers(self._config, reused_answers(self._document))
         if results:
             self._attempt(session, self._keep_last_run, self._document)
         if results and not self._settings.replay:

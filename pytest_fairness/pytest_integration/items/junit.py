@@ -28,6 +28,13 @@ def count_inconclusive(config: pytest.Config, report: pytest.TestReport, reason:
         skipped.attrib |= {"type": "fairness.inconclusive", "message": bin_xml_escape(reason)}
 
 
+def note_reused_answers(config: pytest.Config, text: str) -> None:
+    """Add the phrase of `document.reused_answers`, unless it is empty, as a property `requests` of the test suite."""
+    xml = config.stash.get(xml_key, None)
+    if xml is not None and text:
+        xml.add_global_property("requests", text)
+
+
 def properties(result: ItemResult, target: str | None) -> list[tuple[str, str | float]]:
     """Return the JUnit properties of a result as (name, value) pairs; pytest writes values with `str`.
 

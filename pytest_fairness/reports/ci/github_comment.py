@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import markdown
+from pytest_fairness.reports.document import reused_answers
 from pytest_fairness.reports.formatting import printable
 from pytest_fairness.reports.items.findings import finding
 from pytest_fairness.reports.items.report_items import (
@@ -56,7 +57,13 @@ def comment(document: Mapping[str, Json], options: Sequence[str] = (), root: str
     """
     items = sorted(document["items"], key=severity)
     worse = [item for item in items if outcome(item) == "failed" and item["verdict"] != VerdictName.NO_BASELINE]
-    lines = [MARKER, f"### {_headline(items)}", "", f"Audited: {escaped(document['target'])}. {_sentence(items)}", ""]
+    lines = [
+        MARKER,
+        f"### {_headline(items, escaped(reused_answers(document)))}",
+        "",
+        f"Audited: {escaped(document['target'])}. {_sentence(items)}",
+        "",
+    ]
     lines += _failure_table(worse, document)
     lines += _errors(items)
     command = accept_command(items, options, root)
@@ -69,10 +76,10 @@ def comment(document: Mapping[str, Json], options: Sequence[str] = (), root: str
     return "\n".join([*lines, markdown.report(document, MAX_LENGTH - used).rstrip("\n"), *tail]) + "\n"
 
 
-def _headline(items: Sequence[Item]) -> str:
+def _headline(items: Sequence[Item], reused: str) -> str:
     counts = _counts(items)
     known = f"; {escaped(text)}" if (text := known_failures(items)) else ""
-    nothing = "nothing new got worse" if known else "nothing got worse"
+    nothing = reused or ("nothing new got worse" if known else "nothing got worse")
     failed = sum(outcome(item) == "failed" and item["verdict"] != VerdictName.NO_BASELINE for item in items)
     if not items:
         return f"{SIGNS['error']} Fairness: no audit ran"

@@ -82,8 +82,13 @@ class Headline:
     unaffected: Sequence[str]
 
 
-def verdict(items: Sequence[Item]) -> str:
-    """Return the verdict on the run: `4 of 62 checks got worse, 3 are inconclusive; 55 passed`."""
+def verdict(items: Sequence[Item], reused: str = "") -> str:
+    """Return the verdict on the run: `4 of 62 checks got worse, 3 are inconclusive; 55 passed`.
+
+    Args:
+        items: the items of the run.
+        reused: phrase of `document.reused_answers`, which takes the place of the statement that nothing got worse.
+    """
     total, counts = counted(len(items), "check"), Counter(map(status, items))
     if is_measured_only(items):
         return sizes(items)
@@ -91,15 +96,15 @@ def verdict(items: Sequence[Item]) -> str:
     passed = counts[VerdictName.PASS] + counts[NO_LONGER_FAILS]
     known = known_failures(items)
     if not not_passed and known:
-        return f"{known}; no other check got worse, {passed:,} passed"
+        return f"{known}; {reused or 'no other check got worse'}, {passed:,} passed"
     if not not_passed:
-        return f"No check got worse: {'the only check' if passed == 1 else f'all {passed:,}'} passed"
+        return f"{reused or 'No check got worse'}: {'the only check' if passed == 1 else f'all {passed:,}'} passed"
     (worst, worst_phrase), *others = not_passed
     start = "" if known or any(counts[name] for name in WORSE) else "No regression found, but "
     parts = [f"{start}{worst:,} of {total} {worst_phrase}", *(f"{number:,} {phrase}" for number, phrase in others)]
     if known:
         parts.append(known)
-    return f"{', '.join(parts)}; {passed:,} passed"
+    return f"{', '.join(parts)}; {passed:,} passed{reused and f'; {reused}'}"
 
 
 def display_outcome(item: Item) -> str:

@@ -11,6 +11,7 @@ from pytest_fairness.records import Json
 from pytest_fairness.reports import charts
 from pytest_fairness.reports.charts.base import Chart, Table
 from pytest_fairness.reports.charts.vega import svg
+from pytest_fairness.reports.document import reused_answers
 from pytest_fairness.reports.html import filters, headline, text_diff
 from pytest_fairness.reports.html.examples import examples_of
 from pytest_fairness.reports.html.headline import Headline
@@ -86,7 +87,7 @@ class View:
         ]
         outcomes = {item.display_outcome for item in self.items}
         self.headline = Headline(
-            verdict=headline.verdict(items),
+            verdict=headline.verdict(items, reused_answers(self.document)),
             outcome=next((name for name in OUTCOMES if name in outcomes), "passed"),
             findings=headline.findings(
                 (view.name, view.item, methods.get(view.item["audit"], {})) for view in self.items

@@ -162,9 +162,18 @@ def grown_words(item: Item) -> str:
     return f"{counted(int(change['value']), 'word')} grew" if change and "grown" in item["details"] else ""
 
 
+SAME_ANSWERS = "same answers"
+"""Text in place of the change of a run that was compared with itself."""
+
+
 def change_suffix(item: Item) -> str:
     """Return a note that follows a change of stored values only; empty if answers were compared."""
     return "" if item["change"].get("from_answers", True) else " (no answers)"
+
+
+def is_same_answers(item: Item) -> bool:
+    """Return whether the item's answers are those of its baseline."""
+    return bool((item["change"] or {}).get("same_answers"))
 
 
 def acceptances(items: Iterable[Item]) -> list[Acceptance]:

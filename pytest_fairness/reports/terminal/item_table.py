@@ -12,9 +12,11 @@ from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports.formatting import number, printable, signed, with_interval
 from pytest_fairness.reports.items.findings import expectation, finding
 from pytest_fairness.reports.items.report_items import (
+    SAME_ANSWERS,
     Item,
     change_suffix,
     grown_words,
+    is_same_answers,
     is_tolerated_worsening,
     outcome,
     placebo_text,
@@ -98,7 +100,9 @@ def _cells(item: Item, *, several_probes: bool, rounded: bool) -> dict[str, str]
         "value": "" if value is None else number(value),
         "baseline": "" if baseline is None else number(baseline),
         "change": (
-            _with_half_width(grown_words(item) or signed(shown_change), change["interval"]) + change_suffix(item)
+            SAME_ANSWERS
+            if is_same_answers(item)
+            else _with_half_width(grown_words(item) or signed(shown_change), change["interval"]) + change_suffix(item)
             if change
             else ""
         ),

@@ -9,6 +9,7 @@ from functools import partial
 from pytest_fairness.plurals import counted
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import run_notes
+from pytest_fairness.reports.document import reused_answers
 from pytest_fairness.reports.formatting import printable
 from pytest_fairness.reports.items import effects
 from pytest_fairness.reports.items.report_items import (
@@ -129,7 +130,8 @@ def _heading(document: Mapping[str, Json], items: Sequence[Item], width: int) ->
     if is_measured_only(items):
         counts = fill(re.split(r"(?<=[,;:]) ", effects.sizes(items)), width, comma="")
     else:
-        counts = fill(verdict_count_texts(items), width)
+        reused = reused_answers(document)
+        counts = [*fill(verdict_count_texts(items), width), *(fill([reused], width) if reused else [])]
     # The command `measure` gives the file of answers as target and as probe.
     audited = " · ".join(dict.fromkeys([printable(document["target"]), cut_middle(printable(probes), width - 2)]))
     lines = paragraph(f"{audited} · {counted(len(items), 'item')}", width, {"bold": True})

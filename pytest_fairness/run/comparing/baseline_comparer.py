@@ -228,4 +228,4 @@ def _without_change(comparison: Comparison) -> Comparison:
     """Return the comparison with a change of zero, for a run with the same answers as the baseline."""
     shift = comparison.value
     interval = comparison.interval and (comparison.interval[0] - shift, comparison.interval[1] - shift)
-    return replace(comparison, value=0.0, interval=interval, p_value=1.0)
+    return replace(comparison, value=0.0, interval=interval, p_value=1.0, same_answers=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from typing import Generic, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from pytest_fairness.errors import TargetError
 from pytest_fairness.options import RunSettings
@@ -14,6 +16,19 @@ from pytest_fairness.targets.web.api_keys import key_of
 from pytest_fairness.targets.web.endpoint import Endpoint
 from pytest_fairness.targets.web.headers import Headers, References
 from pytest_fairness.targets.web.target_options import API_KEY_ENV, BASE_URL
+
+PROVIDERS = (".openai.com", ".anthropic.com", ".openai.azure.com", ".services.ai.azure.com", "openrouter.ai")
+"""Ends of the host names at which a name of a model means the same model for everybody."""
+PULL_REQUEST = (
+    "CI_MERGE_REQUEST_IID", "SYSTEM_PULLREQUEST_PULLREQUESTID", "CIRCLE_PULL_REQUEST", "BITBUCKET_PR_ID", "CHANGE_ID",
+)  # fmt: skip
+"""Environment variables that CI services (GitLab, Azure, CircleCI, Bitbucket, Jenkins) set for a proposed change."""
+
+
+def in_pull_request() -> bool:
+    """Return whether a CI service runs this process for a pull request, a merge request or a merge queue."""
+    event = os.environ.get("GITHUB_EVENT_NAME", "")
+    return event.startswith(("pull_request", "merge_group")) or any(map(os.environ.get, PULL_REQUEST))
 
 
 class Client(Protocol):
@@ -48,7 +63,6 @@ class ApiTarget(ABC, Generic[ClientT]):
         TargetError: the address or a header is not valid.
     """
 
-    reusable = True
     concurrency: int | None = None
 
     def __init__(
@@ -82,6 +96,8 @@ class ApiTarget(ABC, Generic[ClientT]):
                 f"{self.name}: the value of {self._url_setting} is not an address; write it like {example}."
             )
         self.address = public_url(base_url)
+        # The gateway or application behind another address may change with each commit under the same name.
+        self.reusable = settings.target_version is not None or self._is_providers_own or not in_pull_request()
         self.identity = versioned(f"{self.name} at {self.address}", settings.target_version)
 
     def _key(self) -> tuple[str, str]:
@@ -112,8 +128,14 @@ class ApiTarget(ABC, Generic[ClientT]):
         """
         key = self._key_variables[0]
         # A default address with `http://` is a server on this machine, such as Ollama's.
-        is_providers = self._is_default_address and self._base_url.startswith("https://")
-        return key if is_providers else f"{self._url_setting} and {key}"
+        is_default = self._is_default_address and self._base_url.startswith("https://")
+        return key if is_default else f"{self._url_setting} and {key}"
+
+    @property
+    def _is_providers_own(self) -> bool:
+        """Return whether the model is at its provider's own address, or at the default address of a local server."""
+        host = urlsplit(self._base_url).hostname or ""
+        return self._is_default_address or host.endswith(PROVIDERS)
 
     def _endpoint(self) -> Endpoint:
         key, variable = self._key()
