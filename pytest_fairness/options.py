@@ -312,6 +312,12 @@ class RunSettings:
     inconclusive_history: int = _setting(
         5, "Number of runs, this run included, that `fairness_inconclusive_runs` considers", whole_number()
     )
+    orphans: Literal["warn", "fail"] = _setting(
+        "warn",
+        "Outcome if a baseline belongs to no item, as after the renaming of a probe, or if the folder of baselines "
+        "does not exist; warn or fail",
+        choice("warn", "fail"),
+    )
     junit_inconclusive: Literal["passed", "skipped"] = _setting(
         "passed",
         "How --junitxml counts an inconclusive audit, passed or skipped; a skipped audit has the finding as message",

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pytest_fairness.audits.answer_checks.confounding import CONFOUNDING
 from pytest_fairness.audits.info import Direction
-from pytest_fairness.plurals import counted
+from pytest_fairness.plurals import counted, joined
 from pytest_fairness.records import ItemResult, Json, RowsWithoutGroup
 
 Kind = Literal[
@@ -23,6 +23,7 @@ Kind = Literal[
     "data-file",
     "extra-fields",
     "limit",
+    "orphaned-baselines",
     "shard",
     "batches",
 ]
@@ -156,6 +157,24 @@ def on_extra_fields(results: Sequence[ItemResult]) -> list[RunNote]:
         )
         for probe, own in fields.items()
     ]
+
+
+def on_orphans(found: Sequence[str], *, fails: bool) -> list[RunNote]:
+    """Return a note on baselines that belong to no item, such as `gifts: refusals[name=Lou]`; nothing without any."""
+    if not found:
+        return []
+    text = (
+        f"{counted(len(found), 'baseline')} without an item, so that nothing is compared: {joined(found)}. "
+        "If a probe, an attribute or a target was renamed, rename the baseline, too; else delete it, or rebaseline the "
+        "whole probe."
+    )
+    return [RunNote("orphaned-baselines", text, fails)]
+
+
+def on_missing_folder(folder: str, *, fails: bool) -> RunNote:
+    """Return the note on a folder of baselines that the ini file names, but that does not exist."""
+    text = f"the folder of baselines {folder} (ini fairness_baselines) does not exist, so that nothing is compared."
+    return RunNote("orphaned-baselines", text, fails)
 
 
 def on_limits(results: Sequence[ItemResult]) -> list[RunNote]:

@@ -6,8 +6,9 @@ import os
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from pytest_fairness.asking.secrets import environment_redactor
 from pytest_fairness.baselines.answer_sets import Row
@@ -15,10 +16,11 @@ from pytest_fairness.baselines.entries import LONGEST_NAME, Entry
 from pytest_fairness.baselines.git import ignoring_pattern, user_name
 from pytest_fairness.baselines.reading import Baseline, read_baseline
 from pytest_fairness.baselines.writing import update_baseline
-from pytest_fairness.errors import BaselineError
+from pytest_fairness.errors import BaselineError, FairnessError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.plurals import counted
 from pytest_fairness.pytest_integration.items.item_results import Record
+from pytest_fairness.pytest_integration.items.probe_files import PROBE_SUFFIXES
 from pytest_fairness.records import ItemResult
 from pytest_fairness.reports.formatting import number, printable
 from pytest_fairness.reports.shell_layout import PLACEHOLDER
@@ -96,6 +98,59 @@ def write_baseline(
     if rebaseline:
         lines += _unjudgeable_item_lines(name, [record for record in records if not record.get("entry")])
     return [*lines, *_orphaned_entry_lines(name, without_item, None if is_complete else rebaseline_command(file))]
+
+
+def orphans(run: Run, records: Iterable[Record], *, all_targets: bool) -> list[str]:
+    """Return the baselines that belong to no item, as `probe: item`, or as `probe` if no item is left.
+
+    An entry of a probe file that this run did not select is not judged. A baseline whose probe file is gone belongs to
+    the probe of the same name, if there is one.
+
+    Args:
+        run: the run.
+        records: records of all items.
+        all_targets: whether the run has all targets with names; if not, baselines of other targets are left out.
+    """
+    known: dict[str, set[str]] = defaultdict(set)
+    files = set()
+    for record in records:
+        known[record["baseline"]] |= {record["result"]["id"], *(record.get("siblings") or ())}
+        files.add(record["result"]["nodeid"].partition("::")[0])
+    names = cache(partial(_probe_names, run))
+    found = []
+    for path in sorted(run.settings.baselines.glob("*.json")):
+        name, probe, target = path.stem, *path.stem.rpartition("@")[::2]
+        try:
+            baseline = read_baseline(run.settings.baselines, name)
+        except BaselineError:  # the items of the probe report the error
+            continue
+        if baseline is None or (probe and target not in run.settings.targets and not all_targets):
+            continue
+        without = [
+            item
+            for item, entry in sorted(baseline.items.items())
+            if entry.file is not None
+            and item not in known.get(name, ())
+            and (
+                (entry.file in files and not entry.file.endswith(".py"))
+                if (run.settings.root / entry.file).is_file()
+                else name in known or (probe or name) not in names()
+            )
+        ]
+        found += [name] if len(without) == len(baseline.items) else [f"{name}: {item}" for item in without]
+    return found
+
+
+def _probe_names(run: Run) -> set[str]:
+    """Return the names of all probes in the probe folders; a file with errors counts as a probe of its own name."""
+    names = set()
+    for folder in run.settings.probes:
+        for path in (folder, *folder.rglob("*")):
+            if path.suffix.lower() in PROBE_SUFFIXES:
+                names.add(path.stem)
+                with suppress(FairnessError):
+                    names.add(run.load(path).name)
+    return names
 
 
 def accepted_by(settings: RunSettings) -> str | None:

@@ -17,7 +17,7 @@ from pytest_fairness.asking.store.maintenance import prune
 from pytest_fairness.baselines.git import commit_description
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.pytest_integration.configuration import folder_in_repository, root_from_here
-from pytest_fairness.pytest_integration.controller.baseline_writer import by_baseline, write_baseline
+from pytest_fairness.pytest_integration.controller.baseline_writer import by_baseline, orphans, write_baseline
 from pytest_fairness.pytest_integration.controller.collected_records import CollectedRecords
 from pytest_fairness.pytest_integration.controller.header import DEFAULT, Header
 from pytest_fairness.pytest_integration.controller.identical_errors import IdenticalErrors
@@ -250,6 +250,7 @@ class Controller:
         notes += run_notes.on_answer_files(results)
         notes += run_notes.on_extra_fields(results)
         notes += run_notes.on_limits(results)
+        notes += self._on_orphans() if judged and not self._config.getoption("fairness_measure") else []
         notes += self._on_inconclusive_runs(
             [result for result in judged if result.verdict.name is VerdictName.INCONCLUSIVE]
         )
@@ -259,6 +260,14 @@ class Controller:
             elif any(note.fails for note in notes):
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
         return notes
+
+    def _on_orphans(self) -> list[RunNote]:
+        """Return notes on baselines without an item, and on a folder of baselines that does not exist."""
+        fails, folder = self._settings.orphans == "fail", self._settings.baselines
+        if self._config.getini("fairness_baselines") and not folder.exists():
+            return [run_notes.on_missing_folder(folder.name, fails=fails)]
+        all_targets = not self._config.getoption("fairness_target")
+        return run_notes.on_orphans(orphans(self._run, self._records, all_targets=all_targets), fails=fails)
 
     def _on_inconclusive_runs(self, results: Sequence[ItemResult]) -> list[RunNote]:
         """Return notes on the items that were inconclusive in each of the last runs."""
