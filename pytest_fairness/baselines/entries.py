@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
+from hashlib import sha256
 from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, InstanceOf, JsonValue, StrictFloat, StrictInt, TypeAdapter, ValidationError
@@ -18,6 +20,8 @@ SCHEMA_VERSION = 1
 LARGEST = 1e12
 """Maximum absolute value of a number in a baseline: larger than any audit's value; its square does not overflow."""
 MOST_CONTRIBUTIONS = 10
+SEALED = ("value", "interval", "standard_error", "n", "missing", "answers")
+"""Keys of an entry in files that `Entry.seal` covers."""
 LONGEST_NAME = 100
 
 Text = InstanceOf[str]
@@ -86,6 +90,9 @@ class Entry:
             `MOST_CONTRIBUTIONS`; see `Audit.contributions`.
         accepted_by: name of the person who accepted the value; `None` if no name is stored.
         reason: why the value was accepted; `None` if no reason was given.
+        answers: hash of the answers from which the item was measured, also if they were not kept; set by
+            `update_baseline`.
+        seal: hash of the measurement and `answers`, which shows an edit of either; see `sealed`.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid", defer_build=True)
@@ -111,6 +118,8 @@ class Entry:
     contributions: dict[Text, Number] | None = None
     accepted_by: Text | None = None
     reason: Text | None = None
+    answers: Text | None = None
+    seal: Text | None = None
 
     @classmethod
     def measured(
@@ -161,6 +170,21 @@ class Entry:
         plain = _ENTRY.dump_python(self, by_alias=True)
         unset = {name for name in _OPTIONAL if plain[name] is None}
         return {name: rounded(value) for name, value in plain.items() if name not in unset}
+
+    def sealed(self, answers: str | None) -> Entry:
+        """Return the entry with the hash of its answers, and with its seal."""
+        entry = replace(self, answers=answers)
+        return replace(entry, seal=entry._own_seal())
+
+    @property
+    def was_edited(self) -> bool:
+        """Return whether the measurement or a hash was edited; `False` for a file of an earlier version."""
+        return (self.seal or self.answers) is not None and self.seal != self._own_seal()
+
+    def _own_seal(self) -> str:
+        stored = self.to_json()
+        text = json.dumps([stored.get(name) for name in SEALED], sort_keys=True)
+        return sha256(text.encode()).hexdigest()[:16]
 
     def for_reports(self) -> dict[str, Json]:
         """Return the fields that reports show: value, target, date, and the person and reason of the acceptance."""

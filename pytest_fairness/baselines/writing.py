@@ -57,12 +57,14 @@ def update_baseline(
     elif old is not None:
         needed = {entry.answer_set for entry in kept.values() if entry.answer_set is not None}
         answer_sets = {answer_set: old.answers(answer_set) for answer_set in needed}
-    new_rows = list(rows) if keep_answers else []
+    new_rows = list(rows)
+    digest = answer_set_for(new_rows, {})
+    new_rows = new_rows if keep_answers else []
     answer_set = answer_set_for(new_rows, answer_sets)
     if answer_set is not None:
         answer_sets.setdefault(answer_set, new_rows)
     new = {
-        item: _entry_to_store(replace(entry, answer_set=answer_set), old_items.get(item))
+        item: _entry_to_store(replace(entry, answer_set=answer_set).sealed(digest), old_items.get(item))
         for item, entry in entries.items()
     }
     summary = {

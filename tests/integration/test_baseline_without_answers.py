@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
 
-from tests.support.projects import Project, says, shows
+from tests.support.projects import Project, ini, says, shows
 
 LOAN = """
 kind: counterfactual
@@ -69,3 +70,38 @@ def test_the_pattern_by_which_git_ignores_the_answers_is_named(project: Project)
     assert says(result, "loan.responses.jsonl.gz is absent, as git ignores it (.gitignore:2 *.gz)")
     result = project.run("--fairness-rebaseline", target=None)
     assert says(result, "git ignores loan.responses.jsonl.gz (.gitignore:2 *.gz)")
+
+
+EDITS = {
+    "value": 0.0,
+    "standard_error": 0.5,
+    "answers": "0123456789ab",
+    "seal": "0123456789abcdef",
+    "n": {"male": 9000},
+}
+
+
+@pytest.mark.parametrize("field", EDITS)
+@pytest.mark.parametrize("answers", [True, False])
+def test_an_edit_is_an_error_with_and_without_the_answers(project: Project, field: str, answers: bool) -> None:
+    verdicts(project, "significant", 0.6, 0.4, answers=answers)
+    path = project.path / "baselines/loan.json"
+    data = project.read("baselines/loan.json")
+    data["items"]["flip_direction[sex]"][field] = EDITS[field]
+    path.write_text(json.dumps(data), "utf-8")
+    result = project.run("--fairness", "-v", target=None)
+    assert result.parseoutcomes()["errors"] == 1
+    assert says(result, "edited")
+    project.run("--fairness-rebaseline", target=None)
+    project.run("--fairness", target=None).assert_outcomes(passed=2)
+
+
+def test_an_edit_of_kept_numbers_is_an_error_if_answers_are_not_kept(project: Project) -> None:
+    project.write("pytest.ini", ini(fairness_baseline_responses="false"))
+    verdicts(project, "significant", 0.6, 0.4, answers=True)
+    path = project.path / "baselines/loan.json"
+    data = project.read("baselines/loan.json")
+    assert data["items"]["flip_direction[sex]"]["generation"] is None
+    data["items"]["flip_direction[sex]"]["value"] = 0.9
+    path.write_text(json.dumps(data), "utf-8")
+    assert project.run("--fairness", target=None).parseoutcomes()["errors"] == 1

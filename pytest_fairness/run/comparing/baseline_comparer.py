@@ -92,7 +92,8 @@ class BaselineComparer:
             # Lists of answers are deleted as soon as possible, to save memory.
             all_answers = answers if item.stage == item.for_baseline.stage else self._answers(item.for_baseline, rows)
             del rows
-            entry, note = self._with_checked_value(item.for_baseline, baseline, entry, all_answers)
+            stored, (entry, note) = entry, self._with_checked_value(item.for_baseline, baseline, entry, all_answers)
+            stored_values.require_unedited(item, baseline, stored)
             del all_answers
             # A large baseline is read again for each item, to save memory.
             self._kept = baseline if baseline.size <= self._most_kept else None

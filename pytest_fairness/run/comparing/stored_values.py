@@ -34,6 +34,17 @@ def require_possible(item: ProbeItem, baseline: Baseline, entry: Entry) -> None:
         )
 
 
+def require_unedited(item: ProbeItem, baseline: Baseline, entry: Entry) -> None:
+    """Raise `BaselineError` if the stored measurement or the hash of its answers was edited; see `Entry.seal`."""
+    if entry.was_edited:
+        raise BaselineError(
+            f"{baseline.summary_path}: the measurement of {item.id} (value, interval, standard error, answers) "
+            "or the hash of its answers was edited. Restore the file from version control, or make a new baseline with "
+            "--fairness-rebaseline.",
+            fixed_by_rebaseline=True,
+        )
+
+
 def check_stored_value(
     item: ProbeItem, baseline: Baseline, entry: Entry, remeasured: float
 ) -> tuple[Entry, str | None]:

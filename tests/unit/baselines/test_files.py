@@ -61,7 +61,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     (item,) = baseline.items.items()
     assert item[0] == "jsd[race=Black]"
     assert item[1].answer_set is not None
-    assert item[1] == replace(entry(), answer_set=item[1].answer_set)
+    assert item[1] == replace(entry(), answer_set=item[1].answer_set).sealed(item[1].answer_set)
     assert baseline.answers(item[1].answer_set) == sorted(rows(), key=lambda row: (row.labels["race"], row.trial))
 
 
@@ -84,6 +84,8 @@ def test_summary_is_made_for_a_diff(tmp_path: Path) -> None:
     assert data["probe"] == "products"
     assert text == json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
     assert set(data["items"]["jsd[race=Black]"]) == {
+        "answers",
+        "seal",
         "value",
         "interval",
         "standard_error",
