@@ -58,7 +58,7 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
     )
     phrase = "squared discrepancy {value:.3g}"
     word_statistic = "difference of mean TF-IDF weights"
-    version = 6
+    version = 7
     settings_model = MmdSettings
     swap_batches = (500, 500, 500, 499)
 

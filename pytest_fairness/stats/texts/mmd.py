@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.stats.arrays import Bools, Floats, Ints
+from pytest_fairness.stats.resampling import relabelling
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -24,6 +25,8 @@ Features = NDArray[np.float32] | Floats
 
 CHUNK = 2**22
 """Largest number of values in memory at the same time while labellings are computed."""
+LARGEST_MOVED = 2**13
+"""Largest number of units whose vectors are copied for a standard error; of more, the second-order part is small."""
 JITTER = 1e-9
 """Small number added to the kernel's diagonal so that it can be factorised; estimates do not use the diagonal."""
 
@@ -83,38 +86,81 @@ def within_strata(features: Features, strata: Ints, first: Bools, second: Bools)
     }
 
 
-def standard_error(features: Features, strata: Ints, first: Bools, second: Bools, null_sd: float) -> float:
+def standard_error(
+    features: Features, strata: Ints, first: Bools, second: Bools, count: int, random: np.random.Generator
+) -> float:
     """Return the standard error of the estimate of one labelling; it is valid whether the samples differ or not.
 
     The estimate is a quadratic form of mean embeddings. Its variance has a linear part, which grows with the
     difference, and a second-order part, which remains if the samples do not differ. The delta method at the observed
     difference gives the linear part plus twice the second-order part, because the observed difference contains noise
-    too. The variance of the null distribution is the second-order part and is subtracted once. The standard error is at
-    least `null_sd`.
+    too. The second-order part is therefore subtracted once. It is the variance of the null distribution of the units
+    without the samples' difference (see `without_difference`); a permutation of samples that differ has a larger
+    variance, because it mixes the difference into both samples. The standard error is at least that of the second-order
+    part.
+
+    Args:
+        features: (units, dimensions) feature vectors.
+        strata: (units,) stratum number of each unit.
+        first, second: (units,) whether the unit is in the first, and in the second sample; every unit is in one.
+        count: number of permutations of labels within strata.
+        random: random generator of the permutations.
+    """
+    design = Design.of(strata, first, second)
+    differences = np.array([_difference(features, each, first[None], second[None])[0][0] for each in design.strata])
+    variance = 0.0
+    for side in (first, second):
+        alone = []
+        for stratum, gradient, share in zip(
+            design.strata, design.gradients(differences), design.strata_weights(), strict=True
+        ):
+            own = features[stratum.units[side[stratum.units]]]
+            projected = own @ gradient
+            if len(own) < 2:
+                alone.append(float(projected[0]))
+                continue
+            # A unit x is compared with the mean of the other units of its sample. With vectors of length 1, ⟨x, mean of
+            # the others⟩ − ⟨x, mean of all⟩ is −‖x − mean of all‖² / (2 (n − 1)) and a constant.
+            lengths = _squared_lengths(own) - 2 * own @ own.mean(axis=0)
+            apart = design.within_weight * share * lengths / (len(own) - 1)
+            variance += float(np.var(projected + (apart if side is second else -apart), ddof=1)) / len(own)
+        # A single unit has no variance within its stratum. The variance between such strata is used instead; it is not
+        # smaller.
+        variance += len(alone) * float(np.var(alone, ddof=1)) if len(alone) > 1 else 0.0
+    labels, _ = relabelling.relabellings(first, strata, count, random)
+    alike = without_difference(features, strata, first, second) if len(features) <= LARGEST_MOVED else features
+    null_variance = float(estimates(alike, strata, labels, ~labels).var())
+    return math.sqrt(max(variance - null_variance, null_variance))
+
+
+def without_difference(features: Features, strata: Ints, first: Bools, second: Bools) -> Features:
+    """Return the features after the samples' means have been moved together, as if only chance made them differ.
+
+    The unbiased squared discrepancy of the result is about 0 in each stratum. A stratum with a single unit of a sample,
+    which has no estimate of its own, is moved by the mean difference of all strata.
 
     Args:
         features: (units, dimensions) feature vectors.
         strata: (units,) stratum number of each unit.
         first, second: (units,) whether the unit is in the first, and in the second sample.
-        null_sd: standard deviation of the estimate over labels permuted within strata.
     """
     design = Design.of(strata, first, second)
-    differences = [_difference(features, stratum, first[None], second[None])[0][0] for stratum in design.strata]
-    gradients = design.gradients(np.array(differences))
-    variance = 0.0
-    for side in (first, second):
-        alone = []
-        for stratum, gradient in zip(design.strata, gradients, strict=True):
-            own = stratum.units[side[stratum.units]]
-            projected = features[own] @ gradient
-            if len(projected) < 2:
-                alone.append(float(projected[0]))
-            else:
-                variance += float(np.var(projected, ddof=1)) / len(projected)
-        # A single unit has no variance within its stratum. The variance between such strata is used instead; it is not
-        # smaller.
-        variance += len(alone) * float(np.var(alone, ddof=1)) if len(alone) > 1 else 0.0
-    return math.sqrt(max(variance - null_sd**2, null_sd**2))
+    differences = [_difference(features, each, first[None], second[None]) for each in design.strata]
+    together = sum(
+        each.weight * difference[0] for each, (difference, _) in zip(design.strata, differences, strict=True)
+    )
+    squared = float(estimates(features, strata, first[None], second[None])[0])
+    moved = features.copy()
+    for stratum, (difference, unbiased) in zip(design.strata, differences, strict=True):
+        apart, excess = (difference[0], float(unbiased[0])) if stratum.has_estimate else (together, squared)
+        length = float(apart @ apart)
+        if length <= 0 or excess <= 0:
+            continue
+        apart = apart * (1 - math.sqrt(max(0.0, 1 - excess / length)))
+        size = stratum.first + stratum.second
+        for side, part in ((first, -stratum.second / size), (second, stratum.first / size)):
+            moved[stratum.units[side[stratum.units]]] += apart * part
+    return moved
 
 
 def variance(features: Features, cells: Ints) -> float:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from pytest_fairness.audits.text.samples import kernels
-from pytest_fairness.audits.text.samples.sample import Relabelled, Sample
+from pytest_fairness.audits.text.samples.sample import ERROR_PERMUTATIONS, Relabelled, Sample
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.stats.arrays import Bools, Floats
 from pytest_fairness.stats.intervals.estimate import Estimate
@@ -58,7 +58,11 @@ class Vectors(Sample):
 
     def estimate(self, run: Relabelled[Vectors], random: np.random.Generator) -> Estimate:
         """Return the squared discrepancy with its standard error."""
-        return Estimate.normal(run.value, self.standard_error(run.null))
+        documents = self.documents
+        error = mmd.standard_error(
+            self.vectors, documents.strata, documents.marked, ~documents.marked, ERROR_PERMUTATIONS, random
+        )
+        return Estimate.normal(run.value, error)
 
     def distance(self, selected: Bools) -> Floats:
         """Return the squared discrepancy for each selection of documents."""
@@ -70,13 +74,6 @@ class Vectors(Sample):
         marked, strata = self.documents.marked, self.documents.strata
         tfidf = kernels.words(self.documents.words)
         return tfidf.terms, mmd.contributions(tfidf.weights, strata, marked, ~marked)
-
-    def standard_error(self, null: Floats) -> float:
-        """Return the standard error of one run's discrepancy; `null` holds the statistic with permuted labels."""
-        documents = self.documents
-        return mmd.standard_error(
-            self.vectors, documents.strata, documents.marked, ~documents.marked, float(null.std())
-        )
 
     def within_strata(self) -> dict[str, float]:
         """Return the squared discrepancy of each stratum that holds enough documents, by the stratum's name."""

@@ -107,11 +107,33 @@ def test_the_standard_error_is_the_spread_of_the_estimate(shift: float, sizes: l
     for seed in range(300):
         vectors, strata, marked = drawn(seed, sizes, dimensions=6)
         vectors[marked, 0] += shift
-        labels, _ = relabelling.relabellings(marked, strata, 99, np.random.default_rng(seed))
-        null_sd = float(mmd.estimates(vectors, strata, labels, ~labels).std())
         values.append(float(mmd.estimates(vectors, strata, marked[None], ~marked[None])[0]))
-        errors.append(mmd.standard_error(vectors, strata, marked, ~marked, null_sd))
-    assert 0.85 < np.sqrt(np.mean(np.square(errors))) / np.std(values) < 1.25
+        errors.append(mmd.standard_error(vectors, strata, marked, ~marked, 99, np.random.default_rng(seed)))
+    assert 0.9 < np.sqrt(np.mean(np.square(errors))) / np.std(values) < 1.3
+
+
+def test_the_standard_error_is_right_if_the_samples_differ_strongly() -> None:
+    """Permutations of samples that differ vary more than either sample; this must not be subtracted."""
+    values, errors = [], []
+    for seed in range(400):
+        vectors, strata, marked = drawn(seed, [(9, 9)])
+        vectors[marked, 0] += 8
+        values.append(float(mmd.estimates(vectors, strata, marked[None], ~marked[None])[0]))
+        errors.append(mmd.standard_error(vectors, strata, marked, ~marked, 99, np.random.default_rng(seed)))
+    assert 0.95 < np.sqrt(np.mean(np.square(errors))) / np.std(values) < 1.1
+
+
+@pytest.mark.parametrize("sizes", [[(9, 12)], [(3, 3)] * 6, [(1, 1)] * 12, [(5, 4), (1, 2), (1, 1)]])
+def test_vectors_without_the_difference_differ_as_by_chance(sizes: list[tuple[int, int]]) -> None:
+    vectors, strata, marked = drawn(4, sizes)
+    vectors[marked, 0] += 3
+    alike = mmd.without_difference(vectors, strata, marked, ~marked)
+    before, after = (float(mmd.estimates(each, strata, marked[None], ~marked[None])[0]) for each in (vectors, alike))
+    assert before > 4
+    assert abs(after) < 0.3 * before
+    for stratum in np.unique(strata):
+        own = strata == stratum
+        np.testing.assert_allclose(alike[own].mean(axis=0), vectors[own].mean(axis=0))
 
 
 def test_an_estimate_for_each_stratum_that_has_one() -> None:
