@@ -352,9 +352,15 @@ class Audit(Explanation[ProbeT, SettingsT]):
         return {group: count / (count + n.get(group, 0)) for group, count in missing.items() if count + n.get(group, 0)}
 
     def unread_worsening(
-        self, item: AuditItem[ProbeT, SettingsT], measurement: Measurement, share: float, scale: float
+        self,
+        item: AuditItem[ProbeT, SettingsT],
+        measurement: Measurement,
+        shares: Mapping[str, float],
+        scale: float,
+        *,
+        other_side: bool = False,
     ) -> float:
-        """Return how far the loss could rise if this share of every group's answers is unread; see `audits.unread`.
+        """Return how far the loss could rise if these shares of the groups' answers are unread; see `audits.unread`.
 
         With `info.worst`, the unread answers count as the worst possible ones. The mean of a group is then (1 − share)
         times the mean of its read answers, plus share times the best or the worst possible score. Without it, they
@@ -363,12 +369,34 @@ class Audit(Explanation[ProbeT, SettingsT]):
         Args:
             item: item that was measured.
             measurement: measurement of the current run.
-            share: largest share of the unread answers of a group, above 0.
+            shares: share of unread answers of each group; the largest is above 0.
             scale: tolerance or, for a value, the distance of the limit from the value of equal groups.
+            other_side: for a signed gap, whether to return how far the gap could move to the other group's side.
         """
+        share = max(shares.values())
         if self.info.worst is None:
             return share * UNREAD_TIMES * scale
-        return share * max(0.0, self.info.loss(self.info.worst) - self.info.loss(measurement.value))
+        loss = self.info.loss(measurement.value)
+        return share * max(0.0, self.info.loss(self.info.worst) - (-loss if other_side else loss))
+
+    def unread_improvement(self, measurement: Measurement, baseline: float, share: float, scale: float) -> float:
+        """Return how far the loss of the baseline could fall if this share of a group's answers is unread.
+
+        Its value cannot be better than that of equal groups.
+
+        Args:
+            measurement: measurement of the current run.
+            baseline: value of the baseline.
+            share: largest share of the unread answers of a group, above 0.
+            scale: tolerance of the item.
+        """
+        info = self.info
+        excess = max(0.0, info.loss(baseline) - info.least_loss)
+        if info.worst is None:
+            return min(excess, share * UNREAD_TIMES * scale)
+        # Unread answers can move a difference between groups to the best score of one and the worst score of another.
+        apart = 0.0 if info.best_is_decidable else info.loss(info.worst) - info.least_loss
+        return min(excess, share * (excess + apart))
 
     def score(self, item: AuditItem[ProbeT, SettingsT], answers: Answers) -> float:
         """Return the value of a small set of answers; `calibrate` computes the error rates of limits from such values.

@@ -103,8 +103,15 @@ class AuditInfo:
 
         By chance, the values of about half of all fair systems, or of all of them, are worse than this limit.
         """
-        if self.best_is_decidable:
-            return None
+        return None if self.best_is_decidable else self._best_value
+
+    @property
+    def least_loss(self) -> float:
+        """Return the loss of the best possible value: that of equal groups, or of no mistakes."""
+        return self.loss(self._best_value)
+
+    @property
+    def _best_value(self) -> float:
         match self.better:
             case Direction.LOWER:
                 return self.limits[0]

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from pytest_fairness.audits.base import AnyAudit, AnyItem
 from pytest_fairness.audits.decision import ROUNDING, Decision
+from pytest_fairness.audits.info import Direction
 from pytest_fairness.plurals import counted, joined, significant
 from pytest_fairness.records import Measurement
-from pytest_fairness.stats.intervals import normal
 
 MOST_UNREAD = 0.5
 """Largest share of a group's answers that may be unread; beyond it, unread answers could hide any difference."""
@@ -34,24 +34,18 @@ class UnreadAnswers:
         estimate: the change, or the distance of the value from the limit; larger is worse.
         threshold: largest acceptable estimate: the tolerance, or 0.
         numbers: their numbers by group as a phrase: `6 unread answers of women`.
-        new: largest worsening by those unread answers of a group that the other run does not have as well, unless
-            chance explains the difference. For a value, these are all unread answers.
-        every: largest worsening by all unread answers of both runs.
+        worsening: largest possible rise of the estimate.
         unit: unit of the worsening; `%` for points of one hundredth.
     """
 
     estimate: float
     threshold: float
     numbers: str
-    new: float
-    every: float
+    worsening: float
     unit: str
 
     def hidden(self, decision: Decision, tolerance: float) -> str | None:
         """Return why an acceptable estimate may be unacceptable with the unread answers; `None` if it never is.
-
-        The estimate and its upper bound must be acceptable with the worsening `new`. With the worsening `every`, the
-        estimate must not be above the largest acceptable upper bound.
 
         Args:
             decision: decision on the estimate, with the outcome `within`.
@@ -59,25 +53,23 @@ class UnreadAnswers:
         """
         accepted = self.threshold + 2 * tolerance if decision.accepted is None else decision.accepted
         upper = self.estimate if decision.upper_bound is None else decision.upper_bound
-        if self.new and max(self.estimate + self.new - self.threshold, upper + self.new - accepted) > ROUNDING:
-            return f"{self.numbers} could hide {self._amount(self.new)}"
-        if self.every and self.estimate + self.every - accepted > ROUNDING:
-            return f"{self.numbers} could hide {self._amount(self.every)}"
-        return None
+        excess = max(self.estimate - self.threshold, upper - accepted) + self.worsening
+        return f"{self.numbers} could hide {self._amount}" if self.worsening and excess > ROUNDING else None
 
     @property
     def assumption(self) -> str:
         """Return a sentence for a failure that needs unread answers like the read ones; else an empty text."""
-        if not self.every or self.estimate - self.every > self.threshold:
+        if not self.worsening or self.estimate - self.worsening > self.threshold:
             return ""
         return f" This assumes that {self.numbers} are like the read ones."
 
-    def _amount(self, worsening: float) -> str:
-        if math.isinf(worsening):
+    @property
+    def _amount(self) -> str:
+        if math.isinf(self.worsening):
             return "any difference"
         if self.unit == "%":
-            return f"{100 * worsening:.2g} points"
-        return f"{significant(worsening)} {self.unit}".rstrip()
+            return f"{100 * self.worsening:.2g} points"
+        return f"{significant(self.worsening)} {self.unit}".rstrip()
 
 
 def of_value(audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float) -> UnreadAnswers:
@@ -86,9 +78,12 @@ def of_value(audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: fl
     distance = 0.0 if equal is None else audit.info.loss(limit) - audit.info.loss(equal)
     shares = audit.unread_shares(measurement, measurement.n, measurement.missing)
     scale = max(distance, 0.0 if math.isnan(tolerance) else tolerance)
-    worsening = _worsening(audit, item, measurement, max(shares.values(), default=0.0), scale)
+    worsening = _worsening(audit, item, measurement, shares, scale)
+    if shares and audit.info.better is Direction.ZERO:
+        other_side = _worsening(audit, item, measurement, shares, scale, other_side=True)
+        worsening = max(worsening, other_side - 2 * audit.info.loss(measurement.value))
     estimate = audit.info.loss(measurement.value) - audit.info.loss(limit)
-    return UnreadAnswers(estimate, 0.0, _numbers(measurement.missing), worsening, worsening, _unit(audit))
+    return UnreadAnswers(estimate, 0.0, _numbers(measurement.missing), worsening, _unit(audit))
 
 
 def of_change(
@@ -96,59 +91,60 @@ def of_change(
     item: AnyItem,
     measurement: Measurement,
     change: float,
+    baseline: float,
     n: Counts,
     missing: Counts,
     tolerance: float,
 ) -> UnreadAnswers:
     """Return the unread answers of a run that is compared with another run.
 
+    The unread answers of this run count at their worst, and those of the other run at their best.
+
     Args:
         audit: audit of the item.
         item: item that was measured.
         measurement: measurement of this run.
         change: change of the loss since the other run.
+        baseline: value of the other run.
         n, missing: numbers of read and of unread answers of the other run, by group.
         tolerance: tolerance of the item.
     """
-    current = audit.unread_shares(measurement, measurement.n, measurement.missing)
-    baseline = audit.unread_shares(measurement, n, missing)
-    gaps = [0.0]
-    for group in {*current, *baseline}:
-        sizes = [_size(group, *run) for run in ((measurement.n, measurement.missing), (n, missing))]
-        gaps.append(_gap_beyond_chance(current.get(group, 0.0), baseline.get(group, 0.0), *sizes))
-    more, fewer = max(gaps), max(-gap for gap in gaps)
-    largest = [max(shares.values(), default=0.0) for shares in (current, baseline)]
-    new, every = (
-        sum(_worsening(audit, item, measurement, share, tolerance) for share in shares)
-        for shares in ((more, fewer), largest)
+    current, before = (
+        audit.unread_shares(measurement, *run) for run in ((measurement.n, measurement.missing), (n, missing))
     )
+    worst = _worsening(audit, item, measurement, current, tolerance)
+    share = max(before.values(), default=0.0)
+    best = math.inf if share > MOST_UNREAD else 0.0
+    if 0 < share <= MOST_UNREAD:
+        best = audit.unread_improvement(measurement, baseline, share, tolerance)
     numbers = _numbers(measurement.missing)
     if any(missing.values()):
-        before = f"{_numbers(missing)} in the baseline"
-        numbers = f"{numbers} and {before}" if any(measurement.missing.values()) else before
-    return UnreadAnswers(change, tolerance, numbers, new, every, _unit(audit))
+        earlier = f"{_numbers(missing)} in the baseline"
+        numbers = f"{numbers} and {earlier}" if any(measurement.missing.values()) else earlier
+    worsening = worst + best
+    if (current or before) and audit.info.better is Direction.ZERO:
+        # A gap that changed sides is compared with the tolerance by itself, without the gap of the baseline.
+        gap, least = audit.info.loss(measurement.value), max(0.0, audit.info.loss(baseline) - best)
+        opposite = measurement.value * baseline < 0
+        own_side = gap + worst - (0.0 if opposite else least)
+        other_side = _worsening(audit, item, measurement, current, tolerance, other_side=True) - gap
+        worsening = max(worsening, own_side - change, other_side - (least if opposite else 0.0) - change)
+    return UnreadAnswers(change, tolerance, numbers, worsening, _unit(audit))
 
 
-def _size(group: str, n: Counts, missing: Counts) -> int:
-    """Return the number of a group's answers; of all answers, for a share that belongs to several groups."""
-    names = [group] if group in {*n, *missing} else {*n, *missing}
-    return sum(n.get(name, 0) + missing.get(name, 0) for name in names)
-
-
-def _gap_beyond_chance(current: float, baseline: float, current_size: int, baseline_size: int) -> float:
-    """Return the difference between two shares of unread answers; 0 if chance explains it (5 %, one-sided z test)."""
-    gap = current - baseline
-    if not current_size or not baseline_size:
-        return gap
-    pooled = (current * current_size + baseline * baseline_size) / (current_size + baseline_size)
-    error = math.sqrt(pooled * (1 - pooled) * (1 / current_size + 1 / baseline_size))
-    return gap if abs(gap) > normal.quantile(0.95) * error else 0.0
-
-
-def _worsening(audit: AnyAudit, item: AnyItem, measurement: Measurement, share: float, scale: float) -> float:
+def _worsening(
+    audit: AnyAudit,
+    item: AnyItem,
+    measurement: Measurement,
+    shares: Mapping[str, float],
+    scale: float,
+    *,
+    other_side: bool = False,
+) -> float:
+    share = max(shares.values(), default=0.0)
     if share > MOST_UNREAD:
         return math.inf
-    return audit.unread_worsening(item, measurement, share, scale) if share else 0.0
+    return audit.unread_worsening(item, measurement, shares, scale, other_side=other_side) if share else 0.0
 
 
 def _numbers(missing: Counts) -> str:

@@ -139,7 +139,8 @@ def decide(
         if change.outcome == "within" and audit.info.better is Direction.ZERO:
             # Unread answers may also have moved the gap to the other side than the change is measured on.
             estimate = max(estimate, difference)
-        bounds.append(unread.of_change(audit, item, measurement, estimate, baseline.n, baseline.missing, tolerance))
+        before = baseline.value, baseline.n, baseline.missing
+        bounds.append(unread.of_change(audit, item, measurement, estimate, *before, tolerance))
         if change.outcome == "beyond" and without_failure is None:
             why_significant = _significance_text(item, comparison, change)
             return verdict(VerdictName.REGRESSION, f"{what}{why_significant}.{bounds[-1].assumption}")

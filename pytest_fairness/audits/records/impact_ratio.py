@@ -124,14 +124,26 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         ]
 
     def unread_worsening(
-        self, item: RecordItem[ImpactSettings], measurement: Measurement, share: float, scale: float
+        self,
+        item: RecordItem[ImpactSettings],
+        measurement: Measurement,
+        shares: Mapping[str, float],
+        scale: float,
+        *,
+        other_side: bool = False,
     ) -> float:
         """Return the fall of the ratio if unread answers select all of the most, and none of the least selected group.
 
         See `Audit.unread_worsening`.
         """
+        share = max(shares.values())
         lowered = (1 - share) * _highest_rate(measurement)
         return measurement.value * share / (lowered + share)
+
+    def unread_improvement(self, measurement: Measurement, baseline: float, share: float, scale: float) -> float:
+        """Return the rise of the baseline's ratio, with the highest rate of this run; see the base class."""
+        lowered = (1 - share) * _highest_rate(measurement)
+        return min(1 - baseline, share / lowered) if lowered else 1 - baseline
 
     def statistic(self, columns: int) -> ImpactRatio:
         """Return the statistic: the lowest rate divided by the highest."""

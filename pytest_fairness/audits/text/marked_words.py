@@ -92,10 +92,16 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         return Comparison(float(len(details["grown"])), p_value=max(test.p_value for test in tests), details=details)
 
     def unread_worsening(
-        self, item: TextItem[MarkedWordsSettings], measurement: Measurement, share: float, scale: float
+        self,
+        item: TextItem[MarkedWordsSettings],
+        measurement: Measurement,
+        shares: Mapping[str, float],
+        scale: float,
+        *,
+        other_side: bool = False,
     ) -> float:
         """Return 1 word if the unread texts alone can hold a new word in `min_share` of a group's texts, else 0."""
-        return float(share >= item.settings.min_share)
+        return float(max(shares.values()) >= item.settings.min_share)
 
     def concerns(
         self, item: TextItem[MarkedWordsSettings], answers: Answers, measurement: Measurement

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from pytest_fairness.audits.answer_checks import foreign_answers
@@ -47,6 +49,26 @@ class Refusals(TwoGroupAudit[AuditSettings]):
     def value(self, item: TextItem[AuditSettings], answers: Answers) -> float:
         """Return the gap, without a look at the languages of the answers; see `Audit.value`."""
         return gap_measurement(Groups.of(item, answers)).value
+
+    def unread_worsening(
+        self,
+        item: TextItem[AuditSettings],
+        measurement: Measurement,
+        shares: Mapping[str, float],
+        scale: float,
+        *,
+        other_side: bool = False,
+    ) -> float:
+        """Return the rise of the gap if unread answers are refusals in one group only; see `Audit.unread_worsening`."""
+        refused, counted = measurement.details["refused"], measurement.details["shares"]
+        ascending = sorted(counted, key=lambda name: counted[name])
+        less, more = reversed(ascending) if other_side else ascending
+        read = {name: (1 - shares.get(name, 0.0)) * refused[name] / max(1, measurement.n[name]) for name in counted}
+        return float(read[more] + shares.get(more, 0.0) - read[less] - (counted[more] - counted[less]))
+
+    def unread_improvement(self, measurement: Measurement, baseline: float, share: float, scale: float) -> float:
+        """Return how far the baseline's gap could fall, in which unreadable answers count as refusals."""
+        return min(abs(baseline), 2 * share)
 
     def concerns(self, item: TextItem[AuditSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return concerns if answers are repeated, or refusals are not recognised in the language of some answers.

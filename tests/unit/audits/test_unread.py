@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from pytest_fairness import kinds, probes
 from pytest_fairness.audits import unread
+from pytest_fairness.audits.base import Audit
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.records import Answer, Measurement, Status, Verdict
 from pytest_fairness.run import ProbeItem, items_of
@@ -107,34 +108,78 @@ def test_a_failure_that_needs_unread_answers_like_the_read_ones_says_so() -> Non
 # Changes
 
 
-def test_answers_that_are_newly_unread_count_and_those_of_both_runs_do_not() -> None:
+def test_a_pass_against_a_baseline_holds_however_the_unread_answers_of_both_runs_fell() -> None:
     item = refusals()
     assert judged(item, women(0), women(0)).name == "pass"
+    assert judged(item, women(2), women(0)).name == "pass"
     assert judged(item, women(12), women(0)).name == "inconclusive", "women are no longer answered"
-    assert judged(item, women(0), women(12)).name == "inconclusive", "the baseline may have been better"
-    assert judged(item, women(9), women(9)).name == "pass", "as before"
-    assert judged(item, women(12), women(12)).name == "inconclusive", "more than twice the tolerance in both runs"
-    assert judged(item, women(2), women(0)).name == "pass", "chance"
+    assert judged(item, women(12), women(12)).name == "inconclusive", "those of the baseline may have been answers"
+    refused_before = women(4, refused=30)
+    assert judged(item, women(0, refused=38), women(0, refused=30)).name == "pass"
+    assert judged(item, women(0, refused=38), refused_before).name == "inconclusive", (
+        "the baseline may have been better"
+    )
 
 
-def test_unread_answers_that_are_all_biased_never_pass_beyond_the_tolerance() -> None:
-    """Of 500 runs in which women are refused more often than tolerated, and only unread answers are refusals."""
-    random, item, verdicts = np.random.default_rng(5), refusals(), []
+@pytest.mark.parametrize("lost_before", ["nothing", "at random", "answers"])
+def test_unread_answers_that_are_all_biased_never_pass_beyond_the_tolerance(lost_before: str) -> None:
+    """Of 500 runs with unread refusals of women, none passes that is beyond the tolerance with them."""
+    random, item, n = np.random.default_rng(5), refusals(), 100
+    beyond = passed = 0
     for _ in range(500):
-        hidden = int(random.integers(11, 50))
-        common = int(random.binomial(100, 0.02))
-        now = run(
-            {
-                "women": {Status.OK: 100 - hidden - common, Status.REFUSED: common, Status.FAILED: hidden},
-                "men": {Status.OK: 100 - common, Status.REFUSED: common},
+        refused = {group: int(random.binomial(n, 0.1)) for group in ("women", "men")}
+        refused_before = {group: int(random.binomial(n, 0.1)) for group in ("women", "men")}
+        hidden = min(int(random.integers(1, 26)), n - refused["women"])
+        before = {
+            "nothing": (0, 0),
+            "at random": (
+                int(random.binomial(refused_before["women"], 0.05)),
+                int(random.binomial(n - refused_before["women"], 0.05)),
+            ),
+            "answers": (0, min(hidden, n - refused_before["women"])),
+        }[lost_before]
+        now = answered(refused, n) | {
+            "women": {Status.OK: n - refused["women"] - hidden, Status.REFUSED: refused["women"], Status.FAILED: hidden}
+        }
+        then = answered(refused_before, n)
+        gap = (refused["women"] + hidden - refused["men"]) / n
+        gap_before = (refused_before["women"] - refused_before["men"]) / n
+        change = abs(gap) if gap * gap_before < 0 else abs(gap) - abs(gap_before)
+        then |= {
+            "women": {
+                Status.OK: n - refused_before["women"] - before[1],
+                Status.REFUSED: refused_before["women"] - before[0],
+                Status.FAILED: sum(before),
             }
-        )
-        measurement = item.audit.measure(item, now)
-        answers = unread.of_change(item.audit, item, measurement, 0.0, {"women": 100, "men": 100}, {}, 0.1)
-        assert answers.new >= hidden / 100 * (1 - abs(measurement.value)) - 1e-9
-        limit = refusals(limit=0.1)
-        verdicts.append(judged(limit, now).name.value)
-    assert verdicts.count("pass") == 0
+        }
+        verdict = judged(item, run(now), run(then))
+        passed += verdict.name == "pass"
+        beyond += verdict.name == "pass" and change > 0.1 + 1e-9
+    assert passed >= 40, "the rule is not met by never passing"
+    assert beyond == 0
+
+
+def answered(refused: Mapping[str, int], n: int) -> dict[str, dict[Status, int]]:
+    return {group: {Status.OK: n - count, Status.REFUSED: count} for group, count in refused.items()}
+
+
+def test_two_of_a_hundred_answers_lost_at_random_cost_a_run_of_enough_answers_little() -> None:
+    random, item, n, passed = np.random.default_rng(7), refusals(), 300, {"complete": 0, "lost": 0}
+    for _ in range(60):
+        refused = [int(random.binomial(n, 0.1)) for _ in range(4)]
+        runs = []
+        for lost in (0.0, 0.02):
+            counts = []
+            for count in refused:
+                gone = random.binomial(count, lost), random.binomial(n - count, lost)
+                counts.append(
+                    {Status.OK: n - count - gone[1], Status.REFUSED: count - gone[0], Status.FAILED: sum(gone)}
+                )
+            runs.append([run(dict(zip(("women", "men"), pair, strict=True))) for pair in (counts[:2], counts[2:])])
+        passed["complete"] += judged(item, *runs[0]).name == "pass"
+        passed["lost"] += judged(item, *runs[1]).name == "pass"
+    assert passed["complete"] >= 59
+    assert passed["lost"] >= passed["complete"] - 2
 
 
 @given(
@@ -161,9 +206,10 @@ def test_no_way_in_which_unread_answers_fall_exceeds_the_bound(
         None,
         dict(zip(names, read, strict=True)),
         dict(zip(names, lost, strict=True)),
+        {"refused": dict(zip(names, positive, strict=True)), "shares": dict(zip(names, shares, strict=True))},
     )
     bound = unread.of_value(item.audit, item, measurement, 0.5, 0.1)
-    assert abs(full[0] - full[1]) <= abs(measurement.value) + bound.every + 1e-9
+    assert abs(full[0] - full[1]) <= abs(measurement.value) + bound.worsening + 1e-9
 
 
 # Other audits
@@ -175,12 +221,12 @@ def test_texts_lists_and_numbers_scale_with_the_tolerance() -> None:
     measurement = Measurement(0.0, None, None, None, {"women": 95, "men": 100}, {"women": 5, "men": 0})
     unbounded = replace(audit.info, worst=None)
     for tolerance in (0.02, 4.0):
-        shift = type(audit).unread_worsening
+        shift = Audit.unread_worsening
 
         class Unbounded(type(audit)):  # type: ignore[misc]
             info = unbounded
 
-        assert shift(Unbounded(), item, measurement, 0.05, tolerance) == pytest.approx(0.5 * tolerance)
+        assert shift(Unbounded(), item, measurement, {"women": 0.05}, tolerance) == pytest.approx(0.5 * tolerance)
 
 
 def test_an_impact_ratio_falls_by_what_the_highest_rate_allows() -> None:
@@ -192,4 +238,4 @@ def test_an_impact_ratio_falls_by_what_the_highest_rate_allows() -> None:
     assert measurement.value == pytest.approx(1.0)
     share = 0.1
     worst = 0.9 * 0.4 / (0.9 * 0.4 + 0.1)
-    assert item.audit.unread_worsening(item, measurement, share, 1.0) == pytest.approx(1 - worst)
+    assert item.audit.unread_worsening(item, measurement, {"men": share}, 1.0) == pytest.approx(1 - worst)
