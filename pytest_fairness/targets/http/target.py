@@ -237,17 +237,17 @@ class HttpTarget:
                 raise self._wrong_type_error(answer.text, answer_format, errors)
             return Response(answer.text)
         if answer.headers.get("content-type", "").startswith("text/event-stream"):
-            raise RequestFailed(
+            raise self._unreadable_error(
                 f"{self.name}: the service answers as a stream of events, which cannot be read. Ask for one "
-                'answer in fairness_http_body, or in the probe\'s `sampling.extra`, such as with "stream": false.',
+                'answer in fairness_http_body, or in the probe\'s `sampling.extra`, such as with "stream": false',
                 check="fairness_http_body",
             )
         try:
             content = json.loads(answer.content)
         except (ValueError, RecursionError) as error:
-            raise RequestFailed(
+            raise self._unreadable_error(
                 f"{self.name}: the response is not JSON: {errors.quoted(answer.text, 120)!r}. Check that the "
-                "address is the service's JSON endpoint.",
+                "address is the service's JSON endpoint",
                 retry=RetryReason.TRANSIENT,
             ) from error
         try:
@@ -313,7 +313,9 @@ class HttpTarget:
             f"{wanted}{advice}"
         )
 
-    def _unreadable_error(self, message: str) -> RequestFailed | TargetError:
+    def _unreadable_error(
+        self, message: str, retry: RetryReason | None = None, check: str | None = None
+    ) -> RequestFailed | TargetError:
         """Return the error for an unreadable answer.
 
         After `MAX_UNREADABLE` unreadable answers and no readable one, the JSONPath is probably wrong: return a
@@ -322,7 +324,7 @@ class HttpTarget:
         self._unreadable_answers += 1
         if not self._readable_answers and self._unreadable_answers >= MAX_UNREADABLE:
             return TargetError(f"{message}. The {MAX_UNREADABLE - 1} previous answers were also unreadable.")
-        return RequestFailed(f"{message}.")
+        return RequestFailed(f"{message}.", retry=retry, check=check)
 
     def _json_path(self, path: str) -> JsonPath:
         try:

@@ -119,7 +119,7 @@ class ApiBatches(ApiClient):
         except RequestFailed as error:
             return error
         except MALFORMED:
-            return self._malformed_error(wanted, str(answer).encode("utf-8", "replace"))
+            return self._malformed_error(wanted, str(answer).encode("utf-8", "replace"), counts=False)
 
     def _no_batches_error(self, said: str) -> TargetError:
         """Return the error for HTTP status 404: the server has no batches, or does not have this batch."""

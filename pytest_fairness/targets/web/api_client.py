@@ -25,6 +25,8 @@ LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
 """Maximum numbers of connections; these are the limits of OpenAI's and Anthropic's SDKs."""
 
 
+MAX_MALFORMED = 8
+"""Number of malformed responses without an answer after which no more requests are sent."""
 NEUTRAL = {"temperature": 1.0, "top_p": 1.0}
 """Values of sampling parameters that are the API's defaults, so that a request without them means the same."""
 
@@ -76,7 +78,7 @@ class ApiClient(ABC):
         self._errors = HttpErrors(
             self._name, self._endpoint, self._where, secret_remover(secrets), key_missing=self._unset_key is not None
         )
-        self._has_answered = False
+        self._has_answered, self._malformed = False, 0
         self._redact_answer = secret_remover(filter(is_distinct, secrets))
         self._rejected_parameters: set[str] = set()
         self._headers = {"Accept": "application/json", "User-Agent": f"pytest-fairness/{__version__}", **headers}
@@ -201,10 +203,17 @@ class ApiClient(ABC):
         """
         return self._redact_answer(reply_of({"tool_calls": written}).calls_as_json) if written else None
 
-    def _malformed_error(self, wanted: str, content: bytes) -> RequestFailed:
-        """Return the error for a malformed response; `wanted` says what it should be, such as `a message`."""
+    def _malformed_error(self, wanted: str, content: bytes, *, counts: bool = True) -> RequestFailed | TargetError:
+        """Return the error for a malformed response; `wanted` says what it should be, such as `a message`.
+
+        After `MAX_MALFORMED` malformed responses and no answer, the server is none of this API: return a `TargetError`.
+        A response in a batch does not count.
+        """
         shown = self._errors.quoted(content.decode("utf-8", "replace"), 120)
         message = f"{self._name}: the response of {self._endpoint} is not {wanted}: {shown!r}"
+        self._malformed += counts
+        if not self._has_answered and self._malformed >= MAX_MALFORMED:
+            return TargetError(f"{message}. The {MAX_MALFORMED - 1} previous responses were none either.")
         return RequestFailed(message, retry=RetryReason.TRANSIENT)
 
 

@@ -23,7 +23,8 @@ MAX_ERROR_BYTES = 65_536
 """Maximum number of bytes that are read from the body of an error or a redirect."""
 LARGE = 65_536
 """Size in bytes from which a body is parsed in a thread, so that the event loop can serve other requests."""
-MAX_REDIRECTS = 5
+MAX_REDIRECTS = 2
+"""Maximum number of redirects of a request, so that a loop costs three hops."""
 
 _LOGS = (httpx.__name__, "openai._base_client")
 """Names of the loggers of the HTTP client and of OpenAI's client, which log the full address of each request."""
@@ -66,6 +67,15 @@ class RedirectedElsewhere(httpx.RequestError):
 
     def __init__(self, url: str, status: int, location: str) -> None:
         super().__init__(f"{public_url(url)} redirects to another host, {public_url(location)} (HTTP {status})")
+
+
+class RedirectedAsGet(RedirectedElsewhere):
+    """Error for a redirect that would turn a POST into a GET without the prompt; see `RedirectedElsewhere`."""
+
+    def __init__(self, url: str, status: int, location: str) -> None:
+        httpx.RequestError.__init__(
+            self, f"{public_url(url)} redirects to {public_url(location)}, which would be asked by GET (HTTP {status})"
+        )
 
 
 class BoundedTransport(httpx.AsyncBaseTransport):
@@ -152,7 +162,7 @@ class BoundedClient(httpx.AsyncClient):
         Redirects within the host are followed if the option `follow_redirects` (default: the client's setting) is true.
 
         Raises:
-            RedirectedElsewhere: the server redirects to another host.
+            RedirectedElsewhere: the server redirects to another host, or to a GET.
             httpx.HTTPError: no complete response arrived.
         """
         follow = options.pop("follow_redirects", self.follow_redirects)
@@ -161,6 +171,8 @@ class BoundedClient(httpx.AsyncClient):
             following = response.next_request
             if following is not None and not _same_host(request.url, following.url):
                 raise RedirectedElsewhere(str(request.url), response.status_code, str(following.url))
+            if following is not None and following.method != request.method:
+                raise RedirectedAsGet(str(request.url), response.status_code, str(following.url))
             if following is None or follow is not True:
                 return response
             request = following

@@ -7,7 +7,6 @@ off. All targets recognise these words with the functions of this module.
 from __future__ import annotations
 
 import email.utils
-import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -24,6 +23,9 @@ OVERLOADED = frozenset({429, 503, 529})
 """HTTP statuses of a server that limits the rate of requests or is overloaded."""
 TRANSIENT = frozenset({408, 409, 425, *range(500, 600)}) - OVERLOADED
 """Other HTTP statuses after which another attempt may succeed."""
+
+LONGEST_PAUSE = 86_400.0
+"""Longest pause in seconds for which a server can plausibly ask; an hour or more ends the run in any case."""
 
 _LENGTH = frozenset({"length", "max_tokens", "model_length"})
 """Finish reasons of answers that `max_tokens` has cut off: `length` of OpenAI, the others of compatible servers."""
@@ -145,6 +147,8 @@ class HttpErrors:
                 f"{self.where}.",
                 retry=RetryReason.UNREACHABLE,
             )
+        if isinstance(cause, httpx.TooManyRedirects):
+            return RequestFailed(f"{self.name}: {self.endpoint} redirects in a loop ({why}).", check=self.where)
         return RequestFailed(
             f"{self.name}: {self.endpoint} sent no complete response ({why}).",
             retry=RetryReason.TRANSIENT,
@@ -191,13 +195,16 @@ class HttpErrors:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the pause in seconds that `Retry-After-Ms` or `Retry-After` demands; `None` without a valid header."""
+    """Return the pause in seconds that `Retry-After-Ms` or `Retry-After` demands; `None` without a plausible header.
+
+    A negative pause, or one of more than `LONGEST_PAUSE`, such as a date of another century, is a fault of the server.
+    """
     milliseconds, written = headers.get("retry-after-ms"), headers.get("retry-after")
     try:
         seconds = float(milliseconds) / 1000 if milliseconds else float(written or "")
     except ValueError:
         try:
             seconds = email.utils.parsedate_to_datetime(written or "").timestamp() - time.time()
-        except (ValueError, OverflowError):
+        except (ValueError, OverflowError, OSError):
             return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
+    return seconds if 0 <= seconds <= LONGEST_PAUSE else None

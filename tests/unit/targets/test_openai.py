@@ -235,7 +235,13 @@ def test_a_request_that_times_out_may_be_retried() -> None:
         ({}, None),
         ({"Retry-After": "7"}, 7),
         ({"Retry-After": "0.5"}, 0.5),
-        ({"Retry-After": "-7"}, 0),
+        ({"Retry-After": "-7"}, None),
+        ({"Retry-After": "99999999999"}, None),
+        ({"Retry-After": "1e999"}, None),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "Fri, 31 Dec 2199 23:59:59 GMT"}, None),
+        ({"Retry-After": "Mon, 01 Jan 1900 00:00:00 GMT"}, None),
+        ({"Retry-After": "Mon, 01 Jan 0001 00:00:00 -0000"}, None),
         ({"Retry-After": "soon"}, None),
         ({"Retry-After": "inf"}, None),
         ({"Retry-After": "Fri, 99 Dec 9999 99:99:99 GMT"}, None),
@@ -246,7 +252,7 @@ def test_retry_after_is_read_in_seconds_and_milliseconds(headers: dict[str, str]
     assert fault_of(Reply(status=429, headers=headers)).retry_after == seconds
 
 
-@pytest.mark.parametrize("seconds", [3600, -3600])
+@pytest.mark.parametrize("seconds", [3600])
 def test_retry_after_may_be_a_date(seconds: int) -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
     wait = fault_of(Reply(status=429, headers={"Retry-After": date})).retry_after

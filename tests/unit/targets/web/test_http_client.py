@@ -137,9 +137,24 @@ def test_a_redirect_within_the_host_is_followed(monkeypatch: pytest.MonkeyPatch)
     with server_of("openai", [moved]) as server:
         assert ask("openai", server, monkeypatch).text
         assert server.bodies[0] == server.bodies[1]
-        server.script = [moved] * 9
-        with pytest.raises(RequestFailed, match="more than 5 redirects"):
+        server.script, before = [moved] * 9, server.count
+        with pytest.raises(RequestFailed, match=r"redirects in a loop .more than 2 redirects") as raised:
             ask("openai", server, monkeypatch)
+        assert raised.value.retry is None
+        assert server.count == before + 3
+
+
+@pytest.mark.parametrize("status", [301, 302, 303])
+def test_a_redirect_that_makes_a_get_of_a_post_is_an_error_of_the_address(
+    status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved = Reply(raw=b"", status=status, headers={"Location": "/welcome"})
+    with server_of("openai", [moved]) as server:
+        with pytest.raises(
+            TargetError, match=r"/welcome, which would be asked by GET .HTTP 30.*nothing was sent there"
+        ):
+            ask("openai", server, monkeypatch)
+        assert server.count == 1
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
