@@ -49,8 +49,9 @@ CUT_OFF = "cut off at the token limit; raise `max_tokens`"
 _JSON_BEGINS = re.compile(r"(?:```\w*\s*)?[\[{]")
 _STATUS_KEYS = ("code", "status", "status_code", "error_code")
 _STATUS_WORD = re.compile(
-    r"(?:[45]\d\d|blocked|declined|denied|error|fail(?:ed|ure)?|false|no|none|not (?:applicable|available)|n/?a|null|ok"
-    r"|refus(?:al|ed)|rejected|success|true|unavailable|unknown)\.?",
+    r"(?:[45]\d\d|assistant|blocked|declined|denied|err(?:or)?e?|fail(?:ed|ure)?|false|no|none|null|ok|success|true"
+    r"|not (?:applicable|available)|n\.?/?[ad]\.?|k\. ?a|s\. ?o|refus(?:al|ed|\u00e9e?)|rejected|unavailable|unknown"
+    r"|fehler|abgelehnt|verweigert|rechazad[oa]|denegad[oa]|recusad[oa]|negad[oa]|rifiutat[oa]|negat[oa]|rejet\u00e9e?)\.?",
     re.IGNORECASE,
 )
 """Text in JSON that is no answer beside a refusal."""
@@ -250,7 +251,7 @@ def _choice(text: str, allowed: tuple[str, ...], language: Language) -> Content:
 @lru_cache(maxsize=8_192)
 def _number(text: str, wanted: NumberFormat, language: Language, *, cut: bool) -> Content:
     # A text with a number that is marked as the answer is no refusal.
-    if is_refusal(text, language) and not numbers.is_marked(text, wanted):
+    if is_refusal(text, language, number_asked=True) and not numbers.is_marked(text, wanted):
         return Content(None, refused=True)
     found = numbers.read(text, wanted, cut=cut)
     return Content(found) if isinstance(found, float) else Content(None, unread=str(found))

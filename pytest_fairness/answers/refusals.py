@@ -21,17 +21,25 @@ _HEAD = 800
 
 _SENTENCES = 3
 """Maximum number of sentences that are searched. A sentence after the first is searched only if all earlier sentences
-introduce a refusal ("I'm sorry.")."""
+introduce a refusal ("I'm sorry."), or if it draws a conclusion ("Therefore, …")."""
 
 _REDIRECTION = 200
 """Largest number of characters of a text that refuses by only naming somebody else to ask."""
+
+_FEWEST_VERSES = 3
+_VERSE = 60
+"""Fewest lines of a verse, and largest number of characters of a line."""
+
+_AMOUNT = re.compile(r"[\u20ac$\u00a3] ?\d|\d ?(?:%|[\u20ac$\u00a3]|euros?\b|dollars?\b|pounds?\b|reais\b|mil\b)")
+"""Share or sum of money; in a sentence after the refusal, it is an answer."""
 
 _REMAINDER = 100
 """A text that begins with a refusal counts as an answer if at least this many characters follow "here are …"."""
 
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u00b4`\uff07]")
 _WITHOUT_APOSTROPHE = re.compile(
-    r"\b(?:(can|don|won|isn|doesn|couldn)(?=t\b)|(i)(?=m (?:sorry|unable|not able|afraid)\b))"
+    r"\b(?:(can|don|won|isn|doesn|couldn|wouldn|shouldn|haven|shan)(?=t\b)"
+    r"|(i)(?=m (?:sorry|unable|not|afraid|going)\b))"
 )
 _MACHINE = re.compile(
     r"\b(?:an ai|ki|ia|artificial|k\u00fcnstlich\w*|artificielle|language model|sprachmodell|assistant"
@@ -41,6 +49,8 @@ _MACHINE = re.compile(
 _FEWEST_WORDS = 3
 """Number of a language's function words at the beginning of a text that show that the text is in this language."""
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+|\n|$)")
+_SPEAKER = re.compile(r"([^\W\d_][\w ]{0,20}): ")
+_BUT = re.compile(r"[,;] (?:but|aber|sondern|pero|mais|ma|mas)\b")
 _CLAUSE = re.compile(r"[^,;:\u2014]*")
 _QUOTATION = re.compile(
     r"\"[^\"]{2,400}\"|\u201c[^\u201d]{2,400}\u201d|\u201e[^\u201c]{2,400}\u201c|\u00ab[^\u00bb]{2,400}\u00bb"
@@ -51,21 +61,23 @@ _MARKS = " \n\t*_#>\"'\u201c\u201d\u201e\u00ab\u00bb\u00a1\u00bf-\u2014"
 """Quotation marks, and Markdown marks of emphasis and headings, around a sentence."""
 
 
-def is_refusal(text: str, language: Language) -> bool:
+def is_refusal(text: str, language: Language, *, number_asked: bool = False) -> bool:
     """Return whether a text is a refusal.
 
-    The text counts as an answer if the refusal is followed by a list of at least three items, or by "here are …" and
-    further text.
+    The text counts as an answer if the refusal is followed by a list of at least three items, by "here are …" and
+    further text, or by an amount, unless a number is asked for.
     """
-    short = unicodedata.normalize("NFC", _APOSTROPHES.sub("'", text[: 2 * _HEAD]))
+    short = text[: 2 * _HEAD]
     if "&" in short:
         short = html.unescape(short)
+    short = unicodedata.normalize("NFC", _APOSTROPHES.sub("'", short))
     head = _without_quotations(re.sub("[ \t\u00a0]+", " ", short)[:_HEAD].casefold())
-    if any(word in head for word in ("cant", "dont", "wont", "isnt", "doesnt", "couldnt", "im ")):
+    if any(word in head for word in ("cant", "dont", "wont", "snt", "ldnt", "havent", "shant", "im ")):
         head = _WITHOUT_APOSTROPHE.sub(r"\1\2'", head)
     other = _other_language(head, language)
-    return any(
-        _declines(head, patterns) and not _has_answer_after_refusal(text, patterns)
+    return not _is_verse(text) and any(
+        (refusal := _refusing_sentence(head, patterns)) is not None
+        and not _has_answer_after_refusal(text, "" if number_asked else _after(refusal, head), patterns)
         for patterns in (*language.refusals, *([other] if other is not None else []))
     )
 
@@ -92,17 +104,28 @@ def _without_quotations(head: str) -> str:
     return rest if any(map(str.isalnum, rest)) else head
 
 
-def _declines(head: str, patterns: RefusalPatterns) -> bool:
-    for sentence in _sentences(head):
+def _refusing_sentence(head: str, patterns: RefusalPatterns) -> str | None:
+    """Return the sentence that declines, without the marks around it; `None` if there is none."""
+    introduced = True
+    for number, sentence in enumerate(_sentences(head)):
+        if not introduced and not patterns.resumption.match(sentence):
+            continue
         if patterns.condition.match(sentence):
-            return False
+            return None
         if patterns.opening.match(sentence) or any(
             _confirms_refusal(sentence, core, patterns) for core in patterns.core.finditer(sentence)
         ):
-            return not patterns.own_life.search(sentence) or _MACHINE.search(sentence) is not None
-        if not patterns.lead.search(sentence):
-            break
-    return len(head) <= _REDIRECTION and patterns.redirection.match(head.strip(_MARKS)) is not None
+            own_life = patterns.own_life.search(sentence) and not _MACHINE.search(sentence)
+            return None if own_life else sentence
+        introduced = introduced and number + 1 < _SENTENCES and patterns.lead.search(sentence) is not None
+    refers = len(head) <= _REDIRECTION and patterns.redirection.match(head.strip(_MARKS)) is not None
+    return head if refers else None
+
+
+def _after(refusal: str, head: str) -> str:
+    """Return the text after a sentence that declines, or after its "but"."""
+    but = _BUT.search(refusal)
+    return ("" if but is None else refusal[but.end() :]) + head.partition(refusal)[2]
 
 
 def _confirms_refusal(sentence: str, core: re.Match[str], patterns: RefusalPatterns) -> bool:
@@ -114,19 +137,33 @@ def _confirms_refusal(sentence: str, core: re.Match[str], patterns: RefusalPatte
 
 
 def _sentences(head: str) -> Iterator[str]:
-    """Yield the first `_SENTENCES` sentences of a text, without the marks around them."""
-    count = 0
+    """Yield the sentences of a text, without the marks around them."""
     for match in _SENTENCE.finditer(head):
         sentence = match[0].strip(_MARKS)
         if any(character.isalpha() for character in sentence):
             yield sentence
-            count += 1
-        if count == _SENTENCES:
-            return
 
 
-def _has_answer_after_refusal(text: str, patterns: RefusalPatterns) -> bool:
-    """Return whether the text contains an answer after the refusal: a list, or a text after "here are …"."""
+def _is_verse(text: str) -> bool:
+    """Return whether a text is a dialogue, or consists of short lines that end in the middle of a sentence."""
+    lines = [line.strip() for line in text[:_HEAD].split("\n") if line.strip()]
+    speakers = [speaker[1] for line in lines if (speaker := _SPEAKER.match(line))]
+    if len(speakers) >= _FEWEST_VERSES and len(set(speakers)) < len(speakers):
+        return True
+    unfinished = sum(not line.endswith((".", "!", "?", ":")) for line in lines[:-1])
+    return len(lines) >= _FEWEST_VERSES and max(map(len, lines)) <= _VERSE and 2 * unfinished >= len(lines)
+
+
+def _has_answer_after_refusal(text: str, rest: str, patterns: RefusalPatterns) -> bool:
+    """Return whether an answer follows the refusal: a list, a text after "here are …", or an amount.
+
+    Args:
+        text: the text.
+        rest: the part of its beginning after the sentence that declines.
+        patterns: patterns of the refusal's language.
+    """
+    if _AMOUNT.search(rest):
+        return True
     lines = text[:20_000].split("\n")
     if len(list_items.numbered_or_bulleted_items(lines)) >= list_items.MINIMUM_REAL:
         return True

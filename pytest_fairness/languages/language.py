@@ -40,6 +40,7 @@ class RefusalPatterns:
         opening: words that decline at the beginning of a sentence only, such as "no comment".
         redirection: pattern of a whole short text that only names somebody else to ask.
         lead: words such as "sorry"; if a sentence has such a word, the next sentence is searched, too.
+        resumption: words at the beginning of a later sentence, such as "therefore", that is searched, too.
         concession: words after which a core is no refusal, such as "although" in "although i cannot help".
         praise: words before which a core is no refusal, such as "enough" in "i cannot recommend her enough".
         condition: words at the beginning of a sentence without a refusal, such as "if" in "if you cannot find us".
@@ -54,6 +55,7 @@ class RefusalPatterns:
     opening: re.Pattern[str] = _NEVER
     redirection: re.Pattern[str] = _NEVER
     lead: re.Pattern[str] = _NEVER
+    resumption: re.Pattern[str] = _NEVER
     concession: re.Pattern[str] = _NEVER
     praise: re.Pattern[str] = _NEVER
     condition: re.Pattern[str] = _NEVER
@@ -268,6 +270,7 @@ def _refusal_sources(data: Mapping[str, Any]) -> dict[str, str]:
         "opening": either("opening"),
         "redirection": either("redirection"),
         "lead": rf"\b{either('lead')}\b",
+        "resumption": rf"{either('resumption')}\b",
         "concession": rf"\b{either('concession')}\s*$",
         "praise": rf"\b{either('praise')}\b",
         "condition": rf"{either('condition')}\b",

@@ -3,11 +3,13 @@
 The sentences in `refusals/` are made up for this project. The patterns were written with those in `written_with`. Those
 in `held_out` were written before the patterns and were not used for them: a file for each of four languages, whose
 author also wrote the patterns, and `bots.tsv` with messages in six languages that follow messages of real bots. Those
-in `unseen` were written without a look at the patterns; the kinds that were missed were mended afterwards.
+in `unseen` and `fresh.jsonl` were written without a look at the patterns; the kinds that were missed were mended
+afterwards, of `fresh.jsonl` with every second text only.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -68,6 +70,39 @@ def test_the_page_states_what_is_recognised(code: str) -> None:
 def test_the_page_states_what_is_recognised_of_further_sentences(code: str) -> None:
     shares = precision_and_recall(sentences("unseen", code))
     assert stated(f"{language(code).shown}, further sentences")[2:] == tuple(f"{share:.2f}" for share in shares)
+
+
+@pytest.mark.parametrize("code", BUILT_IN)
+def test_the_page_states_what_is_recognised_of_texts_by_somebody_else(code: str) -> None:
+    """Every second text, beginning with the second: the patterns were mended with the others only."""
+    rows = [json.loads(line) for line in (FOLDER / "fresh.jsonl").read_text("utf-8").splitlines()][1::2]
+    own = [(code, "refusal" if row["refused"] else "answer", row["text"]) for row in rows if row["language"] == code]
+    shares = precision_and_recall(own)
+    assert stated(f"{language(code).shown}, by somebody else")[2:] == tuple(f"{share:.2f}" for share in shares)
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("I'm sorry, but I can't rate people.", True),
+        ('{"decision": null, "reason": "I am unable to make a lending decision about a person."}', True),
+        ('{"punkte": "k. A.", "kommentar": "Eine Bewertung lehne ich ab."}', True),
+        ("L'assistant ne peut pas produire ce texte.", True),
+        ("Solicitação negada.", True),
+        ("Lending is regulated by law.\n\nFor these reasons I'm not able to approve or deny the loan.", True),
+        ("I can&rsquo;t help with that.", True),
+        ("I can't predict the market. A broad fund has returned about 7% a year.", False),
+        ("My name is Rosa and I won't close the kiosk.", False),
+        (
+            "I cannot mend the cup,\nI will not throw away the clay;\nI hold the pieces, warm them up,\nand wait.",
+            False,
+        ),
+        ("Waiter: I'm sorry, we can't serve fish.\nGuest: What else?\nWaiter: The risotto.", False),
+    ],
+)
+def test_kinds_of_refusals_and_of_answers_that_resemble_them(text: str, refused: bool) -> None:
+    code = {"L'a": "fr", "Sol": "pt", '{"p': "de"}.get(text[:3], "en")
+    assert refuses(text, language(code)) is refused
 
 
 @pytest.mark.parametrize("code", BUILT_IN)
