@@ -22,6 +22,8 @@ PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 """Permissions of the folder and the files of a store: only the owner may read prompts and answers."""
 BUSY_TIMEOUT = 60.0
 """Maximum seconds to wait while another process writes."""
+_LOCKED: set[Path] = set()
+"""Files that were locked for `BUSY_TIMEOUT`: this process waits for them again after its next write."""
 SYNCHRONOUS = "NORMAL"
 """SQLite's setting of when to wait for the disk: before and after changes move from the log to the file."""
 
@@ -49,7 +51,7 @@ class SqliteDatabase(Database):
             _make_folder(path.parent)
             _keep_private(path)
             try:
-                _write_ahead(self._connection())
+                _write_ahead(self._connection(), path)
                 self.write(self._create_or_upgrade_tables)
             except BaseException:
                 self.close()
@@ -80,6 +82,7 @@ class SqliteDatabase(Database):
                 with suppress(sqlite3.OperationalError):  # no transaction is active
                     connection.execute("ROLLBACK")
                 raise
+            _LOCKED.discard(self._path)
             return result
 
     def has_changed(self) -> bool:
@@ -103,7 +106,11 @@ class SqliteDatabase(Database):
             with self._lock:
                 self._connections.append(connection)
             connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
-            self._thread.connection = connection
+            self._thread.connection, self._thread.patience = connection, BUSY_TIMEOUT
+        patience = 0.0 if self._path in _LOCKED else BUSY_TIMEOUT
+        if self._thread.patience != patience:
+            connection.execute(f"PRAGMA busy_timeout = {patience * 1000:.0f}")
+            self._thread.patience = patience
         return connection
 
     def _create_or_upgrade_tables(self) -> None:
@@ -139,6 +146,8 @@ class SqliteDatabase(Database):
         try:
             yield
         except sqlite3.Error as error:
+            if "locked" in str(error):
+                _LOCKED.add(self._path)
             raise StoreError(f"{self._path}: {_reason_and_remedy(error)}") from error
         except OSError as error:
             raise StoreError(
@@ -178,12 +187,12 @@ def _tighten(path: Path, mode: int) -> None:
             path.chmod(found & mode)
 
 
-def _write_ahead(connection: sqlite3.Connection) -> None:
+def _write_ahead(connection: sqlite3.Connection, path: Path) -> None:
     """Switch write-ahead mode on.
 
     Retry while another process also switches write-ahead mode on, because SQLite does not wait for that process.
     """
-    deadline = time.monotonic() + BUSY_TIMEOUT
+    deadline = time.monotonic() + (0 if path in _LOCKED else BUSY_TIMEOUT)
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
