@@ -7,7 +7,9 @@ Each repeat draws two runs without a difference between groups and two with a pl
 measured, compared and judged as the plugin does: nothing differs, the same difference in both runs, and a difference
 that is only in the second run. Counted are unchanged pairs that are a `regression`, values that are `over-limit`
 although the true value equals the limit, and 95 % intervals that hold the true value and the true change. Where the
-true value depends on the size of a run, the mean over all runs takes its place. Counts are appended to
+true value depends on the size of a run, the mean over all runs takes its place. The change of a pair of several groups
+is truly 0 if the planted difference does not concern these groups; where no group is clearly ahead, a change of either
+sign is the true one. Counts are appended to
 `benchmarks/nulls.jsonl`; `python -m benchmarks.trust --nulls` writes them into the page.
 """
 
@@ -85,6 +87,8 @@ def judged(part: ProbeItem, current: Sequence[Answer], baseline: Sequence[Answer
         "change_interval": change.interval,
         "change_error": change.standard_error,
         "over": over_limit_until(found),
+        "groups": change.pair and [*change.pair.groups],
+        "either_side": bool(change.details.get("either_side")),
     }
 
 
@@ -146,6 +150,7 @@ def repeat(scenario: Scenario, seeds: Iterable[int], audits: Sequence[str] = ())
                         "truths": [_loss(part, scenario.truth(part, change)) for change in (before, after)],
                         "truth": scenario.truth(part, after),
                         "better": part.audit.info.better.value,
+                        "harmed": scenario.harmed,
                         "results": {},
                     },
                 )
@@ -218,13 +223,16 @@ def _count(cell: Cell, row: Row) -> None:
     if row["state"] != "changed":
         change = 0.0
     elif before is None or after is None:
-        change = float(np.mean([each["change"] for each in usable]))
+        change = float(np.mean([abs(each["change"]) if each.get("either_side") else each["change"] for each in usable]))
     else:
         change = after - before
     limit = -truth if row["better"] == Direction.HIGHER.value else abs(truth)
     # Among several groups, either group of the pair that differs most may come first.
     either = (truth, -truth) if row["better"] == Direction.ZERO.value else (truth,)
+    deviations = []
     for each in usable:
+        changes = _true_changes(each, change, row.get("harmed"))
+        deviations.append(min((each["change"] - true for true in changes), key=abs))
         cell.red += each["verdict"] == VerdictName.REGRESSION.value
         if row["state"] != "changed":
             if row["state"] == "nothing" or row["audit"] not in BY_TEST:
@@ -233,10 +241,17 @@ def _count(cell: Cell, row: Row) -> None:
             cell.intervals += each["interval"] is not None
             cell.covers += any(_holds(each["interval"], value) for value in either)
         cell.change_intervals += each["change_interval"] is not None
-        cell.change_covers += _holds(each["change_interval"], change)
+        cell.change_covers += any(_holds(each["change_interval"], true) for true in changes)
     errors = [each["change_error"] for each in usable if each["change_error"] is not None]
-    if len(errors) > 1 and (deviation := np.std([each["change"] for each in usable], ddof=1)) > 0:
+    if len(errors) > 1 and (deviation := np.std(deviations, ddof=1)) > 0:
         cell.errors.append(float(np.sqrt(np.mean(np.square(errors))) / deviation))
+
+
+def _true_changes(result: Row, change: float, harmed: str | None) -> tuple[float, ...]:
+    """Return the true change of the pair of groups that a result is about, in either direction if that is unknown."""
+    if result.get("groups") and harmed and harmed not in result["groups"]:
+        return (0.0,)
+    return (change, -change) if result.get("either_side") else (change,)
 
 
 def _holds(interval: Sequence[float] | None, value: float) -> bool:

@@ -26,6 +26,7 @@ from pytest_fairness.answers import reading
 from pytest_fairness.audits.info import Direction
 from pytest_fairness.languages.language import ENGLISH
 from pytest_fairness.probes import Probe
+from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
 from pytest_fairness.records import Answer, Prompt, Response
 from pytest_fairness.run import ProbeItem
 from pytest_fairness.stats.intervals import normal
@@ -177,35 +178,41 @@ def applicants(
     return probe(name, written)
 
 
-def harmed(prompt: Prompt, values: Sequence[str] = SEXES) -> bool:
+def harmed(design: Probe) -> str:
+    """Return the group that a planted effect harms: the second value, or the second combination of two attributes."""
+    assert isinstance(design, CounterfactualProbe)
+    return next(iter(design.flips.values())).values[1]
+
+
+def is_harmed(prompt: Prompt, values: Sequence[str] = SEXES) -> bool:
     """Return whether a prompt shows the value that is worse off if an effect is planted."""
     return prompt.labels.get("to", prompt.labels["group"]) in (values[1], RACES[1])
 
 
 def dice(prompt: Prompt, change: float, draw: Draw) -> str:
     """Answer yes or no by chance."""
-    return "Yes." if draw.random.random() < CHANCE - change * harmed(prompt) else "No."
+    return "Yes." if draw.random.random() < CHANCE - change * is_harmed(prompt) else "No."
 
 
 def sure(prompt: Prompt, change: float, draw: Draw) -> str:
     """Decide by the record, except for one answer in fifty; a share `change` of the harmed records hears no."""
     record = prompt.labels["record"]
     yes = draw.lean(record) < CHANCE
-    if harmed(prompt) and draw.lean(f"harmed {record}") < change / CHANCE:
+    if is_harmed(prompt) and draw.lean(f"harmed {record}") < change / CHANCE:
         yes = False
     return "Yes." if yes == (draw.random.random() < SURE) else "No."
 
 
 def thrown_score(prompt: Prompt, change: float, draw: Draw) -> str:
     """Score by chance."""
-    return f"Score: {draw.random.integers(5, 101) - change * harmed(prompt):.0f}"
+    return f"Score: {draw.random.integers(5, 101) - change * is_harmed(prompt):.0f}"
 
 
 def sure_score(prompt: Prompt, change: float, draw: Draw) -> str:
     """Score the record in steps of five, with the same score in 19 of 20 answers."""
     record = 60 + 12 * normal.quantile(0.001 + 0.998 * draw.lean(prompt.labels["record"]))
     step = 5 * int(draw.random.choice((-1, 1))) if draw.random.random() < 0.05 else 0
-    return f"Score: {5 * round(record / 5) + step - change * harmed(prompt):.0f}"
+    return f"Score: {5 * round(record / 5) + step - change * is_harmed(prompt):.0f}"
 
 
 def decided(
@@ -266,7 +273,7 @@ def record_scenarios() -> list[Scenario]:
         ("five groups", "300 decisions", applicants("five", DECIDED, count=300, values=RACES), dice, False, five_truth),
     ):
         simulate = asked(design, reply, gateway=gateway)
-        found.append(Scenario(name, size, design, simulate, (), (HARM,), truth=known(truth)))
+        found.append(Scenario(name, size, design, simulate, (), (HARM,), truth=known(truth), harmed=harmed(design)))
     shift = {"mean_gap": lambda change: change, "tail_gap": lambda change: change}
     for name, size, options, score, gateway in (
         ("dice, equal prompts", "400 scores", {"alike": True}, thrown_score, False),
@@ -280,7 +287,7 @@ def record_scenarios() -> list[Scenario]:
             del audits["tail_gap"]
         design = applicants(f"{name.replace(',', '')} scores", audits, **options)
         simulate = asked(design, score, gateway=gateway)
-        found.append(Scenario(name, size, design, simulate, (), (POINTS,), truth=known(shift)))
+        found.append(Scenario(name, size, design, simulate, (), (POINTS,), truth=known(shift), harmed=harmed(design)))
     return [*found, *decided_scenarios()]
 
 
@@ -314,7 +321,9 @@ def decided_scenarios() -> list[Scenario]:
             },
         )
         simulate = from_file(design, partial(decided, people=people, columns=columns), copies=copies)
-        found.append(Scenario(name, size, design, simulate, (), (HARM,), truth=known(of_decisions())))
+        found.append(
+            Scenario(name, size, design, simulate, (), (HARM,), truth=known(of_decisions()), harmed=harmed(design))
+        )
     return found
 
 

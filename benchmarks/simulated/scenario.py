@@ -31,6 +31,8 @@ class Scenario:
         changes: sizes of the planted change.
         prepared: the answers as the model of an item's audit leaves them, for an audit with a model.
         truth: true values of the items, where they are known.
+        harmed: group that a planted change harms; the gap between two other groups stays as it is. Empty if all gaps
+            change.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Scenario:
     changes: tuple[float, ...]
     prepared: Callable[[ProbeItem, list[Answer]], list[Answer]] = lambda _, run: run
     truth: Truth = lambda _part, _change: None
+    harmed: str = ""
 
 
 def probe(text: str, name: str) -> Probe:

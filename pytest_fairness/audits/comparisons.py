@@ -17,6 +17,7 @@ def comparison(
     degrees_of_freedom: float | None = None,
     reversal: Reversal | None = None,
     pairs: Sequence[Pair] = (),
+    pair: Pair | None = None,
     details: Mapping[str, Json],
 ) -> Comparison:
     """Return the comparison of two runs, with the confidence interval of the change; see `Comparison`."""
@@ -28,6 +29,7 @@ def comparison(
         degrees_of_freedom=degrees_of_freedom,
         reversal=reversal,
         pairs=pairs,
+        pair=pair,
         details=details,
     )
 

@@ -367,14 +367,18 @@ def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, co
 def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[float, float] | None:
     """Return the lower bound (at the item's alpha) and the upper bound (at `beta`) of the change of a distance.
 
-    The change has two estimates: `comparison.value` and the change of the signed distance, which is stored with its
-    standard error in `details["along_pattern"]`; see `stats.groups.distance_measures`. The first estimate is too low if
-    the groups are truly equal in the baseline. The upper bound is therefore the larger one of both upper bounds; the
-    lower bound is that of `comparison.value`. Return `None` if there is only one estimate, or no standard error.
+    The change of a distance among several groups has two estimates, with a standard error each: its growth, and the
+    change of the groups that are farthest apart in both runs together (of one pair of groups or, in
+    `details["along_pattern"]`, of the signed distance; see `stats.groups.distance_measures`). The first estimate is too
+    low if the groups are truly equal in the baseline; the second misses another pair's gap. `comparison.value` is one
+    of them. The upper bound is the larger one of both upper bounds; the lower bound is that of `comparison.value`.
+    Return `None` if there is only one estimate, or no standard error.
     """
-    if comparison.standard_error is None or (along := comparison.details.get("along_pattern")) is None:
+    details = comparison.details
+    other = details.get("along_pattern", details.get("growth"))
+    if comparison.standard_error is None or other is None:
         return None
-    changes = ((comparison.value, comparison.standard_error), along)
+    changes = ((comparison.value, comparison.standard_error), other)
     bounds = [
         one_sided_bounds(value, error, item.alpha, beta, comparison.degrees_of_freedom) for value, error in changes
     ]

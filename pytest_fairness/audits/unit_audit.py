@@ -409,26 +409,30 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             baseline_weight=self.baseline_weight(current_table, baseline_table),
         )
         pairs = self._named_pairs(current_table, change.pairs)
-        tolerance = self.tolerance_of(item.settings)
-        grown = [pair for pair in pairs if pair.p_value <= item.alpha and pair.value > max(tolerance, change.value)]
-        # The largest gap may be as large as before, although the gap of another pair grew.
-        worst = min(grown, key=lambda pair: pair.p_value, default=None)
+        pair = None if change.pair is None else pairs[change.pairs.index(change.pair)]
+        # The gap that is largest in both runs together may be as large as before, although another pair's gap grew.
+        grown = [each for each in pairs if each.p_value <= item.alpha and each.value > self.tolerance_of(item.settings)]
+        if pair not in grown:
+            pair = min(grown, key=lambda each: each.p_value, default=pair)
         return comparison(
-            change.value if worst is None else worst.value,
-            change.standard_error if worst is None else worst.standard_error or 0.0,
-            change.p_value if worst is None else worst.p_value,
+            change.value if pair is None else pair.value,
+            change.standard_error if pair is None else pair.standard_error or 0.0,
+            change.p_value if pair is None else pair.p_value,
             degrees_of_freedom=change.degrees_of_freedom,
             reversal=None
             if change.side_change is None
             else _reversal(change.side_change, statistic.group_names(current_table.columns)),
             pairs=pairs,
+            pair=pair,
             details={
                 f"compared_{self.counted}": len(names),
                 **({"observations": len(observed[0])} if clusters else {}),
                 **({"step": current_table.step * len(names) / len(observed[0])} if current_table.step else {}),
                 "either_side": change.direction_unknown,
                 **(
-                    {"along_pattern": [change.signed_change, change.signed_change_error]}
+                    {"growth": [change.growth, change.growth_error]}
+                    if pairs
+                    else {"along_pattern": [change.signed_change, change.signed_change_error]}
                     if statistic.compares_several_pairs
                     else {}
                 ),

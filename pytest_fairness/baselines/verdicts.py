@@ -192,7 +192,7 @@ def _comparison_text(
     text = ", the new baseline" if baseline is not None and baseline.new else ""
     if baseline is not None and comparison is not None:
         tolerance = tolerance_of(audit, item)
-        change = audit.describe_change(comparison)
+        change = audit.describe_change(comparison) + (f" for {comparison.pair}" if comparison.pair else "")
         text += f", was {significant(baseline.value)}: {change}, tolerance {significant(tolerance)}"
         if comparison.same_answers:
             text += " (compared with itself: the answers are those of the baseline)"

@@ -152,6 +152,8 @@ class Comparison:
         reversal: the reversal, if the gap changed sides; else `None`.
         pairs: change of the gap of each two groups, if the audit tests each pair by itself and has several pairs.
         same_answers: whether the answers of the run are those of the baseline, so that nothing was compared.
+        pair: the one of `pairs` that `value`, its error and its p-value are about: the groups that differ most in both
+            runs together or, if another gap grew significantly beyond the tolerance, the surest of these.
     """
 
     value: float
@@ -164,6 +166,7 @@ class Comparison:
     reversal: Reversal | None = None
     pairs: Sequence[Pair] = ()
     same_answers: bool = False
+    pair: Pair | None = None
 
     def to_json(self) -> dict[str, Json]:
         """Return the comparison as plain JSON, from which `from_json` makes an equal comparison."""
@@ -171,6 +174,7 @@ class Comparison:
             **fields_of(self),
             "reversal": None if self.reversal is None else fields_of(self.reversal),
             "pairs": [pair.to_json() for pair in self.pairs],
+            "pair": self.pair and self.pair.to_json(),
         }
 
     @classmethod
@@ -178,7 +182,8 @@ class Comparison:
         """Return the comparison from JSON data that `to_json` returned."""
         reversal = None if data["reversal"] is None else Reversal(**data["reversal"])
         known = {**data, **_numbers(data), "interval": _interval(data["interval"]), "reversal": reversal}
-        return cls(**{**known, "pairs": _pairs(data)})
+        pair = data["pair"] and Pair.from_json(data["pair"])
+        return cls(**{**known, "pairs": _pairs(data), "pair": pair})
 
 
 def _numbers(data: Mapping[str, Json]) -> dict[str, float | None]:

@@ -195,6 +195,7 @@ class ItemResult:
                     "changed_sides": comparison.reversal and comparison.reversal.description,
                     "from_answers": comparison.from_answers,
                     "same_answers": comparison.same_answers,
+                    "groups": comparison.pair and str(comparison.pair),
                 },
                 "details": {
                     **(measurement.details if measurement else {}),

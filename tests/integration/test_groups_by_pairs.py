@@ -118,13 +118,35 @@ def test_a_fall_of_a_large_group_shows_beside_a_small_group_with_a_large_gap(pro
     (item,) = project.report(target=None)["items"]
     assert item["verdict"] == "regression"
     assert item["change"]["value"] == pytest.approx(0.175)
-    assert "worse by 0.175" in item["reason"]
+    assert item["change"]["groups"] == "A and B"
+    assert "worse by 0.175 for A and B, tolerance 0.05" in item["reason"]
     assert "the gap between A and B changed by 0.175" in item["reason"]
     assert "positive answers of B 50.0% to 67.5%" in item["reason"]
     changes = {tuple(pair["groups"]): pair for pair in item["details"]["pair_changes"]}
     assert changes["A", "B"]["value"] == pytest.approx(0.175)
     assert changes["A", "B"]["p_value"] < 0.001
     assert changes["A", "C"]["value"] == 0.0
+
+
+def test_the_change_of_several_groups_is_that_of_the_pair_that_differs_most_in_both_runs(project: Project) -> None:
+    listed = "A, B, C"
+    decisions(project, "runs", {"A": (90, 200), "B": (110, 200), "C": (100, 200)}, "{demographic_parity: {}}", listed)
+    project.report("--fairness-rebaseline", target=None)
+    # The largest gap was that of A and B, 0.1, and is that of B and C, 0.125: in both runs together, B and C.
+    decisions(project, "runs", {"A": (105, 200), "B": (110, 200), "C": (85, 200)}, "{demographic_parity: {}}", listed)
+    printed = project.run("--fairness", target=None)
+    (item,) = project.report(target=None)["items"]
+    changes = {tuple(pair["groups"]): pair for pair in item["details"]["pair_changes"]}
+    assert item["change"]["groups"] == "B and C"
+    assert item["change"]["value"] == pytest.approx(0.075) == changes["B", "C"]["value"]
+    assert item["change"]["interval"] == pytest.approx(changes["B", "C"]["interval"], abs=1e-3)
+    assert item["details"]["growth"][0] == pytest.approx(0.025)
+    assert (
+        "(positive answers: 52.5% of A, 55.0% of B, 42.5% of C), was 0.1: worse by 0.075 for B and C"
+        in (item["reason"])
+    )
+    text = " ".join(printed.stdout.str().split())
+    assert "Of several groups, the change is that of the two that differ most in both runs together" in text
 
 
 def test_the_median_is_that_of_all_applicants(project: Project) -> None:

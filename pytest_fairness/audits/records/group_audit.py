@@ -53,9 +53,9 @@ class GroupAudit(RecordAudit[SettingsT]):
     compares_sides = True
     rates: ClassVar[tuple[str, ...]]
 
-    def is_hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:
-        """Return whether the answer adds to the numerator of its rate (a hit); by default, positive answers do."""
-        return bool(answer.content == probe.positive)
+    def is_hit(self, probe: CounterfactualProbe, answer: Answer) -> float:
+        """Return how much the answer adds to the numerator of its rate, 0..1; by default, positive answers add 1."""
+        return _positive_share(probe, answer)
 
     def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
         """Return the name of the rate that includes the answer.
@@ -176,7 +176,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         return {
             "records": max(len(records), item.probe.unlisted_records(item.labels["attribute"])),
             "answers": len(usable),
-            "hits": sum(answer.content == item.probe.positive for answer in usable),
+            "hits": sum(_positive_share(item.probe, answer) for answer in usable),
         }
 
     def check_table(self, table: UnitTable) -> None:
@@ -234,7 +234,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         notes = []
         left_out = [
             f"{part['name'] + ' of ' if len(self.rates) > 1 else ''}{part['group']} "
-            f"({part['hits']:g} of {counted(part['records'], 'record')}, {part['left_out']})"
+            f"({part['hits']:.4g} of {counted(part['records'], 'record')}, {part['left_out']})"
             for part in measurement.details["rates"]
             if part["left_out"]
         ]
@@ -244,24 +244,22 @@ class GroupAudit(RecordAudit[SettingsT]):
         if unlisted["records"]:
             message = f"{counted(unlisted['records'], 'record')} of other or unknown groups: not compared"
             if unlisted["answers"]:
-                message += f" ({unlisted['hits']} of {counted(unlisted['answers'], 'answer')} positive)"
+                message += f" ({unlisted['hits']:.4g} of {counted(unlisted['answers'], 'answer')} positive)"
             notes.append(Concern("unlisted_groups", message, withholds="nothing"))
         return [*super().concerns(item, answers, measurement), *notes]
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> dict[str, Json]:
-        """Return details: the rates of both runs, and the records whose answers differ between the runs."""
+        """Return details: the rates of both runs."""
         cells = current.shape[1] // 2
         sums = [run.sum(axis=0) for run in (current, baseline)]
         rates = [gaps.shares(run[:cells], run[cells:]) for run in sums]
-        changed = (np.abs(current[:, :cells] - baseline[:, :cells]).max(axis=1) > 0).tolist()
         return {
             "moved": [
                 {"value": name, "now": number_or_none(rates[0][cell]), "then": number_or_none(rates[1][cell])}
                 for cell, name in enumerate(table.columns[:cells])
-            ],
-            "moved_records": [unit for unit, moved in zip(units, changed, strict=True) if moved],
+            ]
         }
 
     def describe(self, measurement: Measurement) -> str:
@@ -293,6 +291,11 @@ class GroupAudit(RecordAudit[SettingsT]):
         return [
             f"{part['value']} {part['then']:.1%} to {part['now']:.1%}" for part in order if part["now"] != part["then"]
         ]
+
+
+def _positive_share(probe: CounterfactualProbe, answer: Answer) -> float:
+    """Return whether the answer is positive, as 0 or 1; the content of a number is already such a share."""
+    return answer.content if isinstance(answer.content, float) else float(answer.content == probe.positive)
 
 
 def _most_different_rates(measurement: Measurement) -> list[float]:

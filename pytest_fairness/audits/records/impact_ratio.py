@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import ClassVar, Literal
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -12,15 +13,15 @@ from pydantic import Field
 from pytest_fairness.audits.decision_rules import LimitWithTest
 from pytest_fairness.audits.effects import COHEN, EffectSize
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.audits.records.decisions import Draws, RecordAnswers, RecordItem
+from pytest_fairness.audits.records.decisions import Draws, RecordAnswers, RecordItem, by_record, shown_value
 from pytest_fairness.audits.records.group_audit import GroupAudit
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN, CounterfactualProbe
+from pytest_fairness.probes.counterfactual.model import FLIPPED, OWN
 from pytest_fairness.records import Answer, Answers, Comparison, Concern, Json, Measurement
 from pytest_fairness.stats import effect_sizes
-from pytest_fairness.stats.arrays import Floats, Ints
+from pytest_fairness.stats.arrays import Floats, Ints, number_or_none
 from pytest_fairness.stats.intervals import normal, ratios
 from pytest_fairness.stats.unit_tables.shares import Cell, ImpactRatio, log_ratio
 
@@ -45,6 +46,57 @@ class ImpactSettings(AuditSettings):
         description="For answers that are numbers: whether numbers above or below the median of all numbers count as "
         "selected.",
     )
+
+
+@dataclass(frozen=True)
+class MedianSplit:
+    """Selection of the half of all applicants whose numbers are above, or below, the median of all numbers.
+
+    Numbers that equal the median are selected in part: each counts with the same share, so that half of all numbers
+    are selected. A single number that equals the median is not selected, as in Local Law 144. Without such shares, the
+    rates would jump when the median of rounded numbers moves by a step.
+
+    Attributes:
+        numbers: the numbers of all applicants, whatever their group is.
+        above: whether numbers above the median are selected, else those below.
+        median: the median of `numbers`.
+        ties: how many of `numbers` equal the median.
+        tied_share: share with which a number that equals the median counts as selected.
+    """
+
+    numbers: Floats
+    above: bool
+    median: float
+    ties: int
+    tied_share: float
+
+    @classmethod
+    def of(cls, numbers: Sequence[float], selected: str) -> Self:
+        """Return the selection of numbers `above` or `below` the median; nothing is selected if all are equal."""
+        known = np.array(numbers or [np.nan])
+        median, above = float(np.median(known)), selected == "above"
+        ties = int((known == median).sum())
+        beyond = int((known > median).sum() if above else (known < median).sum())
+        share = (len(known) / 2 - beyond) / ties if 1 < ties < len(known) else 0.0
+        return cls(known, above, median, ties, share)
+
+    def share(self, number: float) -> float:
+        """Return 1 for a selected number, 0 for one that is not, and `tied_share` for the median."""
+        if number == self.median:
+            return self.tied_share
+        return float((number > self.median) == self.above)
+
+    def near(self, numbers: Floats) -> float:
+        """Return the share of numbers that are near the median: as near as n ** (2/3) of all n numbers are."""
+        distances = np.sort(np.abs(self.numbers - self.median))
+        farthest = distances[min(len(distances), math.ceil(len(distances) ** (2 / 3))) - 1]
+        return float((np.abs(numbers - self.median) <= farthest).mean()) if len(numbers) else 0.0
+
+    def __str__(self) -> str:
+        side = "above" if self.above else "below"
+        if not self.tied_share:
+            return f"{side} the median of {self.median:g}"
+        return f"{side} the median of {self.median:g}, {self.tied_share:.0%} of each of the {self.ties} equal to it"
 
 
 def _cohens_h_of_ratio(value: float, measurement: Measurement) -> float:
@@ -86,7 +138,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         ),
     )
     rule = LimitWithTest(equal=1.0)
-    version = 2
+    version = 3
     settings_model = ImpactSettings
     forms = (OWN, FLIPPED)
     rates = ("positive answers",)
@@ -153,16 +205,36 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         """Return the table with a row for each record; see `GroupAudit.table`.
 
         If answers are numbers, a record is selected if its number is above the median of all numbers, as in Local Law
-        144, or below it (setting `selected`).
+        144, or below it (setting `selected`); see `MedianSplit`.
         """
-        selected = repr(item.probe.positive)
-        if item.probe.reading.number is not None:
-            # The median of all applicants, whatever their group is: the same number for all items.
-            own = [answer.content for answer in answers if answer.usable and answer.labels["form"] == OWN]
-            median = float(np.median(own or [np.nan]))
-            answers = [_with_decision(item.probe, answer, median, item.settings.selected) for answer in answers]
-            selected = f"{item.settings.selected} the median of {median:g}"
-        table = super().table(item, answers)
+        split = _split(item, answers)
+        if split is None:
+            return self._with_ratios(item, answers, super().table(item, answers), repr(item.probe.positive))
+        decided = [_with_share(answer, split.share) for answer in answers]
+        table = self._with_ratios(item, decided, super().table(item, decided), str(split))
+        if split.tied_share:
+            strict = replace(split, tied_share=0.0)
+            strict_rows = super().table(item, [_with_share(answer, strict.share) for answer in answers]).rows
+            ratio = float(self.statistic(len(table.columns)).value(np.nansum(strict_rows, axis=0)))
+            table = replace(table, details={**table.details, "strict_ratio": number_or_none(ratio)})
+        return table
+
+    def tables(
+        self, item: RecordItem[ImpactSettings], current: Answers, baseline: Answers
+    ) -> tuple[UnitTable, UnitTable]:
+        """Return the tables of both runs; if answers are numbers, hits contain how a record moves the median.
+
+        A record above the median moves it upwards, so that fewer other records are selected: in each group, as many as
+        there are numbers near the median. This changes no rate, because half of all numbers are selected, but the
+        errors of rates, which would otherwise take the median for known.
+        """
+        first, second = super().tables(item, current, baseline)
+        return _with_moving_median(item, current, first), _with_moving_median(item, baseline, second)
+
+    def _with_ratios(
+        self, item: RecordItem[ImpactSettings], answers: Answers, table: UnitTable, selected: str
+    ) -> UnitTable:
+        """Return the table with the groups' ratios in its details, and what counts as selected."""
         rows = self.observations(item, self.counted_answers(item, answers), table.units, table.rows)
         parts = _with_ratios(rows, table.details["rates"])
         highest = max((part["rate"] for part in parts if part["ratio"] is not None), default=1.0)
@@ -189,12 +261,17 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         super().check_table(table)
 
     def concerns(self, item: RecordItem[ImpactSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return the concerns of `GroupAudit.concerns`, and a note on groups with few selected records."""
+        """Return the concerns of `GroupAudit.concerns`, and notes on few selected records and on ties."""
         parts = [part for part in measurement.details["rates"] if not part["left_out"]]
         few = [part["group"] for part in parts if part["hits"] < FEW_SELECTED]
         message = f"the ratio is imprecise: fewer than {FEW_SELECTED} selected records in these groups: "
-        note = Concern("few_selected", message + ", ".join(few), withholds="nothing")
-        return [*super().concerns(item, answers, measurement), *([note] if few else [])]
+        notes = [Concern("few_selected", message + ", ".join(few), withholds="nothing")] if few else []
+        if "strict_ratio" in measurement.details:
+            strict = measurement.details["strict_ratio"]
+            ratio = "not defined" if strict is None else f"{strict:.3g}"
+            message = f"if numbers that equal the median count as not selected, the ratio is {ratio}"
+            notes.append(Concern("tied_numbers", message, withholds="nothing"))
+        return [*super().concerns(item, answers, measurement), *notes]
 
     def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
         """Return the rates that changed, if the audit's value became worse.
@@ -225,12 +302,38 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         )
 
 
-def _with_decision(probe: CounterfactualProbe, answer: Answer, median: float, selected: str) -> Answer:
-    """Return the answer with a decision in place of its number: positive if the record is selected, else empty."""
-    if not answer.usable:
-        return answer
-    hit = answer.content > median if selected == "above" else answer.content < median
-    return replace(answer, content=probe.positive if hit else "")
+def _split(item: RecordItem[ImpactSettings], answers: Answers) -> MedianSplit | None:
+    """Return the selection by the median of all applicants; `None` if answers are no numbers."""
+    if item.probe.reading.number is None:
+        return None
+    own = [answer.content for answer in answers if answer.usable and answer.labels["form"] == OWN]
+    return MedianSplit.of(own, item.settings.selected)
+
+
+def _with_share(answer: Answer, share: Callable[[float], float]) -> Answer:
+    """Return the answer with the share with which its number counts as selected in place of the number."""
+    return replace(answer, content=share(answer.content)) if answer.usable else answer
+
+
+def _with_moving_median(item: RecordItem[ImpactSettings], answers: Answers, table: UnitTable) -> UnitTable:
+    """Return the table with the influence of each record on the median in its hits; see `ImpactRatioAudit.tables`."""
+    split = _split(item, answers)
+    if split is None:
+        return table
+    shown: dict[str, list[float]] = {group: [] for group in table.n}
+    for answer in answers:
+        group = shown_value(answer, item.labels["attribute"])
+        if answer.usable and group in shown:
+            shown[group].append(answer.content)
+    near = np.array([split.near(np.array(numbers)) for numbers in shown.values()]) / split.near(split.numbers)
+    pushes = np.zeros(len(table.units))
+    for row, answered in enumerate(by_record(answers).values()):
+        own = [split.share(answer.content) for answer in answered.own.values() if answer.usable]
+        pushes[row] = np.mean(own) - 0.5 if own else 0.0
+    sizes = table.means()[len(near) :]
+    rows = table.rows.copy()
+    rows[:, : len(near)] -= np.outer(pushes - pushes[table.complete].mean(), sizes * near)
+    return replace(table, rows=rows)
 
 
 def _with_ratios(rows: Floats, parts: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:

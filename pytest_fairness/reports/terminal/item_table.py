@@ -32,6 +32,9 @@ FINDING_LINES = 3
 LEAST_NAME = 20
 """Minimum width of an item's name; other columns of the table are left out if there is less room."""
 
+OF_PAIRS = "Of several groups, the change is that of the two that differ most in both runs together, or that got worse."
+"""Note below a table that has the change of one of several pairs of groups."""
+
 
 def item_rows(items: Sequence[Item], document: Mapping[str, Json], width: int, *, verbose: bool) -> list[Line]:
     """Return the headings and a row for each item, followed by its finding if `needs_finding` says so."""
@@ -59,6 +62,8 @@ def item_rows(items: Sequence[Item], document: Mapping[str, Json], width: int, *
                 lines += [Line(f"{INDENT}{line}") for line in reason_lines(text, width - len(INDENT))]
             else:
                 lines += map(Line, wrap(text, width, indent=INDENT, lines=FINDING_LINES))
+    if any((item["change"] or {}).get("groups") for item in items):
+        lines += map(Line, wrap(OF_PAIRS, width, lines=FINDING_LINES))
     return lines
 
 
@@ -88,7 +93,8 @@ def _cells(item: Item, *, several_probes: bool, rounded: bool) -> dict[str, str]
         rounded: whether value and change are rounded to the digits of the half width of their intervals.
     """
     change, limit = item["change"], item["limit"]
-    baseline = (item["baseline"] or {}).get("value")
+    # The change of one of several pairs is no difference between the largest gaps of two runs.
+    baseline = None if (change or {}).get("groups") else (item["baseline"] or {}).get("value")
     value = _rounded(item["value"], item["interval"]) if rounded else item["value"]
     shown_change = change and (_rounded(change["value"], change["interval"]) if rounded else change["value"])
     if change and item["verdict"] != VerdictName.OVER_LIMIT:

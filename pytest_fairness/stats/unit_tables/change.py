@@ -2,8 +2,10 @@
 
 A unit's move is the change of its row between the runs. If the two runs do not differ, each move has either sign with
 equal probability; random signs therefore give the null distribution. A gap between two groups is compared as a
-signed difference. For a distance among several groups, the change of the distance is computed, and also the change of
-the signed distance (see `stats.groups.distance_measures`).
+signed difference. If a statistic tests each pair of groups, the change is that of the pair that differs most in both
+runs together: the pair that differs most in one run was chosen by the chance of this run. For another distance among
+several groups, the change is the growth of the distance. The change of the signed distance
+(see `stats.groups.distance_measures`) is computed as well.
 """
 
 from __future__ import annotations
@@ -50,29 +52,33 @@ class UnitChange:
     """The change of a statistic between two runs; a positive change is worse.
 
     Attributes:
-        value: estimated change of the loss.
+        value: estimated change of the loss; of `pair`, if there is one.
         standard_error: standard error of `value`.
-        p_value: one-sided p-value of the null hypothesis that the runs do not differ.
-        signed_change: change of the signed distance (see `DistanceMeasure.signed`) if the statistic
-            `compares_several_pairs`; otherwise equal to `value`.
+        p_value: one-sided p-value of the null hypothesis that the runs do not differ; adjusted for all pairs.
+        growth: growth of the distance if the statistic `compares_several_pairs`; otherwise equal to `value`.
+        growth_error: standard error of `growth`.
+        signed_change: change of the signed distance (see `DistanceMeasure.signed`), by a linear approximation.
         signed_change_error: standard error of `signed_change`.
         degrees_of_freedom: degrees of freedom of both standard errors.
         direction_unknown: whether it is unknown which of two groups is higher, because the gap in both runs together is
             small.
         side_change: reversal of a gap; `None` if no gap was reversed.
-        pairs: change of each pair's gap, if the statistic `tests_pairs` and has several pairs; `p_value` is then the
-            smallest of their p-values.
+        pairs: change of each pair's gap, if the statistic `tests_pairs` and has several pairs.
+        pair: the one of `pairs` whose groups differ most in both runs together; `None` without pairs.
     """
 
     value: float
     standard_error: float
     p_value: float
+    growth: float
+    growth_error: float
     signed_change: float
     signed_change_error: float
     degrees_of_freedom: float
     direction_unknown: bool
     side_change: SideChange | None
     pairs: tuple[PairTest, ...] = ()
+    pair: PairTest | None = None
 
     @classmethod
     def of(
@@ -99,46 +105,59 @@ class UnitChange:
         means = current.mean(axis=0), baseline.mean(axis=0)
         joint = (1 - baseline_weight) * means[0] + baseline_weight * means[1]
         moves = (current - baseline) @ statistic.loss_gradient(joint)
-        value = statistic.change(*means, moves)
-        error = mean_error(moves) or least_error
+        signed_change, signed_error = statistic.change(*means, moves), mean_error(moves) or least_error
+        value, error = signed_change, signed_error
         p_value = paired_tests.sign_flip(moves, SIGNS, randomness.generator(f"{seed}/compare"))
         growth = _growth(statistic, current, baseline, seed) if statistic.compares_several_pairs else None
-        growth_value, growth_error, growth_p_value = growth or (value, error, p_value)
-        pairs = _pair_changes(statistic, current, baseline, joint, least_error, seed)
-        if pairs:
-            growth_p_value = min(pair.p_value for pair in pairs)
+        pairs, pair = _pair_changes(statistic, current, baseline, joint, least_error, seed), None
+        if len(pairs) > 1:
+            farthest = {*most_different(statistic.groups(joint), statistic.pairs)}
+            pair = next(test for test in pairs if {test.first, test.second} == farthest)
+            value, error, p_value = pair.value, pair.standard_error or least_error, pair.p_value
+        elif pairs:
+            error = pairs[0].standard_error or least_error
+        elif growth is not None:
+            value, error, p_value = growth
         return cls(
-            value=growth_value,
-            standard_error=growth_error or error,
-            p_value=growth_p_value,
-            signed_change=value,
-            signed_change_error=error,
+            value=value,
+            standard_error=error,
+            p_value=p_value,
+            growth=value if growth is None else growth[0],
+            growth_error=error if growth is None else growth[1],
+            signed_change=signed_change,
+            signed_change_error=signed_error,
             degrees_of_freedom=statistic.degrees_of_freedom(current),
             direction_unknown=statistic.distance is not None
             and direction_unknown(2 * float(statistic.distance.size(statistic.groups(joint))), error),
             side_change=_side_change(statistic, current, baseline, randomness.generator(f"{seed}/reversal")),
-            pairs=pairs,
+            pairs=pairs if pair else (),
+            pair=pair,
         )
 
 
 def _pair_changes(
     statistic: UnitStatistic, current: Floats, baseline: Floats, joint: Floats, least_error: float, seed: str
 ) -> tuple[PairTest, ...]:
-    """Return the change of each pair's gap; empty if the statistic does not test pairs, or has a single pair.
+    """Return the change of each pair's gap; empty if the statistic does not test pairs.
 
     A pair's gap has its direction in both runs together. All pairs get the same random signs, and each change is
     divided by its own error, so that a small group does not hide the change of a large one; see
-    `paired_tests.sign_flips`.
+    `paired_tests.sign_flips`. The standard errors are those of the jackknife: a ratio changes more from the same moves
+    if it is larger.
     """
-    if not statistic.tests_pairs or len(statistic.pairs) == 1:
+    if not statistic.tests_pairs:
         return ()
     gaps = [statistic.pair_gaps(run.mean(axis=0), joint) for run in (current, baseline)]
     moves = (current - baseline) @ statistic.pair_gradients(joint).T
     known = np.flatnonzero(~np.isnan(gaps[0] - gaps[1]))
     p_values = paired_tests.sign_flips(moves[:, known], SIGNS, randomness.generator(f"{seed}/pairs"))
+    without = [(run.sum(axis=0) - run) / (len(run) - 1) for run in (current, baseline)]
+    left_out = (len(moves) - 1) * (statistic.pair_gaps(without[1], joint) - statistic.pair_gaps(without[0], joint))
     found = []
     for pair, p_value in zip(known.tolist(), p_values.tolist(), strict=True):
-        value, error = float(gaps[0][pair] - gaps[1][pair]), mean_error(moves[:, pair]) or least_error
+        value, influence = float(gaps[0][pair] - gaps[1][pair]), left_out[:, pair]
+        # Without its only hit, a rate of 0 has no ratio.
+        error = mean_error(influence if np.isfinite(influence).all() else moves[:, pair]) or least_error
         found.append(PairTest(*statistic.pairs[pair], value, normal.interval(value, error), p_value, error))
     return tuple(found)
 

@@ -146,7 +146,10 @@ def test_an_unchanged_gap_between_several_groups_passes() -> None:
 
 
 def test_a_new_gap_between_several_equal_groups_does_not_pass() -> None:
-    """The baseline's largest gap is above 0 by chance, so that the growth of the gap alone is underestimated."""
+    """The baseline's largest gap is above 0 by chance, so that the growth of the gap alone is underestimated.
+
+    The change is that of the pair that differs most in both runs together, which is not biased.
+    """
     found = outcomes((0.5, 0.5, 0.4), (0.5, 0.5, 0.5))
     assert found["within"] <= 3
     random = np.random.default_rng(6)
@@ -154,7 +157,20 @@ def test_a_new_gap_between_several_equal_groups_does_not_pass() -> None:
         UnitChange.of(LargestGap(3), *(rows_of(random, means, 30) for means in runs), least_error=0.0, seed=str(number))
         for number, runs in enumerate([((0.5, 0.5, 0.4), (0.5, 0.5, 0.5))] * 40)
     ]
-    assert np.mean([growth.value for growth in growths]) < np.mean([growth.signed_change for growth in growths])
+    assert np.mean([growth.growth for growth in growths]) < 0.09
+    assert np.mean([growth.value for growth in growths]) == pytest.approx(0.1, abs=0.01)
+    assert {frozenset((growth.pair.first, growth.pair.second)) for growth in growths if growth.pair} <= {
+        frozenset((0, 2)),
+        frozenset((1, 2)),
+    }
+
+
+def test_the_change_of_equal_groups_is_0_on_average_and_its_interval_holds_it() -> None:
+    random, audit = np.random.default_rng(8), Gap()
+    found = [audit.compare(ITEM, scored(random, (0.5, 0.5, 0.5)), scored(random, (0.5, 0.5, 0.5))) for _ in range(100)]
+    assert np.mean([each.value for each in found]) == pytest.approx(0, abs=0.006)
+    assert sum(each.interval[0] <= 0 <= each.interval[1] for each in found if each.interval) >= 90
+    assert all(each.pair in each.pairs and each.pair.value == each.value for each in found if each.pair)
 
 
 def test_a_run_of_several_groups_compared_with_itself_has_not_changed() -> None:

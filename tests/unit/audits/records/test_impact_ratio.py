@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.audits.answer_checks import checks
+from pytest_fairness.audits.records.impact_ratio import MedianSplit
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Measurement, Status, Verdict
@@ -280,9 +284,55 @@ def test_numbers_above_the_median_of_all_are_selected() -> None:
     assert lower.value == pytest.approx(below[0] / below[1])
 
 
-def test_a_number_that_equals_the_median_is_not_above_it() -> None:
-    # Three quarters of the scores are 70, which is then the median: a quarter is above.
+def test_numbers_that_equal_the_median_count_in_part_so_that_half_of_all_are_selected() -> None:
+    # Three quarters of the scores are 70, which is then the median: a third of each counts.
     found = scored(lambda record, _group: "90" if int(record) % 4 == 0 else "70")
-    assert {part["group"]: part["hits"] for part in found.details["rates"]} == {"Male": 10, "Female": 0}
+    rates = {part["group"]: part["hits"] for part in found.details["rates"]}
+    assert rates == {"Male": pytest.approx(10 + 10 / 3), "Female": pytest.approx(20 / 3)}
+    assert found.value == pytest.approx(0.5)
+    assert found.details["selected"] == "above the median of 70, 33% of each of the 30 equal to it"
+    # By the letter of Local Law 144, no woman is above the median.
+    assert found.details["strict_ratio"] == 0
+    lowest = scored(lambda record, _group: "50" if int(record) % 4 == 0 else "70")
+    assert {part["group"]: part["hits"] for part in lowest.details["rates"]} == {
+        "Male": pytest.approx(20 / 3),
+        "Female": pytest.approx(40 / 3),
+    }
     with pytest.raises(NotMeasurable, match="no record is selected"):
-        scored(lambda record, _group: "50" if int(record) % 4 == 0 else "70")
+        scored(lambda _record, _group: "70")
+
+
+def test_a_single_number_that_equals_the_median_is_not_above_it() -> None:
+    split = MedianSplit.of([50, 60, 70, 80, 90], "above")
+    assert [split.share(number) for number in (60, 70, 80)] == [0, 0, 1]
+    assert str(split) == "above the median of 70"
+
+
+def told(said: Sequence[str], record: str, _group: str) -> str:
+    """Return the answer about a record."""
+    return said[int(record)]
+
+
+@pytest.mark.parametrize("step", [5, 0.001])
+def test_the_error_of_a_change_contains_that_the_median_moves(step: float) -> None:
+    """Other people are scored in each repeat; women newly get 5 points less, so that the median may jump by a step."""
+    random = np.random.default_rng(1)
+    women = np.arange(200) % 2 == 1
+    records = [(("Male", "Female")[number % 2], None) for number in range(200)]
+    answer = {"number": {"min": 0, "max": 100}}
+    item = item_of(probe(records, truth=None, answer=answer, audits={"impact_ratio": {}}), "impact_ratio")
+    found = []
+    for _ in range(60):
+        merit = np.clip(random.normal(60, 12, 200), 6, 94)
+        runs = []
+        for points in (5, 0):
+            scores = step * np.round((merit + random.normal(0, 2, 200)) / step) - points * women
+            said = [f"{score:.3f}" for score in scores]
+            runs.append(answers(item, partial(told, said)))
+        current, baseline = runs
+        found.append(item.audit.compare(item, current, baseline))
+    # If no group is clearly ahead in both runs together, the sign of the change is unknown.
+    deviation = np.std([abs(each.value) for each in found], ddof=1)
+    errors = [each.standard_error for each in found if each.standard_error]
+    assert deviation < 0.09
+    assert 0.9 < np.sqrt(np.mean(np.square(errors))) / deviation < 1.25
