@@ -99,6 +99,7 @@ def test_the_document_has_the_fields_of_schema_1() -> None:
         "changed_sides": None,
         "from_answers": True,
         "same_answers": False,
+        "groups": None,
     }
 
 
