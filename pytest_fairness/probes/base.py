@@ -162,6 +162,20 @@ class ResponsesSettings(ProbeModel):
         return matching(self.file) or [self.file]
 
 
+Mark = Annotated[Line, Field(min_length=2)]
+
+
+class AnswerSettings(ProbeModel):
+    """Settings of how answers are read that probes of all kinds have."""
+
+    thoughts: tuple[tuple[Mark, Mark], ...] = Field(
+        default=(),
+        min_length=1,
+        description="Marks between which the model thinks, such as [[<plan>, </plan>]], in addition to the known marks "
+        "of reasoning models. Thoughts are no part of an answer.",
+    )
+
+
 class Variant(ProbeModel):
     """Alternative prompt or system prompt of a probe, such as one that may reduce the bias."""
 
@@ -281,6 +295,7 @@ class Probe(ProbeModel):
         description="The audits of the answers by name, each with its settings; {} or an empty value means the default "
         "settings."
     )
+    answer: AnswerSettings = Field(default_factory=AnswerSettings, description="How answers are read.")
     responses: ResponsesSettings | None = Field(
         default=None, description="File with recorded answers. The probe audits these answers and sends no requests."
     )
@@ -328,8 +343,9 @@ class Probe(ProbeModel):
 
     @cached_property
     def language(self) -> Language:
-        """The language, or the languages, of the answers."""
-        return to_language(self.language_settings)
+        """The language, or the languages, of the answers, with the marks of thoughts that the probe declares."""
+        language = to_language(self.language_settings)
+        return replace(language, thoughts=self.answer.thoughts) if self.answer.thoughts else language
 
     @field_serializer("language_settings")
     def _digest_of_words(self, _: object) -> str:

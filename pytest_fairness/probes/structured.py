@@ -16,6 +16,7 @@ from pytest_fairness.languages.language import Language
 from pytest_fairness.probes import checks
 from pytest_fairness.probes.answer_reading import AnswerReading
 from pytest_fairness.probes.audit_settings import ProbeModel
+from pytest_fairness.probes.base import AnswerSettings
 from pytest_fairness.probes.checks import Content, canonical
 from pytest_fairness.probes.conversations import ConversationProbe
 from pytest_fairness.probes.diagnostics import Diagnostic, quoted, suggestion
@@ -38,9 +39,6 @@ def _single_value_path(path: str) -> str:
     return path
 
 
-Mark = Annotated[Line, Field(min_length=2)]
-
-
 class Tool(ProbeModel):
     """Tool that the target may call."""
 
@@ -61,7 +59,7 @@ class Tool(ProbeModel):
         return {"type": "function", "function": {"name": self.name, **about, "parameters": self.parameters}}
 
 
-class StructuredAnswerSettings(ProbeModel):
+class StructuredAnswerSettings(AnswerSettings):
     """Settings of the part of an answer that is measured."""
 
     tool: Line | None = Field(
@@ -73,12 +71,6 @@ class StructuredAnswerSettings(ProbeModel):
         default=None,
         description="JSONPath of the measured value, such as $.decision. The path applies to an answer in JSON or, "
         "with `tool`, to the arguments of the call.",
-    )
-    thoughts: tuple[tuple[Mark, Mark], ...] = Field(
-        default=(),
-        min_length=1,
-        description="Marks between which the model thinks, such as [[<plan>, </plan>]], in addition to the known marks "
-        "of reasoning models. Thoughts are no part of an answer.",
     )
     label: Line | None = Field(
         default=None,
@@ -109,10 +101,9 @@ class StructuredProbe(ConversationProbe):
 
     @cached_property
     def language(self) -> Language:
-        """The language of the answers, with the marks of thoughts and the label that the probe declares."""
-        language, answer = super().language, self._structured_answer
-        decisions = language.decisions.with_label(answer.label) if answer.label else language.decisions
-        return replace(language, thoughts=answer.thoughts, decisions=decisions)
+        """The language of the answers, with the label of the decision that the probe declares."""
+        language, label = super().language, self._structured_answer.label
+        return replace(language, decisions=language.decisions.with_label(label)) if label else language
 
     @cached_property
     def reading(self) -> AnswerReading:
@@ -135,7 +126,6 @@ class StructuredProbe(ConversationProbe):
         """Return the tools, and the part of an answer that is measured; see `Probe.fingerprint`."""
         answer = self._structured_answer
         parts = {name: str(value) for name, value in (("tool", answer.tool), ("path", answer.path)) if value}
-        parts |= {"thoughts": canonical(answer.thoughts)} if answer.thoughts else {}
         parts |= {"label": answer.label} if answer.label else {}
         parts |= {"measure": "thoughts"} if self.measure == "thoughts" else {}
         return parts | ({"tools": self._tools_as_json} if self.tools else {})

@@ -5,6 +5,12 @@ from __future__ import annotations
 import json
 from random import Random
 
+import pytest
+
+from pytest_fairness import kinds
+from pytest_fairness.answers import reading
+from pytest_fairness.probes.base import AnswerSettings
+from pytest_fairness.records import Prompt, Request, Response
 from tests.support.projects import Project, says
 
 ROWS = 60
@@ -64,6 +70,35 @@ def test_marks_of_ones_own_and_thoughts_without_an_end(project: Project) -> None
     project.write("probes/answers.jsonl", answers("", "<think>{} {}"))
     project.probe("probes/descriptions.yaml", PROBE)
     assert says(project.run("--fairness", target=None), "thoughts that do not end (120)")
+
+
+@pytest.mark.parametrize("kind", ["recommendation", "stereotype", "coreference", "multiple_choice"])
+def test_every_kind_has_own_marks_of_thoughts(kind: str) -> None:
+    model = kinds.KINDS[kind].model
+    assert "thoughts" in model.model_fields["answer"].annotation.model_fields
+    probe = model.model_construct(answer=AnswerSettings(thoughts=(("<plan>", "</plan>"),)))
+    response = Response("<plan>I cannot help.</plan>The answer is fine.")
+    assert reading.answer(Prompt(Request("?"), {}, 0), response, probe.language).text == "The answer is fine."
+
+
+def test_a_probe_of_lists_reads_them_behind_own_marks(project: Project) -> None:
+    rows = [
+        {"entity": entity, "attribute": attribute, "value": value, "items": f"<plan>1. x\\n2. y</plan>\n{SONGS}"}
+        for entity in ("Adele", "Blur", "Cher", "Dido", "Elton")
+        for attribute, value in (("sex", "woman"), ("sex", "man"), ("neutral", ""))
+    ]
+    project.write("probes/answers.jsonl", "\n".join(map(json.dumps, rows)) + "\n")
+    lists = (
+        "kind: recommendation\nresponses: {file: answers.jsonl}\nk: 3\nattributes: {sex: [woman, man]}\n"
+        'answer: {thoughts: [["<plan>", "</plan>"]]}\naudits: {shortfall: {limit: 0.5}}\n'
+    )
+    project.probe("probes/songs.yaml", lists)
+    (item, *_) = project.report(target=None)["items"]
+    assert item["value"] == 0, item
+    assert item["details"]["thoughts"]["answers"] == 15, item
+
+
+SONGS = "1. Hello\n2. Skyfall\n3. Someone Like You"
 
 
 def test_only_texts_have_thoughts_that_can_be_measured(project: Project) -> None:

@@ -27,7 +27,7 @@ from pytest_fairness.probes.structured import StructuredAnswerSettings, Structur
 from pytest_fairness.records import AnswerFormat, Json, Message, Prompt
 
 
-class AnswerSettings(StructuredAnswerSettings):
+class TextAnswerSettings(StructuredAnswerSettings):
     """Settings of the format of answers."""
 
     format: Literal["text", "list", "json"] = Field(
@@ -89,7 +89,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         description="Number of answers to each prompt for each combination of values. With {start: 8, max: 60}, the "
         "number begins at 8, and grows up to 60 while a verdict is inconclusive. Default with `prompts`: 1.",
     )
-    answer: AnswerSettings = Field(default_factory=AnswerSettings, description="How answers are parsed.")
+    answer: TextAnswerSettings = Field(default_factory=TextAnswerSettings, description="How answers are parsed.")
     anonymize: RemovedTerms = Field(
         default=(),
         description="Terms that are removed from the answers in addition to the built-in identity terms and the axes' "

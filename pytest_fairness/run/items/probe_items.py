@@ -17,6 +17,7 @@ from pytest_fairness.baselines.answer_sets import Row
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.languages.language import ENGLISH
 from pytest_fairness.probes import Probe
+from pytest_fairness.probes.checks import canonical
 from pytest_fairness.probes.keys import interim_stages
 from pytest_fairness.probes.keys.interim_stages import Stage
 from pytest_fairness.records import Answer, Prompt, Request
@@ -179,9 +180,11 @@ class ProbeItem(AuditItem[Probe, Any]):
         """Return, by name, all inputs that determine the item's prompts and the parsing of its answers."""
         codes = self.probe.language.codes
         language = {} if codes == ENGLISH.codes else {"language": ", ".join(codes)}
+        marks = self.probe.answer.thoughts
         return {
             **self.probe.fingerprint(self.labels),
             **language,
+            **({"thoughts": canonical(marks)} if marks else {}),
             **self.audit.fingerprint(self),
             **self.models.fingerprint,
         }

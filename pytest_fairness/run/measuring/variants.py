@@ -154,11 +154,17 @@ def _measured_variant(measurer: Measurer, own: ItemMeasurement, variant: ProbeIt
 
 def _hidden_by_unread_answers(own: ItemMeasurement, other: ItemMeasurement, change: _Change) -> str | None:
     """Return why unread answers of the two wordings could hide or reverse the effect; `None` if they could not."""
-    item, missing = own.item, other.measurement
-    tolerance = tolerance_of(item.audit, item)
-    answers = unread.of_change(item.audit, item, own.measurement, 0.0, missing.n, missing.missing, tolerance)
+    item, tolerance = own.item, tolerance_of(own.item.audit, own.item)
+    first, second = (
+        unread.of_change(item.audit, item, run, difference, before.value, before.n, before.missing, tolerance)
+        for run, before, difference in (
+            (own.measurement, other.measurement, -change.value),
+            (other.measurement, own.measurement, change.value),
+        )
+    )
     nearest = abs(change.value) if change.interval is None else min(map(abs, change.interval))
-    return f"{answers.numbers} could explain the difference" if answers.every and answers.every >= nearest else None
+    worsening = max(first.worsening, second.worsening)
+    return f"{first.numbers} could explain the difference" if worsening and worsening >= nearest else None
 
 
 @dataclass(frozen=True)
