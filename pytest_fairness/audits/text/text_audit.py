@@ -14,7 +14,7 @@ from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.findings import Finding, axis_of, listed, plain_words, shortened, strongest
 from pytest_fairness.audits.text.concerns import repeated_or_one_sided
 from pytest_fairness.audits.text.documents import anonymizer, text_of
-from pytest_fairness.audits.text.groups import Groups, TextItem, compared_labels, has_values, require_common_strata
+from pytest_fairness.audits.text.groups import Groups, TextItem, require_common_strata
 from pytest_fairness.audits.text.words.languages import language_of
 from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
@@ -53,8 +53,13 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
 
     def uses(self, item: TextItem[SettingsT], labels: Mapping[str, str]) -> bool:
         """Return whether answers with these labels belong to the marked or to the unmarked group."""
-        marked, unmarked = compared_labels(item)
-        return has_values(labels, marked) or has_values(labels, unmarked)
+        # Called for each item with the labels of the prompts of all items.
+        is_marked = is_unmarked = True
+        for name, value in item.labels.items():
+            if (axis := item.probe.axes.get(name)) is not None:
+                is_marked &= labels[name] == value
+                is_unmarked &= labels[name] == axis.unmarked
+        return is_marked or is_unmarked
 
     def concerns(self, item: TextItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return concerns if answers are repeated, or if strata hold only one group; see `Audit.concerns`."""

@@ -25,7 +25,7 @@ from pytest_fairness.run.answering.judging import judged
 from pytest_fairness.run.answering.open_targets import OpenTargets
 from pytest_fairness.run.answering.refusal_classes import classified_by_judge, classified_by_scorer
 from pytest_fairness.run.answering.scoring import scored
-from pytest_fairness.run.items.probe_items import KEPT_PROMPTS, RECENT, ProbeItem
+from pytest_fairness.run.items.probe_items import KEPT_BY_PROMPT, RECENT, ProbeItem
 from pytest_fairness.targets.base import Target
 
 READ_AT_ONCE = 4_000
@@ -53,14 +53,14 @@ class ItemAnswers:
     """Source of the answers of a run's items.
 
     Two kinds of answers are kept in memory for the next item: all answers of the last item, if the next item has the
-    same prompts, and up to `KEPT_PROMPTS` answers to single prompts of the last item's probe.
+    same prompts, and up to `KEPT_BY_PROMPT` answers to single prompts of the last item's probe.
     """
 
     def __init__(self, targets: OpenTargets, engines: Engines) -> None:
         self._targets, self._engines = targets, engines
         self._last_probe: tuple[Probe, Target] | None = None
         self._answers_by_prompt: dict[int, tuple[Prompt, Answer]] = {}
-        """Each prompt of the last probe with its answer, by `id(prompt)`; at most `KEPT_PROMPTS`."""
+        """Each prompt of the last probe with its answer, by `id(prompt)`; at most `KEPT_BY_PROMPT`."""
         self._recorded: AnswerFileContent | None = None
         self._last: tuple[ProbeItem, Target, list[Answer]] | None = None
 
@@ -160,7 +160,7 @@ class ItemAnswers:
             found = dict(zip(map(id, unread), read_all(unread, responses, item.probe.language), strict=True))
             answers += [found[id(prompt)] if id(prompt) in found else known[id(prompt)][1] for prompt in prompts]
             failures += [response for response in responses if isinstance(response, FairnessError)]
-            for prompt in unread[: KEPT_PROMPTS - len(known)]:
+            for prompt in unread[: KEPT_BY_PROMPT - len(known)]:
                 if found[id(prompt)].error is None:  # a failed request may be answered by another process
                     known[id(prompt)] = prompt, found[id(prompt)]
         if failures and len(failures) == len(answers):
@@ -174,10 +174,10 @@ def _have_same_prompts(item: ProbeItem, other: ProbeItem) -> bool:
     """Return whether two items have the same prompts, so that they can share answers."""
     if item.probe is not other.probe or (item.trial_count, item.stage) != (other.trial_count, other.stage):
         return False
-    return all(
-        item.uses(prompt.labels) == other.uses(prompt.labels)
-        for prompt in RECENT.prompts_of(item.probe, item.trial_count)
-    )
+    found = RECENT.labels_of(item.probe, item.trial_count)
+    if found is None:
+        found = [prompt.labels for prompt in RECENT.prompts_of(item.probe, item.trial_count)]
+    return all(item.uses(labels) == other.uses(labels) for labels in found)
 
 
 def with_follow_ups(answers: list[Answer], probe: Probe, target: Target, engines: Engines) -> list[Answer]:
