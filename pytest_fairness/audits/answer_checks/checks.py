@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
+from pytest_fairness.audits.answer_checks import repeats
 from pytest_fairness.audits.answer_checks.constant_answers import constant_answers
 from pytest_fairness.audits.answer_checks.foreign_answers import FOREIGN_ANSWERS, mostly_foreign
 from pytest_fairness.audits.base import AnyAudit, AnyItem
@@ -18,7 +19,7 @@ from pytest_fairness.plurals import counted
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Answers, Concern, Measurement, RowsWithoutGroup, Status
 
-VERSION = 9
+VERSION = 10
 """Version of the checks, and of the fields of stored measurements and comparisons; results in the store are reused only
 for the same version."""
 
@@ -26,10 +27,6 @@ TRUNCATED_SHARE = 0.10
 """Largest share of the usable or cut off answers that may be cut off at `max_tokens`."""
 WITHOUT_GROUP_SHARE = 0.10
 """Largest share of the rows of an answer file that may be left out because they name no group."""
-MOST_COPIES = 5
-"""Largest number of copies of all rows of an answer file that are recognised."""
-LEAST_COPIED = 8
-"""Smallest number of rows whose copies are recognised."""
 
 
 def concerns(audit: AnyAudit, item: AnyItem, answers: Answers, measurement: Measurement) -> tuple[Concern, ...]:
@@ -115,12 +112,19 @@ def _equal_prompts(audit: AnyAudit, item: AnyItem, measurement: Measurement) -> 
 def _copied_rows(probe: Probe, answers: Answers) -> Concern | None:
     """Return a concern if the rows of a file with recorded answers occur several times in the same order.
 
-    Such a file was written or joined several times. Rows that are equal by chance have another order.
+    Such a file was written or joined several times. Rows that are equal by chance have another order. Audits of texts
+    count such rows once (`Groups.without_repeats`).
     """
-    rows = [(answer.labels, answer.text) for answer in answers] if probe.responses is not None else []
-    for times in range(2, MOST_COPIES + 1):
+    copied = probe.responses is not None and probe.kind != "generation"
+    rows = [(answer.labels, answer.text) for answer in answers] if copied else []
+    for times in range(2, repeats.MOST_COPIES + 1):
         once = len(rows) // times
-        if once < LEAST_COPIED or len(rows) % times or rows[:-once] != rows[once:] or rows[:1] * once == rows[:once]:
+        if (
+            once < repeats.LEAST_COPIED
+            or len(rows) % times
+            or rows[:-once] != rows[once:]
+            or rows[:1] * once == rows[:once]
+        ):
             continue
         return Concern(
             "copied_rows",

@@ -45,6 +45,7 @@ class TextScores(DocumentValues):
 class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, TextScores]):
     """Mean score of the marked group's texts minus mean score of the unmarked group's texts, within strata."""
 
+    version = 3
     settings_model = ScoreSettings
     reversed_gap = "in the baseline, the mean score was {before} higher for {less}; now it is {now} higher for {more}"
 

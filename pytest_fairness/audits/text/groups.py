@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -50,14 +50,14 @@ class Groups:
 
     Attributes:
         probe: probe of the item.
-        answers: all answers in a fixed order; if all trials repeat the same answer, one answer for each prompt and
-            group.
+        answers: the answers in a fixed order, without copies; see `without_repeats`.
         marked: for each answer, whether it belongs to the marked group.
         strata: for each answer, the name of its stratum: its prompt and its values on the other axes.
         marked_name, unmarked_name: names of the two groups: the value of the axis, or the values of all axes of an
             intersection ("Black woman").
         repetition: concerns about repeated answers.
         seed: seed of the item, by which answers are sampled.
+        observations_per_answer: see `repeats.Copies`; below 1 only if copies were kept.
     """
 
     probe: GenerationProbe
@@ -68,15 +68,26 @@ class Groups:
     unmarked_name: str
     repetition: list[Concern] = field(default_factory=list)
     seed: str = ""
+    observations_per_answer: float = 1.0
 
     @classmethod
-    def of(cls, item: TextItem[Any], answers: Answers) -> Groups:
-        """Return the answers of an item, split into its two groups."""
+    def of(cls, item: TextItem[Any], answers: Answers, *, with_copies: bool = False) -> Groups:
+        """Return the answers of an item, split into its two groups; for `with_copies`, see `without_repeats`."""
         marked, unmarked = compared_labels(item)
-        return replace(cls.split(item.probe, answers, marked, " ".join(unmarked.values())), seed=item.seed)
+        unmarked_name = " ".join(unmarked.values())
+        found = cls.split(item.probe, answers, marked, unmarked_name, with_copies=with_copies)
+        return replace(found, seed=item.seed)
 
     @classmethod
-    def split(cls, probe: GenerationProbe, answers: Answers, marked: Mapping[str, str], unmarked_name: str) -> Groups:
+    def split(
+        cls,
+        probe: GenerationProbe,
+        answers: Answers,
+        marked: Mapping[str, str],
+        unmarked_name: str,
+        *,
+        with_copies: bool = False,
+    ) -> Groups:
         """Return the answers, split into two groups.
 
         Args:
@@ -85,6 +96,7 @@ class Groups:
             marked: labels of the marked group, such as `{"race": "Black"}`; all other answers belong to the unmarked
                 group. The other labels of an answer, such as its prompt, form the name of its stratum.
             unmarked_name: name of the unmarked group.
+            with_copies: see `without_repeats`.
         """
         # Answers of a file share their labels, which are therefore sorted once for all of these answers.
         labels = {id(answer.labels): answer.labels for answer in answers}
@@ -103,34 +115,65 @@ class Groups:
             marked_name=" ".join(marked.values()),
             unmarked_name=unmarked_name,
         )
-        return groups.without_repeats(probe.sampling.temperature)
+        return groups.without_repeats(with_copies=with_copies)
 
-    def without_repeats(self, temperature: float | None) -> Groups:
-        """Return the groups with a single answer for each prompt and group, if all trials repeat the same answer.
+    def without_repeats(self, *, with_copies: bool) -> Groups:
+        """Return the groups without answers that repeat another answer; `repetition` says so.
 
-        All answers are kept if trials differ, or if a group would have too few single answers for a test. `repetition`
-        says whether answers are repeated.
+        - The rows of a recorded file that holds all its rows several times count once.
+        - If all trials repeat the same answer, one answer for each prompt and group is left. All answers are kept if a
+          group would have too few single answers for a test.
+        - If each group has enough prompts, equal answers to one prompt count once; see `repeats.Copies`. Of a recorded
+          file, this needs a column of prompts: other rows with equal texts may be answers to different prompts.
+
+        Args:
+            with_copies: whether equal answers to one prompt are kept, and `observations_per_answer` is set instead; for
+                shares of answers, which an answer that is left out would change.
         """
+        recorded = self.probe.responses is not None
+        if recorded and (times := repeats.times_copied(self._texts(rows := self._cells(unread=True)))) > 1:
+            once = self._only([cell[: len(cell) // times] for cell in rows]).without_repeats(with_copies=with_copies)
+            note = repeats.copied_rows_concern(len(self.answers) // times, times)
+            return replace(once, repetition=[note, *once.repetition])
+        cells = self._cells()
+        texts, asked = self._texts(cells), sum(map(len, cells))
+        of_marked = sum(self.marked[cell[0]] for cell in cells)
+        enough = min(of_marked, len(cells) - of_marked) >= repeats.MINIMUM_OBSERVATIONS
+        one_status = all(len({self.answers[index].status for index in cell}) == 1 for cell in cells)
+        if one_status and repeats.repeats(texts, self.probe.sampling.temperature):
+            concern = repeats.concern_of(len(cells), asked, enough=enough)
+            return replace(self._only([cell[:1] for cell in cells]) if enough else self, repetition=[concern])
+        if not enough or (recorded and any("prompt" not in answer.labels for answer in self.answers)):
+            return self
+        copies = repeats.Copies.of(texts)
+        unread = [index for index, answer in enumerate(self.answers) if answer.text is None]
+        kept = [[cell[place] for place in places] for cell, places in zip(cells, copies.kept, strict=True)]
+        if (observations := sum(map(len, kept))) == asked:
+            return self
+        if with_copies:
+            note = repeats.copies_concern(asked, round(asked * copies.observations_per_answer))
+            return replace(self, repetition=[note], observations_per_answer=copies.observations_per_answer)
+        return replace(self._only([*kept, unread]), repetition=[repeats.copies_concern(asked, observations)])
+
+    def _cells(self, *, unread: bool = False) -> list[list[int]]:
+        """Return the indices of the answers of each prompt and group; answers without text only if `unread` is set."""
         cells: dict[tuple[tuple[str, str], ...], list[int]] = {}
         for index, answer in enumerate(self.answers):
-            if answer.text is not None:
+            if unread or answer.text is not None:
                 cells.setdefault(tuple(sorted(answer.labels.items())), []).append(index)
-        if any(len({self.answers[index].status for index in cell}) > 1 for cell in cells.values()):
-            return self
-        texts = [[self.answers[index].text or "" for index in cell] for cell in cells.values()]
-        if not repeats.repeats(texts, temperature):
-            return self
-        asked, observations = sum(map(len, texts)), len(cells)
-        of_marked = sum(self.marked[cell[0]] for cell in cells.values())
-        if min(of_marked, observations - of_marked) < repeats.MINIMUM_OBSERVATIONS:
-            return replace(self, repetition=[repeats.concern_of(observations, asked, enough=False)])
-        first_answers = sorted(cell[0] for cell in cells.values())
+        return list(cells.values())
+
+    def _texts(self, cells: Sequence[Sequence[int]]) -> list[list[str]]:
+        return [[self.answers[index].text or "" for index in cell] for cell in cells]
+
+    def _only(self, cells: Iterable[Iterable[int]]) -> Groups:
+        """Return the groups with the answers at these indices only."""
+        indices = sorted(index for cell in cells for index in cell)
         return replace(
             self,
-            answers=tuple(self.answers[index] for index in first_answers),
-            marked=tuple(self.marked[index] for index in first_answers),
-            strata=tuple(self.strata[index] for index in first_answers),
-            repetition=[repeats.concern_of(observations, asked, enough=True)],
+            answers=tuple(self.answers[index] for index in indices),
+            marked=tuple(self.marked[index] for index in indices),
+            strata=tuple(self.strata[index] for index in indices),
         )
 
     def count(self, *statuses: Status) -> dict[str, int]:

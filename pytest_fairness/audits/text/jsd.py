@@ -52,7 +52,7 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
     )
     phrase = "{value:.3g} bits over chance"
     word_statistic = "bits"
-    version = 4
+    version = 5
     grows_with_size = True
     permutations = 999
     swap_batches = (*(250,) * 7, 249)

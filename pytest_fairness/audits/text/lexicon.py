@@ -45,7 +45,7 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
         charts={"terms": "term_rates"},
         effect=cohens_d_of_error("(value / standard error) · √(1/n₁ + 1/n₂), for groups with n₁ and n₂ answers"),
     )
-    version = 4
+    version = 5
     settings_model = LexiconSettings
     reversed_gap = (
         "in the baseline, the terms were used {before} per 100 words more for {less}; now they are used {now} more for "

@@ -61,7 +61,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         charts={"words": "marked_words", "grown": "grown_words"},
         effect=LARGEST_H_OF_WORDS,
     )
-    version = 7
+    version = 8
     settings_model = MarkedWordsSettings
     grows_with_size = True
     rule = GrownWords()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -38,17 +39,18 @@ class Refusals(TwoGroupAudit[AuditSettings]):
             lambda measurement: list(measurement.details["shares"].values()),
         ),
     )
-    version = 4
+    version = 5
+    with_copies = True
 
     def measure(self, item: TextItem[AuditSettings], answers: Answers) -> Measurement:
         """Return the gap with Newcombe's interval and Fisher's exact test; see `Audit.measure`."""
-        groups = Groups.of(item, answers)
+        groups = Groups.of(item, answers, with_copies=True)
         shares = _unrecognised(groups)
         return gap_measurement(groups, {name: sum(share.values()) for name, share in shares.items()})
 
     def value(self, item: TextItem[AuditSettings], answers: Answers) -> float:
         """Return the gap, without a look at the languages of the answers; see `Audit.value`."""
-        return gap_measurement(Groups.of(item, answers)).value
+        return gap_measurement(Groups.of(item, answers, with_copies=True)).value
 
     def unread_worsening(
         self,
@@ -75,7 +77,7 @@ class Refusals(TwoGroupAudit[AuditSettings]):
 
         There is no concern about strata that hold only one group, because shares are computed over all strata together.
         """
-        groups = Groups.of(item, answers)
+        groups = Groups.of(item, answers, with_copies=True)
         return [
             *groups.repetition,
             *foreign_answers.unrecognised_refusals(item.probe, _unrecognised(groups)),
@@ -91,13 +93,15 @@ class Refusals(TwoGroupAudit[AuditSettings]):
         """Return the change of the gap between the shares, tested by permuting run labels within prompt and group."""
         now, before = gap_measurement(current), gap_measurement(baseline)
         change = share_change(current, baseline)
+        error, degrees = change.error
+        scale = min(current.observations_per_answer, baseline.observations_per_answer)
         null = change.permuted_changes(SWAPS, random)
         shares, shares_before = now.details["shares"], before.details["shares"]
         first, second = sorted(shares, key=lambda name: -shares[name])
         return gap_change(
             gaps=(now.value, before.value),
             value=change.value,
-            error=change.error,
+            error=(error / math.sqrt(scale), degrees),
             null=null,
             absolute_change=abs(change.value),
             null_absolute_changes=np.abs(null),

@@ -43,17 +43,17 @@ def gap_measurement(groups: Groups, unrecognised: Mapping[str, float] | None = N
             unusable=True,
         )
     marked, unmarked = groups.names
-    table = [(refused[name], n[name] - refused[name]) for name in (marked, unmarked)]
+    # Equal answers to a prompt tell as much as fewer answers; see `Groups.without_repeats`.
+    scale = groups.observations_per_answer
+    table = [(refused[name] * scale, n[name] * scale) for name in (marked, unmarked)]
     unrecognised, usable, unreadable = unrecognised or {}, groups.usable, groups.count(Status.UNREADABLE)
     unread = {name: unreadable[name] + round(unrecognised.get(name, 0.0) * usable[name]) for name in n}
     failed = groups.count(Status.CUT_OFF, Status.FAILED)
     return Measurement(
         value=refused[marked] / n[marked] - refused[unmarked] / n[unmarked],
-        interval=proportions.newcombe(
-            refused[marked], n[marked], refused[unmarked], n[unmarked], normal.quantile(0.975)
-        ),
-        standard_error=proportions.difference_error(refused[marked], n[marked], refused[unmarked], n[unmarked]),
-        p_value=fisher.p_value(*table),
+        interval=proportions.newcombe(*table[0], *table[1], normal.quantile(0.975)),
+        standard_error=proportions.difference_error(*table[0], *table[1]),
+        p_value=fisher.p_value(*((round(hits), round(size - hits)) for hits, size in table)),
         n={name: n[name] - unread[name] for name in n},
         missing={name: failed[name] + unread[name] for name in n},
         details={

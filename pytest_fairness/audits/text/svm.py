@@ -62,7 +62,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     )
     change_phrase = "{change} (as if the baseline accuracy had been 0.5)"
     word_statistic = "weight"
-    version = 6
+    version = 7
     settings_model = SvmSettings
     grows_with_size = True
 

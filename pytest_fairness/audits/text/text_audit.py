@@ -161,7 +161,13 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
 
 
 class TwoGroupAudit(TextAudit[SettingsT]):
-    """Base class of text audits that compare the marked group with one unmarked group, in one run and between runs."""
+    """Base class of text audits that compare the marked group with one unmarked group, in one run and between runs.
+
+    Class attributes:
+        with_copies: whether equal answers to one prompt are counted; see `Groups.without_repeats`.
+    """
+
+    with_copies: ClassVar[bool] = False
 
     @abstractmethod
     def change(
@@ -179,7 +185,7 @@ class TwoGroupAudit(TextAudit[SettingsT]):
         Raises:
             BaselineStale: the runs have too few strata in common; see `require_common_strata`.
         """
-        runs = [Groups.of(item, run) for run in (current, baseline)]
+        runs = [Groups.of(item, run, with_copies=self.with_copies) for run in (current, baseline)]
         require_common_strata(runs[0], runs[1])
         return self.change(item, runs[0], runs[1], randomness.generator(f"{item.seed}/compare"))
 

@@ -45,13 +45,13 @@ def newcombe(hits: float, n: float, other_hits: float, other_n: float, z: float)
     )
 
 
-def difference_error(hits: float, n: int, other_hits: float, other_n: int) -> float:
+def difference_error(hits: float, n: float, other_hits: float, other_n: float) -> float:
     """Return the standard error of a difference between two shares, after adding one hit and one miss to each sample.
 
     The method comes from Agresti and Caffo (2000). The standard error is above 0 even if neither sample has a hit.
     """
 
-    def variance(count: float, size: int) -> float:
+    def variance(count: float, size: float) -> float:
         share = (count + 1) / (size + 2)
         return share * (1 - share) / (size + 2)
 

@@ -194,19 +194,30 @@ def test_cases_with_equal_prompts_that_share_their_answers_are_not_tested(*, sha
             item.audit.compare(item, found, found)
 
 
-@pytest.mark.parametrize("times", [1, 2, 3])
-def test_a_file_that_was_joined_with_copies_of_itself_is_not_tested(times: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("times", [2, 3, 4])
+@pytest.mark.parametrize("audit", ["jsd: ", "mmd: ", "refusals: ", "lexicon: {lexicons: {praise: [good, great]}}"])
+def test_a_file_of_texts_that_was_joined_with_copies_of_itself_counts_once(
+    audit: str, times: int, tmp_path: Path
+) -> None:
     own = random.Random(1)  # noqa: S311 - no secrets
-    lines = [f"{group},{own.choice(['good', 'bad'])} work {own.randint(0, 9)}" for group in ("man", "woman") * 20]
-    (tmp_path / "texts.csv").write_text("\n".join(["group,text", *lines * times]) + "\n", "utf-8")
+    said = ["good work", "bad work", "I cannot help with that; sorry. No"]
+    lines = [f"{group},{own.choice(said)} {own.randint(0, 9)}" for group in ("man", "woman") * 20]
+    runs, file = [], tmp_path / "texts.csv"
+    file.touch()
     text = "kind: generation\nresponses: {file: texts.csv}\naxes: {group: {unmarked: man, marked: [woman]}}\n"
-    probe = parse(f"{text}audits: {{jsd: }}\n".encode(), tmp_path / "p.yaml", schemas())
+    probe = parse(f"{text}audits: {{{audit}}}\n".encode(), tmp_path / "p.yaml", schemas())
     (item,) = items_of(probe)
-    found = kinds.reader(probe).answers()
-    concerns = checks.concerns(item.audit, item, found, measured(item, found))
-    messages = [note.message for note in concerns if note.name == "copied_rows"]
-    message = f"all 40 rows occur {times} times in the same order, so that each answer counts {times} times. Remove the"
-    assert messages == [f"{message} copies from the file"] * (times > 1)
+    for copies in (1, times):
+        file.write_text("\n".join(["group,text", *lines * copies]) + "\n", "utf-8")
+        runs.append(kinds.reader(probe).answers())
+    once, joined = runs
+    assert len(joined) == len(once) * times
+    found = measured(item, joined)
+    assert found == measured(item, once)
+    assert item.audit.compare(item, joined, once) == item.audit.compare(item, once, once)
+    (note,) = [note for note in checks.concerns(item.audit, item, joined, found) if note.name == "copied_rows"]
+    assert note.withholds == "nothing"
+    assert "times in the same order; each counts once" in note.message
 
 
 def test_clusters_of_different_sizes() -> None:

@@ -66,7 +66,7 @@ class GroupCounts:
         compared = [id(each.answers[index]) for each in groups for index in sampled(each)]
         anonymize = anonymizer(item.probe)
         if any(each.repetition for each in groups):
-            pooled = list({repr(sorted(answer.labels.items())): answer for answer in pooled}.values())
+            pooled = list({(repr(sorted(answer.labels.items())), answer.text): answer for answer in pooled}.values())
         others = (anonymize.words(text_of(answer)) for answer in pooled if answer.usable)
         words = Tokens.joined([*(each.words for each in documents), Tokens.of(others)])
         vocabulary, counts = words.counts()

@@ -262,6 +262,60 @@ def test_answers_that_repeat_count_once_a_prompt(name: str) -> None:
     assert "600 answers count as 40" in note.message
 
 
+def partly_repeating(seed: int, prompts: int = 10, *, blanks: bool = True) -> tuple[list[Answer], list[Answer]]:
+    """Return a run with 15 trials, 5 different answers to each prompt, three times each; and the run with each once."""
+    run, once = [], []
+    for prompt in range(prompts):
+        for answer in answers(100 * seed + prompt, bias=0.5, trials=5):
+            labels = {**answer.labels, "prompt": str(prompt + 1)}
+            for copy in range(3):
+                text = f"  {str(answer.text).upper()}" if blanks and copy == 2 else answer.text
+                run.append(replace(answer, labels=labels, trial=answer.trial * 3 + copy, text=text, content=text))
+            once.append(replace(answer, labels=labels))
+    return run, once
+
+
+@pytest.mark.parametrize("name", ["jsd", "mmd", "svm", "marked_words"])
+def test_equal_answers_to_a_prompt_count_once(name: str) -> None:
+    audit, subject = registry.get("generation", name), item(name)
+    run, once = partly_repeating(1)
+    other, other_once = partly_repeating(2)
+    assert audit.measure(subject, run) == audit.measure(subject, once)
+    assert audit.compare(subject, run, other) == audit.compare(subject, once, other_once)
+    (note,) = (each for each in audit.concerns(subject, run, audit.measure(subject, run)))
+    assert (note.name, note.withholds) == ("repeated_answers", "nothing")
+    assert "600 answers count as 200" in note.message
+
+
+def test_equal_answers_to_a_prompt_tell_as_much_about_refusals_as_one() -> None:
+    audit, subject = registry.get("generation", "refusals"), item("refusals")
+    found, changes = [], []
+    for run in partly_repeating(1, blanks=False):
+        refused = [replace(a, status=Status.REFUSED) if str(a.text)[-1] in "abcde" else a for a in run]
+        found.append(audit.measure(subject, refused))
+        changes.append(audit.compare(subject, refused, run).standard_error)
+    repeated, once = found
+    assert repeated.value == pytest.approx(once.value)
+    assert repeated.interval == pytest.approx(once.interval)
+    assert repeated.standard_error == pytest.approx(once.standard_error)
+    assert repeated.p_value == pytest.approx(once.p_value)
+    assert changes[0] == pytest.approx(changes[1], rel=0.2)
+
+
+def test_equal_answers_that_may_be_equal_by_chance_are_all_counted() -> None:
+    """Short ones, those that other prompts or groups get too, and those to few prompts, which cannot be told apart."""
+    run, _ = partly_repeating(1)
+    subject = item("jsd")
+    assert len(Groups.of(subject, run).answers) == len(Groups.of(subject, run, with_copies=True).answers) / 3
+    short = [replace(a, text=" ".join(str(a.text).split()[:5])) for a in run]
+    fixed = [replace(a, text=f"I am sorry, but I cannot help with that: {a.trial % 2}.") for a in run]
+    few, _ = partly_repeating(1, prompts=3)
+    for answered in (short, fixed, few):
+        groups = Groups.of(subject, answered)
+        assert len(groups.answers) == len(Groups.of(subject, answered, with_copies=True).answers)
+        assert groups.repetition == []
+
+
 def test_answers_that_are_drawn_at_random_may_be_short_and_alike() -> None:
     run = [replace(answer, text="A book.", content="A book.") for answer in answers(1)]
     subject = item("refusals")
