@@ -14,7 +14,8 @@ nox.options.default_venv_backend = "uv"
 nox.options.error_on_missing_interpreters = False
 nox.options.download_python = "never"
 PLUGINS = (
-    "allure-pytest", "pytest-benchmark", "pytest-evals", "pytest-html", "pytest-picked", "pytest-repeat", "pytest-rich",
+    "allure-pytest", "pytest-benchmark", "pytest-evals", "pytest-forked", "pytest-html", "pytest-picked",
+    "pytest-repeat", "pytest-rich",
     "pytest-socket", "pytest-sugar", "pytest-testmon", "teamcity-messages",
 )  # fmt: skip
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")

@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+# pytest-forked calls the same function; pytest has no public one.
+from _pytest.runner import runtestprotocol
+
+from pytest_fairness.pytest_integration.items.item_targets import is_audit
 from pytest_fairness.pytest_integration.items.items import FairnessItem
 from pytest_fairness.pytest_integration.items.probe_files import PROBE_SUFFIXES
 
@@ -18,7 +22,7 @@ def picks(config: pytest.Config) -> bool:
 
 
 class OtherPlugins:
-    """Hooks for allure-pytest, pytest-picked, pytest-randomly and pytest-testmon.
+    """Hooks for allure-pytest, pytest-forked, pytest-picked, pytest-randomly and pytest-testmon.
 
     Args:
         config: pytest's configuration.
@@ -61,6 +65,20 @@ class OtherPlugins:
         first = {path: place for place, path in enumerate(dict.fromkeys(item.path for item in own))}
         ordered = iter(sorted(own, key=lambda item: first[item.path]))
         items[:] = [next(ordered) if isinstance(item, FairnessItem) else item for item in items]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+        """Run audits in this process, although pytest-forked would fork it for each test.
+
+        A fork has no copy of the threads that send the requests, and must not use the store's connections.
+        """
+        forks = self._config.pluginmanager.has_plugin("pytest_forked")
+        if not (forks and is_audit(item) and (self._config.option.forked or item.get_closest_marker("forked"))):
+            return None
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        runtestprotocol(item, nextitem=nextitem)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.projects import INCONCLUSIVE, KIM, LOU, Project, says, shows
+from tests.support.projects import INCONCLUSIVE, KIM, LOU, PROBE, Project, says, shows
 
 CHECKED = """
 import pytest
@@ -186,3 +186,18 @@ def test_pytest_socket_gives_one_error(project: Project) -> None:
     assert shows(result, "and 1 more")
     assert "_ssock" not in result.stdout.str()  # of an event loop that is left half made
     project.run_apart(*socket, "--force-enable-socket").assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_pytest_forked_forks_no_audits(project: Project, workers: tuple[str, ...]) -> None:
+    pytest.importorskip("pytest_forked")
+    project.probe(text=PROBE.replace("{limit: 0.5, gate: point}", "{limit: 0.5, gate: point}\n  jsd: {limit: 1}"))
+    project.probe("probes/faulty.yaml", PROBE.replace("trials: 10", "trials: 3"))
+    project.write("test_letters.py", CHECKED)
+    forked = ("-p", "pytest_forked", "--fairness", "--forked", "-v", *workers)
+    result = project.run_apart(*forked)
+    assert "EXITED" not in result.stdout.str() + result.stderr.str()
+    outcomes = result.parseoutcomes()
+    assert outcomes["errors"] == 2, "the items with too few trials say so"
+    assert outcomes["passed"] >= 3
+    assert says(result, "one group has only 3 answers")
