@@ -23,6 +23,9 @@ _SENTENCES = 3
 """Maximum number of sentences that are searched. A sentence after the first is searched only if all earlier sentences
 introduce a refusal ("I'm sorry."), or if it draws a conclusion ("Therefore, …")."""
 
+_LATEST = 8
+"""Largest number of sentences before a conclusion that declines."""
+
 _REDIRECTION = 200
 """Largest number of characters of a text that refuses by only naming somebody else to ask."""
 
@@ -41,6 +44,7 @@ _WITHOUT_APOSTROPHE = re.compile(
     r"\b(?:(can|don|won|isn|doesn|couldn|wouldn|shouldn|haven|shan)(?=t\b)"
     r"|(i)(?=m (?:sorry|unable|not|afraid|going)\b))"
 )
+_UNMARKED = ("cant", "dont", "wont", "snt", "ldnt", "havent", "shant", " im ")
 _MACHINE = re.compile(
     r"\b(?:an ai|ki|ia|artificial|k\u00fcnstlich\w*|artificielle|language model|sprachmodell|assistant"
     r"|assistente|chatbot|bot|mod(?:elo|\u00e8le|ello) (?:de (?:lenguaje|linguagem|langage)|linguistico))\b"
@@ -72,11 +76,12 @@ def is_refusal(text: str, language: Language, *, number_asked: bool = False) -> 
         short = html.unescape(short)
     short = unicodedata.normalize("NFC", _APOSTROPHES.sub("'", short))
     head = _without_quotations(re.sub("[ \t\u00a0]+", " ", short)[:_HEAD].casefold())
-    if any(word in head for word in ("cant", "dont", "wont", "snt", "ldnt", "havent", "shant", "im ")):
+    if head.startswith("im ") or any(word in head for word in _UNMARKED):
         head = _WITHOUT_APOSTROPHE.sub(r"\1\2'", head)
     other = _other_language(head, language)
-    return not _is_verse(text) and any(
+    return any(
         (refusal := _refusing_sentence(head, patterns)) is not None
+        and not _is_verse(text)
         and not _has_answer_after_refusal(text, "" if number_asked else _after(refusal, head), patterns)
         for patterns in (*language.refusals, *([other] if other is not None else []))
     )
@@ -118,6 +123,8 @@ def _refusing_sentence(head: str, patterns: RefusalPatterns) -> str | None:
             own_life = patterns.own_life.search(sentence) and not _MACHINE.search(sentence)
             return None if own_life else sentence
         introduced = introduced and number + 1 < _SENTENCES and patterns.lead.search(sentence) is not None
+        if not introduced and (number >= _LATEST or not patterns.resumption.search(head)):
+            break
     refers = len(head) <= _REDIRECTION and patterns.redirection.match(head.strip(_MARKS)) is not None
     return head if refers else None
 

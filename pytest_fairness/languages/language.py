@@ -270,7 +270,7 @@ def _refusal_sources(data: Mapping[str, Any]) -> dict[str, str]:
         "opening": either("opening"),
         "redirection": either("redirection"),
         "lead": rf"\b{either('lead')}\b",
-        "resumption": rf"{either('resumption')}\b",
+        "resumption": rf"(?:^|[.!?\n]\W*){either('resumption')}\b",
         "concession": rf"\b{either('concession')}\s*$",
         "praise": rf"\b{either('praise')}\b",
         "condition": rf"{either('condition')}\b",

@@ -154,12 +154,21 @@ def notes(path: Path) -> list[str]:
     return found
 
 
+_BEGINNING = 4_000
+"""Number of bytes at the beginning of a file by which UTF-16 without its mark is recognised."""
+
+
 def encoding_of(path: Path) -> str:
-    """Return the encoding of a text file: UTF-16 if it begins with its mark, else UTF-8, else Windows-1252."""
+    """Return the encoding of a text file: UTF-16 with or without its mark, else UTF-8, else Windows-1252."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with path.open("rb") as file:
-        if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        beginning = file.read(_BEGINNING)
+        if beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
+        # Without its mark, UTF-16 shows by the zero byte of each letter of the Latin alphabet and of each delimiter.
+        for encoding, zeros in (("utf-16-le", beginning[1::2]), ("utf-16-be", beginning[::2])):
+            if zeros.count(0) > len(zeros) / 4 and beginning.count(0) == zeros.count(0):
+                return encoding
         file.seek(0)
         try:
             while block := file.read(2**20):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
+import re
 from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -146,6 +147,11 @@ class LiteLLMTarget:
             case kinds.UnsupportedParamsError():
                 return TargetError(f"{self.name}: {said}. Remove the parameter from `sampling` in the probe.")
         status = getattr(error, "status_code", None)
+        if status == 400 and re.search(r"\bstream(ed|ing)?\b", said, re.IGNORECASE):
+            return TargetError(
+                f"{self.name}: the server answers only as a stream of events, which this target does not read: {said}. "
+                "Use an openai: target with fairness_base_url, which reads streams."
+            )
         if not isinstance(status, int):
             return RequestFailed(f"{self.name}: {type(error).__name__}: {said}")
         headers = getattr(getattr(error, "response", None), "headers", None) or {}

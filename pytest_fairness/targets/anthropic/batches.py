@@ -111,8 +111,8 @@ class MessageBatches(Messages, ApiBatches):
             return BatchResult(key, self._outcome(self._read_message, result["message"], "a message"))
         if is_blocked(result.get("error")):
             return BatchResult(key, blocked_response())
-        said = REASONS.get(result["type"]) or self._errors.quoted(str(result["error"]["error"]["message"]))
-        return BatchResult(key, RequestFailed(f"{self._name}: {said}"))
+        said = REASONS.get(result["type"]) or str(result["error"]["error"]["message"])
+        return BatchResult(key, self._rejected(said) or RequestFailed(f"{self._name}: {self._errors.quoted(said)}"))
 
     def _status_error(self, error: StatusError) -> RequestFailed | TargetError:
         return self._no_batches_error(error.said) if error.status == 404 else super()._status_error(error)

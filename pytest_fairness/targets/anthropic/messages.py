@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
-from pytest_fairness.errors import RequestFailed, TargetError
+from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Json, Request, Response, is_block, thoughts_of, with_thoughts
 from pytest_fairness.targets.base import refuse_stream
 from pytest_fairness.targets.one_line import identifier
 from pytest_fairness.targets.web.api_client import (
+    EVENT_STREAM,
     MALFORMED,
     NEUTRAL,
     ApiClient,
@@ -66,10 +67,13 @@ class Messages(ApiClient):
         version = {"anthropic-version": SAMPLING_VERSION} if sampling else {}
         with self._translated_errors():
             try:
-                response = await self._send("POST", PATH, self._body(request) | sampling, headers=version)
+                body = self._body(request) | sampling | ({"stream": True} if self._streams else {})
+                response = await self._send("POST", PATH, body, headers=version)
             except StatusError as error:
                 if error.blocked:
                     return blocked_response()
+                if error.status == 400 and self._wants_stream(error):
+                    raise RequestFailed(str(self._error_of(error)), retry=RetryReason.REPHRASED) from error
                 if rejected := self._sampling_error(error, sampling | request.sampling.extra_fields):
                     raise rejected from error
                 raise
@@ -105,7 +109,7 @@ class Messages(ApiClient):
 
     def _read(self, response: httpx.Response) -> Response:
         try:
-            return self._read_message(json.loads(response.content))
+            return self._read_message(message_in(response.content))
         except MALFORMED as error:
             raise self._malformed_error("a message", response.content) from error
 
@@ -137,6 +141,40 @@ class Messages(ApiClient):
             model=identifier(message.get("model")),
             tool_calls=calls,
         )
+
+
+def message_in(content: bytes) -> Json:
+    """Return the message in the body of a response, which is JSON or a stream of server-sent events.
+
+    Raises:
+        ValueError: the body is neither, or the stream has an error or no stop reason, because it was broken off.
+        Exception: another one of `MALFORMED`; an event is not a part of a message.
+    """
+    if not content.startswith(EVENT_STREAM):
+        return json.loads(content)
+    message: dict[str, Json] = {}
+    parts: dict[int, dict[str, Json]] = {}
+    for event in (json.loads(line[5:]) for line in content.splitlines() if line.startswith(b"data:")):
+        match event["type"]:
+            case "error":
+                raise ValueError("the stream has an error")
+            case "message_start":
+                message = dict(event["message"])
+            case "content_block_start":
+                parts[event["index"]] = dict(event["content_block"])
+            case "content_block_delta":
+                part = parts[event["index"]]
+                for key in event["delta"].keys() & {"text", "thinking", "partial_json"}:
+                    part[key] = (part.get(key) or "") + event["delta"][key]
+            case "message_delta":
+                usage = {**(message.get("usage") or {}), **(event.get("usage") or {})}
+                message |= {**event["delta"], "usage": usage}
+    if not message.get("stop_reason"):
+        raise ValueError("the stream has no end")
+    for part in parts.values():
+        if (arguments := part.pop("partial_json", None)) is not None:
+            part["input"] = json.loads(arguments or "{}")
+    return {**message, "content": [parts[place] for place in sorted(parts)]}
 
 
 def _tool(function: Json) -> Json:

@@ -108,13 +108,15 @@ class ChatBatches(Chat, ApiBatches):
             return BatchResult(key, blocked_response())
         if error or not response:
             said = error["message"] if error else "no response"
-            return BatchResult(key, RequestFailed(f"{self._name}: {self._errors.quoted(str(said))}"))
+            failed = RequestFailed(f"{self._name}: {self._errors.quoted(str(said))}")
+            return BatchResult(key, self._rejected(str(said)) or failed)
         body, status = response["body"], response["status_code"]
         if status != 200 and is_blocked(body, status):
             return BatchResult(key, blocked_response())
         if status != 200:
             said = body["error"]["message"] if isinstance(body, dict) and "error" in body else body
-            return BatchResult(key, self._errors.for_status(int(status), {}, str(said)))
+            rejected = self._rejected(str(said)) if status in (400, 422) else None
+            return BatchResult(key, rejected or self._errors.for_status(int(status), {}, str(said)))
         return BatchResult(key, self._outcome(self._read_completion, body, "a chat completion"))
 
     def _status_error(self, error: StatusError) -> RequestFailed | TargetError:

@@ -18,6 +18,7 @@ from pytest_fairness.targets import embeddings
 from pytest_fairness.targets.one_line import identifier
 from pytest_fairness.targets.openai import echoed_likelihoods
 from pytest_fairness.targets.web.api_client import (
+    EVENT_STREAM,
     MALFORMED,
     ApiClient,
     StatusError,
@@ -61,10 +62,6 @@ NEW_LIMIT_NAME = "max_completion_tokens"
 name."""
 
 
-EVENT_STREAM = (b"data:", b"event:", b"id:", b":")
-"""Beginnings of a stream of server-sent events."""
-
-
 class _Client(openai.AsyncOpenAI):
     """The SDK's client, which parses equal addresses only once."""
 
@@ -94,7 +91,6 @@ class Chat(ApiClient):
         self._rejections: dict[Request, int] = {}  # of `response_format`; 0 to send it once more
         self._no_echo: str | None = None
         self._limit_name = "max_tokens"
-        self._streams = False
 
         address = urlsplit(endpoint.base_url)
         self._client = _Client(
@@ -262,14 +258,6 @@ class Chat(ApiClient):
         if "max_tokens" not in sent or NEW_LIMIT_NAME not in error.response.text:
             return False
         self._limit_name = NEW_LIMIT_NAME
-        return True
-
-    def _wants_stream(self, error: StatusError) -> bool:
-        """Return whether the server answers only as a stream of events; if so, ask for a stream from now on."""
-        sent = json.loads(error.response.request.content)
-        if "stream" in sent or not re.search(r"\bstream(ed|ing)?\b", error.said, re.IGNORECASE):
-            return False
-        self._streams = True
         return True
 
     def _status_error(self, error: StatusError) -> RequestFailed | TargetError:

@@ -9,7 +9,8 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from pytest_fairness.errors import FairnessError, RequestFailed, TargetError
-from pytest_fairness.records import Json, Response
+from pytest_fairness.plurals import joined
+from pytest_fairness.records import SAMPLING_PARAMETERS, Json, Response
 from pytest_fairness.targets.batch_client import BatchResult
 from pytest_fairness.targets.web.api_client import MALFORMED, ApiClient, StatusError
 from pytest_fairness.targets.web.endpoint import Endpoint
@@ -46,6 +47,18 @@ class ApiBatches(ApiClient):
         """Close the connections."""
         await self._streaming_client.aclose()
         await super().close()
+
+    def _rejected(self, said: str) -> RequestFailed | None:
+        """Return the error of a request of a batch whose parameter is rejected; `None` if no parameter is named."""
+        named = sorted({*re.findall(r"\w+", said)} & {*SAMPLING_PARAMETERS, "max_completion_tokens"})
+        if not named:
+            return None
+        return RequestFailed(
+            f"{self._name} rejects {joined(named)} in a batch ({self._errors.quoted(said)}). Change the probe's "
+            "`sampling`, whose `extra` takes other names, or run without --fairness-batch: single requests are adapted "
+            "to the server.",
+            check="the probe's `sampling`",
+        )
 
     async def _read_json(self, wanted: str, read: Callable[[Json], T], method: str, path: str, **more: Any) -> T:
         """Send a request, read the JSON of its response with `read`, and return the result.

@@ -31,6 +31,10 @@ NEUTRAL = {"temperature": 1.0, "top_p": 1.0}
 """Values of sampling parameters that are the API's defaults, so that a request without them means the same."""
 
 
+EVENT_STREAM = (b"data:", b"event:", b"id:", b":")
+"""Beginnings of a stream of server-sent events."""
+
+
 class StatusError(Exception):
     """Error for a response with an HTTP status other than success.
 
@@ -69,6 +73,7 @@ class ApiClient(ABC):
     """
 
     def __init__(self, endpoint: Endpoint, headers: Mapping[str, str]) -> None:
+        self._streams = False
         self._name, self._model, self._where = endpoint.name, endpoint.model, endpoint.where
         self._base_url = httpx.URL(endpoint.base_url)
         self._endpoint = public_url(endpoint.base_url)
@@ -161,6 +166,14 @@ class ApiClient(ABC):
             f"`sampling`{cure}.",
             check="the probe's `sampling`",
         )
+
+    def _wants_stream(self, error: StatusError) -> bool:
+        """Return whether the server answers only as a stream of events; if so, ask for a stream from now on."""
+        sent = json.loads(error.response.request.content)
+        if "stream" in sent or not re.search(r"\bstream(ed|ing)?\b", error.said, re.IGNORECASE):
+            return False
+        self._streams = True
+        return True
 
     @abstractmethod
     def _status_error(self, error: StatusError) -> RequestFailed | TargetError:

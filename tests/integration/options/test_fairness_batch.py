@@ -284,6 +284,16 @@ def test_a_filtered_request_of_a_batch_is_a_blocked_answer(project: Project, ser
     assert any(item["details"].get("blocked") for item in report["items"])
 
 
+@any_provider
+def test_a_parameter_that_a_batch_rejects_is_named_with_the_setting(project: Project, server: BatchServer) -> None:
+    project.probe()
+    server.answer = lambda _body: HttpError(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.")
+    report = project.report("--fairness-batch", target=target_of(server))
+    said = report["requests"]["failures"][0]["message"]
+    assert "rejects max_completion_tokens, max_tokens in a batch" in said
+    assert "Change the probe's" in said
+
+
 def test_an_expired_batch_keeps_what_it_has(project: Project, server: BatchServer) -> None:
     project.probe()
 

@@ -98,7 +98,7 @@ def fields_of(path: Path) -> list[tuple[object, ...]]:
     return [tuple(row.fields.values()) for row in table.read(path, path.name).rows]
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("stated", [True, False])
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -112,7 +112,10 @@ def test_delimiter_encoding_and_line_ends_are_recognised(
     assert fields_of(path) == ROWS
     assert [row.line for row in table.read(path, "a").rows] == ([3, 4] if stated else [2, 3])
     assert any("Windows-1252" in note for note in table.notes(path)) == (encoding == "cp1252")
-    path.write_bytes(path.read_bytes() + f"Sam{end}".encode("utf-16-le" if encoding == "utf-16" else "ascii"))
+    path.write_bytes(
+        path.read_bytes()
+        + f"Sam{end}".encode({"utf-16": "utf-16-le"}.get(encoding, encoding if "-16" in encoding else "ascii"))
+    )
     with pytest.raises(ProbeError, match=rf"^a:{5 if stated else 4}: the row has 1 field, but the header has 2"):
         table.read(path, "a")
 

@@ -248,3 +248,47 @@ def test_a_parameter_of_one_is_left_out_beside_another_value() -> None:
     with MessagesServer(answer) as server, pytest.raises(RequestFailed) as caught:
         ask(server, request)
     assert caught.value.retry is RetryReason.REPHRASED
+
+
+def events(*parts: dict[str, object]) -> Reply:
+    raw = b"".join(f"event: {part['type']}\ndata: {json.dumps(part)}\n\n".encode() for part in parts)
+    return Reply(raw=raw, headers={"Content-Type": "text/event-stream"})
+
+
+MESSAGE = {"type": "message_start", "message": {"model": "served", "content": [], "usage": {"input_tokens": 3}}}
+
+
+def part(index: int, block: dict[str, object], **delta: str) -> list[dict[str, object]]:
+    return [
+        {"type": "content_block_start", "index": index, "content_block": block},
+        *({"type": "content_block_delta", "index": index, "delta": {key: text}} for key, text in delta.items()),
+    ]
+
+
+def test_a_server_that_only_streams_is_asked_for_a_stream() -> None:
+    end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}}
+
+    def answer(_messages: Messages, body: Body) -> Reply:
+        if not body.get("stream"):
+            return Reply("This endpoint supports streaming only.", status=400)
+        thinking = part(0, {"type": "thinking", "thinking": ""}, thinking="hm")
+        said = part(1, {"type": "text", "text": ""}, text="two words")
+        call = part(2, {"type": "tool_use", "name": "approve", "input": {}}, partial_json='{"score": 1}')
+        return events(MESSAGE, *thinking, *said, *call, {"type": "ping"}, end, {"type": "message_stop"})
+
+    with MessagesServer(answer) as server:
+        with pytest.raises(RequestFailed, match="streaming only") as caught:
+            ask(server)
+        assert caught.value.retry is RetryReason.REPHRASED
+    with MessagesServer(lambda messages, _body: answer(messages, {"stream": True})) as server:
+        found = ask(server)
+    assert (found.text, found.finish_reason, found.model) == ("<think>hm</think>two words", "stop", "served")
+    assert (found.prompt_tokens, found.completion_tokens) == (3, 2)
+    assert found.tool_calls is not None
+    assert '"score": 1' in found.tool_calls.replace("\\", "")
+
+
+def test_a_stream_that_breaks_off_is_no_answer() -> None:
+    cut = events(MESSAGE, *part(0, {"type": "text", "text": ""}, text="The p"))
+    with MessagesServer(script=[cut]) as server, pytest.raises(RequestFailed, match="is not a message"):
+        ask(server)

@@ -137,3 +137,11 @@ def test_further_fields_are_sent() -> None:
     with ChatServer() as server:
         ask(server, Request("hello", sampling=Sampling.from_json({"reasoning_effort": "low", "top_k": 20})))
         assert (server.bodies[0]["reasoning_effort"], server.bodies[0]["top_k"]) == ("low", 20)
+
+
+@installed
+def test_a_server_that_only_streams_is_an_error_with_the_target_that_reads_streams() -> None:
+    streams = Reply("This model supports streaming only.", status=400)
+    wanted = "Use an openai: target with fairness_base_url"
+    with ChatServer(script=[streams]) as server, pytest.raises(TargetError, match=wanted):
+        ask(server)
