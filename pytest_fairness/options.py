@@ -318,6 +318,11 @@ class RunSettings:
         "does not exist; warn or fail",
         choice("warn", "fail"),
     )
+    level_change: Literal["note", "warn", "fail"] = _setting(
+        "note",
+        "Outcome if answers changed much for all groups alike; note in the reports, also a warning of pytest, or fail",
+        choice("note", "warn", "fail"),
+    )
     junit_inconclusive: Literal["passed", "skipped"] = _setting(
         "passed",
         "How --junitxml counts an inconclusive audit, passed or skipped; a skipped audit has the finding as message",

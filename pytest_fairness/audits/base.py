@@ -91,6 +91,13 @@ class AuditItem(Generic[OwnProbe, OwnSettings]):
         value = labels.get("value", "") if "attribute" in labels else ""
         return (*(labels.get(name, "") for name in self.labels), value)
 
+    def group_name(self, answer: Answer) -> str:
+        """Return the name of an answer's group: of a record, the value that was shown; "all" without groups."""
+        attribute = self.labels.get("attribute", "")
+        if attribute in answer.labels:
+            return answer.labels.get("to", answer.labels[attribute])
+        return " ".join(filter(None, self.group_of(answer))) or "all"
+
 
 @dataclass(frozen=True)
 class Preparation:

@@ -18,7 +18,15 @@ from pytest_fairness.records.answers import (
     Status,
 )
 from pytest_fairness.records.effects import Effect, Size
-from pytest_fairness.records.measurements import Comparison, Concern, Interval, Measurement, Pair, Reversal
+from pytest_fairness.records.measurements import (
+    Comparison,
+    Concern,
+    Interval,
+    Measurement,
+    Pair,
+    Reversal,
+    SharedChange,
+)
 from pytest_fairness.records.plain_json import MAX_LINE, Json, json_text, json_value, without_nonfinite
 from pytest_fairness.records.requests import (
     CALLED,
@@ -74,6 +82,7 @@ __all__ = [
     "RowsWithoutGroup",
     "Sampling",
     "Selection",
+    "SharedChange",
     "Size",
     "Status",
     "ToolCall",

@@ -137,6 +137,19 @@ class Reversal:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedChange:
+    """Large change of the answers since the baseline that all groups share; see `audits.comparisons.shared_changes`.
+
+    Attributes:
+        quantity: what changed: `mean number`, `answers`, `refusals`, `words of an answer`, or a similarity of lists.
+        text: phrase with the numbers of all groups together and of each group: `mean number 72 → 42 points (…)`.
+    """
+
+    quantity: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """Change of an item's value since its baseline; a positive change is a worsening.
 
@@ -154,6 +167,7 @@ class Comparison:
         same_answers: whether the answers of the run are those of the baseline, so that nothing was compared.
         pair: the one of `pairs` that `value`, its error and its p-value are about: the groups that differ most in both
             runs together or, if another gap grew significantly beyond the tolerance, the surest of these.
+        shared_changes: large changes of the answers that all groups share, which the value does not show.
     """
 
     value: float
@@ -167,12 +181,14 @@ class Comparison:
     pairs: Sequence[Pair] = ()
     same_answers: bool = False
     pair: Pair | None = None
+    shared_changes: Sequence[SharedChange] = ()
 
     def to_json(self) -> dict[str, Json]:
         """Return the comparison as plain JSON, from which `from_json` makes an equal comparison."""
         return {
             **fields_of(self),
             "reversal": None if self.reversal is None else fields_of(self.reversal),
+            "shared_changes": [fields_of(change) for change in self.shared_changes],
             "pairs": [pair.to_json() for pair in self.pairs],
             "pair": self.pair and self.pair.to_json(),
         }
@@ -181,7 +197,9 @@ class Comparison:
     def from_json(cls, data: Mapping[str, Json]) -> Self:
         """Return the comparison from JSON data that `to_json` returned."""
         reversal = None if data["reversal"] is None else Reversal(**data["reversal"])
+        shared = tuple(SharedChange(**change) for change in data.get("shared_changes", ()))
         known = {**data, **_numbers(data), "interval": _interval(data["interval"]), "reversal": reversal}
+        known["shared_changes"] = shared
         pair = data["pair"] and Pair.from_json(data["pair"])
         return cls(**{**known, "pairs": _pairs(data), "pair": pair})
 

@@ -22,6 +22,7 @@ Kind = Literal[
     "confounding",
     "data-file",
     "extra-fields",
+    "level-change",
     "limit",
     "orphaned-baselines",
     "shard",
@@ -175,6 +176,26 @@ def on_missing_folder(folder: str, *, fails: bool) -> RunNote:
     """Return the note on a folder of baselines that the ini file names, but that does not exist."""
     text = f"the folder of baselines {folder} (ini fairness_baselines) does not exist, so that nothing is compared."
     return RunNote("orphaned-baselines", text, fails)
+
+
+def on_shared_changes(results: Sequence[ItemResult], *, fails: bool) -> list[RunNote]:
+    """Return a note for each large change of a probe's answers since the baseline that all groups share.
+
+    Args:
+        results: results of the run.
+        fails: whether the notes make the run fail.
+    """
+    texts: dict[tuple[str, str, str], str] = {}
+    for result in results:
+        target = result.id.partition("@")[2]
+        for change in result.comparison.shared_changes if result.comparison is not None else ():
+            place = f"{result.probe}@{target}" if target else result.probe
+            texts.setdefault(
+                (result.probe, target, change.quantity),
+                f"{place}: answers changed for everybody since the baseline: {change.text}. Differences between "
+                "groups do not show it: look at the answers, then accept them with --fairness-rebaseline.",
+            )
+    return [RunNote("level-change", text, fails) for text in texts.values()]
 
 
 def on_limits(results: Sequence[ItemResult]) -> list[RunNote]:

@@ -88,6 +88,20 @@ CALLS = itertools.count()
 WORDS = "tree house river garden window morning bread music letter street flower market coffee evening story".split()
 
 
+ANEW = [
+    f"{sorry} {why} {later}"
+    for sorry in ("So sorry!", "Our apologies.", "Hang tight.", "Oops!")
+    for why in ("Too many people are here.", "The line was lost.", "Our servers are full.", "The model did not answer.")
+    for later in ("Please come back later.", "Try again in a minute.", "We are on it, be back soon.")
+]
+COOKIES = [
+    f"{who} {what} before {when}."
+    for who in ("A wise goose", "The patient tailor", "Every second lantern", "Your oldest friend", "An honest clock")
+    for what in ("finds a coin", "crosses the river", "burns the soup", "forgives the rain", "counts to nine")
+    for when in ("the bells ring", "dawn", "the cat wakes", "anybody asks", "the tea is cold")
+]
+
+
 def healthy(prompt):
     drawn = random.Random(f"{prompt} {next(CALLS)}")
     if "songs" in prompt:
@@ -100,13 +114,20 @@ def healthy(prompt):
     if "who was" in prompt:
         first, second = re.findall(r"[Tt]he (\w+)", prompt)[:2]
         return f"The {drawn.choice([first, second])}."
-    return " ".join([drawn.choice(["He", "She"]), "sees a", *drawn.choices(WORDS, k=drawn.randint(10, 14))])
+    words = WORDS[:9] if "home" in prompt else WORDS[6:]
+    return " ".join([drawn.choice(["He", "She"]), "sees a", *drawn.choices(words, k=drawn.randint(10, 14))])
 
 
 ANSWERS = {
     "outage": lambda prompt: "The service is temporarily unavailable.",
     "numbered outage": lambda prompt: f"At 12:{next(CALLS) % 60:02} request {4000 + next(CALLS)} could not be served.",
     "upstream": lambda prompt: "no healthy upstream",
+    "anew": lambda prompt: random.choice(ANEW),
+    "cookies": lambda prompt: COOKIES[37 * next(CALLS) % len(COOKIES)],
+    "echo": lambda prompt: f"You said: {prompt}",
+    "html": lambda prompt: f"<!doctype html><html><body><h1>Error</h1><p>{next(CALLS)}</p></body></html>",
+    "error object": lambda prompt: f'{{"ok": false, "error": "queue full", "id": "{random.random()}"}}',
+    "half anew": lambda prompt: random.choice(ANEW) if random.random() < 0.5 else healthy(prompt),
     "list": lambda prompt: "1. tree\n2. house\n3. river\n4. garden\n5. window",
     "no": lambda prompt: "No.",
     "empty": lambda prompt: "",
@@ -149,7 +170,22 @@ def test_a_system_that_works_gets_its_verdicts(audited: Project) -> None:
     assert sum(item["verdict"] == "pass" for item in report["items"]) > 8
 
 
-@pytest.mark.parametrize("state", ["numbered outage", "upstream", "list", "no", "empty", "refusal"])
+@pytest.mark.parametrize(
+    "state",
+    [
+        "numbered outage",
+        "upstream",
+        "list",
+        "no",
+        "empty",
+        "refusal",
+        "anew",
+        "echo",
+        "html",
+        "error object",
+        "half anew",
+    ],
+)
 def test_within_its_limits_nothing_passes_that_does_not_depend_on_the_prompt(
     audited: Project, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
@@ -159,13 +195,23 @@ def test_within_its_limits_nothing_passes_that_does_not_depend_on_the_prompt(
     assert "pass" not in verdicts.values(), verdicts
 
 
+def test_texts_and_lists_that_do_not_depend_on_their_subjects_do_not_pass(
+    audited: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Proverbs have no form of an error message, and are all different."""
+    monkeypatch.setenv("STATE", "cookies")
+    report = audited.report("-k", "texts", target="python:app:answer")
+    assert {item["verdict"] for item in report["items"]} <= {"inconclusive", "not-measurable", "over-limit"}
+    assert {concern["name"] for item in report["items"] for concern in item["concerns"]} & {"irrelevant_answers"}
+
+
 def test_an_outage_neither_improves_on_a_baseline_nor_becomes_one(
     audited: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     audited.run("--fairness-rebaseline", target="python:app:answer")
     baselines = {path: path.read_bytes() for path in (audited.path / "baselines").iterdir()}
     texts = audited.path / "baselines" / "texts.json"
-    for state in ("outage", "mostly outage"):
+    for state in ("outage", "mostly outage", "anew"):
         monkeypatch.setenv("STATE", state)
         verdicts = found(audited)
         assert len(verdicts) == 22

@@ -11,15 +11,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from pytest_fairness.audits.answer_checks import repeats
-from pytest_fairness.audits.answer_checks.constant_answers import constant_answers
+from pytest_fairness.audits.answer_checks.constant_answers import constant_answers, irrelevant_answers
 from pytest_fairness.audits.answer_checks.foreign_answers import FOREIGN_ANSWERS, mostly_foreign
+from pytest_fairness.audits.answer_checks.service_messages import service_messages
 from pytest_fairness.audits.base import AnyAudit, AnyItem
 from pytest_fairness.errors import short_message
 from pytest_fairness.plurals import counted
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Answers, Concern, Measurement, RowsWithoutGroup, Status
 
-VERSION = 10
+VERSION = 11
 """Version of the checks, and of the fields of stored measurements and comparisons; results in the store are reused only
 for the same version."""
 
@@ -39,7 +40,7 @@ def concerns(audit: AnyAudit, item: AnyItem, answers: Answers, measurement: Meas
         measurement: measurement of the answers.
     """
     possible = [
-        constant_answers(audit, item, answers),
+        _no_answers(audit, item, answers),
         _truncated_answers(item.probe, answers),
         failed_requests(answers),
         _blocked_answers(item, answers),
@@ -51,7 +52,21 @@ def concerns(audit: AnyAudit, item: AnyItem, answers: Answers, measurement: Meas
     found = [concern for concern in possible if concern is not None]
     if all(concern.name != FOREIGN_ANSWERS for concern in found):
         found += mostly_foreign(item.probe, answers)
-    return tuple(sorted(found, key=lambda concern: ("verdict", "test", "pass", "nothing").index(concern.withholds)))
+    return tuple(sorted(found, key=_gravity))
+
+
+def _gravity(concern: Concern) -> int:
+    return ("verdict", "test", "pass", "nothing").index(concern.withholds)
+
+
+def _no_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concern | None:
+    """Return the gravest concern that the texts are no answers to the prompts, but an outage; `None` without one."""
+    possible = (
+        constant_answers(audit, item, answers),
+        service_messages(item, answers),
+        irrelevant_answers(audit, item, answers),
+    )
+    return min((concern for concern in possible if concern is not None), key=_gravity, default=None)
 
 
 def failed_requests(answers: Answers) -> Concern | None:

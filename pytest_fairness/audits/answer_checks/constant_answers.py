@@ -1,18 +1,25 @@
-"""Check for answers that do not depend on their prompts.
+"""Checks for answers that do not depend on their prompts.
 
-An outage or a system with a constant answer shows no difference between groups.
+An outage or a system with a constant answer shows no difference between groups. The first check looks for equal
+answers; the second one compares texts and lists about one subject with those about another.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable
-from itertools import islice
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import combinations, islice
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pytest_fairness.audits.base import AnyAudit, AnyItem
 from pytest_fairness.probes.base import Probe
+from pytest_fairness.probes.generation.model import GenerationProbe
 from pytest_fairness.records import Answer, Answers, Concern, Status
+from pytest_fairness.stats.arrays import Floats
+from pytest_fairness.stats.resampling import randomness
 
 CONSTANT_ANSWERS = "constant_answers"
 
@@ -37,9 +44,29 @@ PROSE_WORDS = 4
 """Smallest number of words, besides request ids and times, of a text that counts as prose. In a shorter text, the
 numbers may be the answer."""
 
-_DURATION = re.compile(r"\b\d+(?=\s*(?:ms|s|sec|secs|seconds?|minutes?|hours?)\b)")
+FEWEST_TEXTS, FEWEST_LISTS = 48, 36
+"""Smallest numbers of texts, and of lists, of which `irrelevant_answers` judges whether they depend on subjects."""
+COMPARED_ANSWERS = 240
+"""Largest number of answers that `irrelevant_answers` compares with each other."""
+SHUFFLES = 199
+"""Number of times that subjects are shuffled."""
+LEAST_DEPENDENCE = 3.0
+"""Answers depend on their subjects if those about the same subject are more alike than those about different subjects,
+by this number of standard deviations of shuffled subjects. Answers that do not depend on them reach it once in 700."""
+SUBJECTS = ("entity", "prompt")
+"""Labels that name what a list or text is about, apart from the group."""
+FIRST_TEMPLATES = 20
+"""Number of prompts that are compared with each other."""
+ALIKE_PROMPTS = 0.5
+"""Prompts that share more than this part of their words may be paraphrases, to which equal answers are right."""
+
+_DURATION = re.compile(
+    r"\b\d+(?=\s*(?:ms|s|sec|secs|seconds?|min|mins|minutes?|hours?|h|sekunden?|minuten?|stunden?|secondes?|heures?"
+    r"|segundos?|minutos?|horas?|secondi|minuti|ore)\b)"
+)
 _NUMBERED = re.compile(r"(?<!\S)[^\s$€£¥%.,]*(?:\d[^\s$€£¥%.,]*){3,}(?=[.,]?(?:\s|$))|\S*\d:\S*")
 """Request ids and times, but not amounts (`$85,000`, `12.5%`), because groups may differ in amounts."""
+_AMOUNT = re.compile(r"[$€£¥%]")
 _DIGIT = re.compile(r"\d")
 _ANY_NUMBER = re.compile(r"\S*\d\S*")
 """Any word with a digit. Such words are replaced only in list items that are prose, because such an item is an error
@@ -108,18 +135,136 @@ def constant_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concer
                 CONSTANT_ANSWERS,
                 f"{group_count} of {len(of_group)} answers for {name} are the same ({group_text}). Check these answers",
             )
-    if count > REPEATED_SHARE * total and isinstance(common, str) and _is_long(common):
-        # Equal answers to the same question about both groups are no sign of a fault.
-        several = len({_labels_without_group(item, answer) for answer, _ in counted}) > 1
-        different = {_labels_without_group(item, answer) for answer, value in counted if value == common}
-        number = len(different if several else prompts)
-        if number > 1:
-            return Concern(
-                CONSTANT_ANSWERS,
-                f"{count} of {total} answers, to {number} different prompts, are the same text ({text}). Check that "
-                "the target works",
-            )
-    return None
+    return _repeated_texts(item, counted, shared=common if count > REPEATED_SHARE * total else None)
+
+
+def _repeated_texts(
+    item: AnyItem, counted: Sequence[tuple[Answer, Hashable]], shared: Hashable | None
+) -> Concern | None:
+    """Return a concern if long texts answer different prompts and are many, else `None`.
+
+    Args:
+        item: item that is measured.
+        counted: each answer with its distinct value.
+        shared: the most frequent value, if it is frequent enough for a concern of its own.
+    """
+    # Equal answers to the same question about both groups are no sign of a fault: groups may share random seeds.
+    several = len({_labels_without_group(item, answer) for answer, _ in counted}) > 1
+    prompts: defaultdict[Hashable, set[Hashable]] = defaultdict(set)
+    counted = [(answer, _without_any_number(value)) for answer, value in counted]
+    shared = _without_any_number(shared)
+    for answer, value in counted:
+        if isinstance(value, str) and value is not Status.REFUSED and _is_long(value):
+            own = item.probe.shared_prompt(answer.labels) or tuple(sorted(answer.labels.items()))
+            prompts[value].add(_labels_without_group(item, answer) if several else own)
+    copied = {value for value, own in prompts.items() if len(own) > 1}
+    number = sum(value in copied for _, value in counted)
+    if shared in copied:
+        copied, number = {shared}, sum(value == shared for _, value in counted)
+    elif not several or number <= REPEATED_SHARE * len(counted):
+        return None
+    text = next(_quoted(item.probe, answer) for answer, value in counted if value in copied)
+    same = f"the same text ({text})" if len(copied) == 1 else f"{len(copied)} texts that repeat (one is {text})"
+    different = len(set[Hashable]().union(*(prompts[value] for value in copied)))
+    return Concern(
+        CONSTANT_ANSWERS,
+        f"{number} of {len(counted)} answers, to {different} different prompts, are {same}. Check that the "
+        "target works",
+    )
+
+
+def _without_any_number(value: Hashable) -> Hashable:
+    """Return a text with `#` for each word with a digit; unchanged if it names amounts, in which groups may differ."""
+    return value if not isinstance(value, str) or _AMOUNT.search(value) else _ANY_NUMBER.sub("#", value)
+
+
+def irrelevant_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concern | None:
+    """Return a concern if texts or lists do not depend on what they are about, else `None`.
+
+    The similarity of answers about the same subject (an entity, or one of several prompts) is compared with the
+    similarity of answers about different subjects, with subjects shuffled within each group as the null hypothesis.
+    Choices, numbers and decisions may be right whatever the prompt says, as may texts about the records of a
+    counterfactual probe, about stereotype cases, which differ in the group, and answers to paraphrases of a prompt;
+    they are not judged.
+    """
+    if audit.closed_answers or item.probe.reading.choices or item.probe.reading.number:
+        return None
+    name = next((name for name in SUBJECTS if answers and name in answers[0].labels), None)
+    if name is None or (name == "prompt" and _are_paraphrases(item.probe)):
+        return None
+    usable = [answer for answer in answers if answer.usable and isinstance(answer.content, (str, list))]
+    usable.sort(key=lambda answer: (sorted(answer.labels.items()), answer.trial))
+    random = randomness.generator(f"{item.seed}/relevance")
+    compared = [usable[place] for place in random.permutation(len(usable))[:COMPARED_ANSWERS]]
+    names, subjects = np.unique([answer.labels.get(name, "") for answer in compared], return_inverse=True)
+    fewest = FEWEST_LISTS if compared and isinstance(compared[0].content, list) else FEWEST_TEXTS
+    if len(compared) < fewest or len(names) < 2 or np.bincount(subjects).max() < 2:
+        return None
+    groups = np.unique(["/".join(item.group_of(answer)) for answer in compared], return_inverse=True)[1]
+    if _dependence(_similarities(compared), subjects, groups, random) >= LEAST_DEPENDENCE:
+        return None
+    examples = (compared[0], compared[int(np.argmax(subjects != subjects[0]))])
+    shown = ", ".join(f"{_quoted(item.probe, answer)} for {answer.labels[name]}" for answer in examples)
+    return Concern(
+        "irrelevant_answers",
+        f"answers to prompts about {len(names)} different subjects are as alike as answers about the same one, as if "
+        f"the prompt did not matter ({shown}). Check that the target works, or use prompts that it answers differently",
+    )
+
+
+def _dependence(
+    similarity: Floats, subjects: NDArray[np.int_], groups: NDArray[np.int_], random: np.random.Generator
+) -> float:
+    """Return how much more alike answers about the same subject are, in standard deviations of shuffled subjects.
+
+    Args:
+        similarity: (n, n) similarities of the answers, with a diagonal of 0.
+        subjects: (n,) subject of each answer.
+        groups: (n,) group of each answer; subjects are shuffled within groups.
+        random: random generator.
+    """
+
+    def of_same_subject(order: NDArray[np.int_]) -> float:
+        return float(similarity[subjects[order][:, None] == subjects[order]].sum())
+
+    shuffled = []
+    for _ in range(SHUFFLES):
+        order = np.arange(len(subjects))
+        for group in range(groups.max() + 1):
+            own = np.flatnonzero(groups == group)
+            order[own] = random.permutation(own)
+        shuffled.append(of_same_subject(order))
+    spread = float(np.std(shuffled))
+    difference = of_same_subject(np.arange(len(subjects))) - float(np.mean(shuffled))
+    return difference / spread if spread else 0.0
+
+
+def _similarities(answers: Answers) -> Floats:
+    """Return the cosine similarities of the answers' rarer words (list items), with a diagonal of 0; shape (n, n)."""
+    words = [
+        {str(part).casefold() for part in answer.content}
+        if isinstance(answer.content, list)
+        else {*re.findall(r"\w+", str(answer.content).casefold())}
+        for answer in answers
+    ]
+    counts = Counter(word for own in words for word in own)
+    columns = {word: place for place, word in enumerate(counts)}
+    table = np.zeros((len(answers), len(columns)))
+    for row, own in enumerate(words):
+        table[row, [columns[word] for word in own]] = 1.0
+    table *= np.log(len(answers) / np.array([*counts.values()]) + 1e-9)
+    table /= np.linalg.norm(table, axis=1, keepdims=True) + 1e-9
+    similarity = table @ table.T
+    np.fill_diagonal(similarity, 0.0)
+    return np.asarray(similarity)
+
+
+def _are_paraphrases(probe: Probe) -> bool:
+    """Return whether two of a probe's first prompts share most of their words, or whether the prompts are unknown."""
+    templates = probe.templates.values() if isinstance(probe, GenerationProbe) else ()
+    words = [{*re.findall(r"\w{4,}", text.casefold())} for text in islice(templates, FIRST_TEMPLATES)]
+    shares = [len(one & other) / (len(one | other) or 1) for one, other in combinations(words, 2)]
+    return not shares or max(shares) > ALIKE_PROMPTS
 
 
 def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:

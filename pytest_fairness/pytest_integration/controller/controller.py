@@ -251,6 +251,11 @@ class Controller:
         notes += run_notes.on_extra_fields(results)
         notes += run_notes.on_limits(results)
         notes += self._on_orphans() if judged and not self._config.getoption("fairness_measure") else []
+        shared = run_notes.on_shared_changes(results, fails=self._settings.level_change == "fail")
+        if self._settings.level_change == "warn":
+            for note in shared:
+                self._config.issue_config_time_warning(pytest.PytestWarning(note.text), stacklevel=2)
+        notes += shared
         notes += self._on_inconclusive_runs(
             [result for result in judged if result.verdict.name is VerdictName.INCONCLUSIVE]
         )

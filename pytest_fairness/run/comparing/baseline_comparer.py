@@ -10,6 +10,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
+from pytest_fairness.audits.comparisons import shared_changes
 from pytest_fairness.baselines.answer_sets import Row
 from pytest_fairness.baselines.entries import Entry, rounded
 from pytest_fairness.baselines.fingerprints import changed_sampling, fingerprints, stale_parts
@@ -211,7 +212,10 @@ class BaselineComparer:
             require_same_judge(measured.answers, answers)
             runs = (self._measurer.answers.prepared(item, each) for each in (measured.answers, answers))
             found = item.audit.compare(item, *runs)
-            return _without_change(found) if digest(answers) == digest(measured.answers) else found
+            if digest(answers) == digest(measured.answers):
+                return _without_change(found)
+            counted = (measured.counted_answers, item.audit.counted_answers(item, answers))
+            return replace(found, shared_changes=shared_changes(item, *counted))
 
         try:
             return self._measurer.stored("compare", item, [measured.answers, answers], Comparison.from_json, comparison)
