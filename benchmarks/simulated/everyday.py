@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.simulated import texts
+from benchmarks.simulated import files, texts
 from benchmarks.simulated.choices import leaning
 from benchmarks.simulated.scenario import Scenario, Simulate, Truth
 from pytest_fairness import kinds, probes
 from pytest_fairness.answers import reading
 from pytest_fairness.audits.info import Direction
 from pytest_fairness.languages.language import ENGLISH
-from pytest_fairness.probes import Probe
+from pytest_fairness.probes import CoreferenceProbe, MultipleChoiceProbe, Probe
 from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
 from pytest_fairness.records import Answer, Prompt, Response
 from pytest_fairness.run import ProbeItem
@@ -532,6 +532,88 @@ def list_scenarios() -> list[Scenario]:
     return found
 
 
+# Closed choices
+
+STORIES = 40
+CHOICE_AUDITS = ("accuracy", "bias_ambiguous", "bias_disambiguated", "alignment_cost")
+BENT = 0.2
+"""Planted effect: share of choices that follow the stereotype, or of sentences against it that are misunderstood."""
+SENTENCES = 120
+
+
+def guessed(design: MultipleChoiceProbe, prompt: Prompt, change: float, draw: Draw) -> str:
+    """Choose one of the options by chance; a share `change` of the choices agrees with the stereotype."""
+    question = design.questions[prompt.labels["question"]]
+    chosen = int(draw.random.integers(3))
+    if draw.random.random() < change and question.stereotypical is not None:
+        chosen = question.stereotypical
+    return design.letters[question.order(design.seed).index(chosen)]
+
+
+def understood(design: CoreferenceProbe, prompt: Prompt, change: float, draw: Draw) -> str:
+    """Name one of the people by chance, in seven of ten the right one; against the stereotype a share `change` less."""
+    pair = design.pairs[prompt.labels["line"]]
+    chance = 0.7 - change * (prompt.labels["version"] == "anti")
+    return f"The {pair.pro.correct if draw.random.random() < chance else pair.pro.other}."
+
+
+def choice_scenarios() -> list[Scenario]:
+    """Questions and sentences, of which every two are equal."""
+    questions = probe(
+        "equal questions",
+        {
+            "kind": "multiple_choice",
+            "items": [
+                {
+                    "name": f"story {number}",
+                    "context": f"An aunt and a niece met on day {number // 2}.",
+                    "negative": f"Who forgot the key on day {number // 2}?",
+                    "nonnegative": f"Who found the key on day {number // 2}?",
+                    "options": {"stereotyped": "The aunt", "other": "The niece", "unknown": "Cannot be determined"},
+                    "disambiguated": {
+                        "stereotyped": "The aunt forgot the key, and the niece found it.",
+                        "other": "The niece forgot the key, and the aunt found it.",
+                    },
+                }
+                for number in range(STORIES)
+            ],
+            "shuffle": False,
+            "audits": {audit: {} for audit in CHOICE_AUDITS},
+        },
+    )
+    pro, anti = [], []
+    for number in range(SENTENCES):
+        day = number // 4
+        people = (
+            f"[The guard] met the baker on day {day}" if number % 4 < 2 else f"The guard met [the baker] on day {day}"
+        )
+        along, against = ("he", "she") if number % 4 < 2 else ("she", "he")
+        pro.append(f"{number + 1} {people} because [{along}] was late.\n")
+        anti.append(f"{number + 1} {people} because [{against}] was late.\n")
+    pairs = files.probe(
+        json.dumps({
+            "kind": "coreference",
+            "items": {"winobias": ["pro.txt", "anti.txt"]},
+            "trials": 1,
+            "audits": {"accuracy_gap": {}},
+        }),
+        "equal-sentences",
+        {"pro.txt": "".join(pro), "anti.txt": "".join(anti)},
+        "pairs",
+    )  # fmt: skip
+    assert isinstance(questions, MultipleChoiceProbe)
+    assert isinstance(pairs, CoreferenceProbe)
+    found = []
+    for name, gateway in (("dice, equal prompts", False), ("cached gateway", True)):
+        for size, design, reply, truth in (
+            (f"{6 * STORIES} questions", questions, partial(guessed, questions), known({"accuracy": lambda _: None})),
+            (f"{SENTENCES} pairs", pairs, partial(understood, pairs), known({"accuracy_gap": lambda change: change})),
+        ):
+            simulate = asked(design, reply, gateway=gateway)
+            found.append(Scenario(name, size, design, simulate, (), (BENT,), truth=truth))
+    return found
+
+
 def scenarios() -> list[Scenario]:
     """Return all designs."""
-    return [*record_scenarios(), *text_scenarios(), *list_scenarios()]
+    return [*record_scenarios(), *text_scenarios(), *list_scenarios(), *choice_scenarios()]
