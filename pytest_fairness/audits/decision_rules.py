@@ -102,16 +102,21 @@ class SignificantChange(DecisionRule):
         if decision.accepted == 0 and value < comparison.standard_error:
             # No number of answers shows that nothing got worse at all.
             decision = replace(decision, times_more_units=math.inf)
-        return replace(decision, decidable=_decidable_tolerance(decision, item, comparison, value))
+        return replace(decision, decidable=_decidable_tolerance(audit, decision, item, comparison, value))
 
     def _worst_change(self, item: AnyItem, comparison: Comparison, tolerance: float) -> Pair | None:
-        """Return the pair whose gap grew most surely by more than the tolerance; `None` if no pair's gap did so."""
+        """Return a pair whose gap grew significantly by more than the tolerance; `None` if no pair's gap did so.
+
+        The pair that the comparison is about comes first, and then the surest.
+        """
         needed = normal.quantile(1 - item.alpha) if self.requires_lower_bound else 0.0
         beyond = [
             pair
             for pair in comparison.pairs
             if pair.p_value <= item.alpha and pair.value - needed * (pair.standard_error or 0.0) > tolerance + ROUNDING
         ]
+        if comparison.pair in beyond:
+            return comparison.pair
         return min(beyond, key=lambda pair: pair.p_value, default=None)
 
     def judge_value(
@@ -149,7 +154,7 @@ class SignificantChange(DecisionRule):
             return decision
         distance = audit.info.loss(measurement.value) - audit.info.loss(limit)
         if not decision.exceeds:
-            return replace(decision, decidable=_decidable_tolerance(decision, item, measurement, distance))
+            return replace(decision, decidable=_decidable_tolerance(audit, decision, item, measurement, distance))
         higher = max(distance, decision.upper_bound - (0.0 if self.strict else 2 * tolerance))
         return replace(
             decision,
@@ -300,9 +305,12 @@ class PointEstimate(DecisionRule):
 
 
 def _decidable_tolerance(
-    decision: Decision, item: AnyItem, estimate: Measurement | Comparison, value: float
+    audit: AnyAudit, decision: Decision, item: AnyItem, estimate: Measurement | Comparison, value: float
 ) -> str | None:
-    """Return a phrase with the smallest tolerance with which a run of this size would be expected to pass."""
+    """Return a phrase with the smallest tolerance with which a run of this size would be expected to pass.
+
+    Return `None` if the audit's value cannot get worse by twice this tolerance, because such a pass excludes nothing.
+    """
     if estimate.standard_error is None:
         return None
     detectable = normal.minimum_detectable(
@@ -310,6 +318,9 @@ def _decidable_tolerance(
     )
     # A pass excludes a worsening of twice the tolerance, and the run must be able to find one.
     smallest = max(detectable / 2, (decision.upper_bound or 0.0) / 2, value)
+    lowest, highest = audit.info.value_range
+    if 2 * smallest >= highest - lowest:
+        return None
     return f"a `tolerance` of {_rounded_up(smallest):g} or more"
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from pytest_fairness.audits import unread
@@ -156,7 +156,8 @@ def decide(
     if undecided := [decision for decision in decisions if decision.outcome == "unclear"]:
         why = _undecided(item, comparison, change, value)
         growth = max(decision.times_more_units for decision in undecided)
-        more = _advice(audit, measurement, trials, growth, baseline if change in undecided else None, undecided[0])
+        unclear = replace(undecided[0], decidable=_decidable(undecided))
+        more = _advice(audit, measurement, trials, growth, baseline if change in undecided else None, unclear)
         if math.isinf(growth) and change in undecided and comparison is not None and not comparison.from_answers:
             more = _Text(
                 "The run cannot be compared with the baseline's answers, so more trials do not help. Make a new "
@@ -171,6 +172,21 @@ def decide(
             remedy = "A pass must hold however these answers fell: find out why they could not be read"
             return verdict(VerdictName.INCONCLUSIVE, f"{what}; {hidden}. {remedy}.", hidden)
     return verdict(VerdictName.PASS, f"{what}.{_evidence(item, comparison, change, value)}")
+
+
+def _decidable(undecided: Sequence[Decision]) -> str | None:
+    """Return the settings with which a run of this size would decide all of these; `None` if there are none.
+
+    If the change and the value are both undecided, another tolerance alone does not help with the limit.
+    """
+    known = [decision.decidable for decision in undecided if decision.decidable is not None]
+    if len(known) < len(undecided):
+        return None
+    by_setting: dict[str, list[str]] = {}
+    for phrase in known:
+        by_setting.setdefault(phrase.split(" of ")[0], []).append(phrase)
+    # Of two tolerances, the larger one decides both.
+    return " with ".join(max(each, key=lambda phrase: float(phrase.split()[3])) for each in by_setting.values())
 
 
 def notes_on(measurement: Measurement, baseline: BaselineEntry | None = None) -> str:

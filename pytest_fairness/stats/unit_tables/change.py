@@ -25,6 +25,8 @@ from pytest_fairness.stats.unit_tables.statistic import PairTest, UnitStatistic
 
 SIGNS = 2**13
 """Number of draws of random signs; with up to thirteen units that moved, all combinations are used."""
+ROUNDING = 1e-9
+"""Groups that differ by at most this much are equal."""
 REVERSAL_SIGNS = 1999
 """Number of draws of random signs for the test of a gap that changed sides."""
 
@@ -209,7 +211,7 @@ def _side_change(
     groups = [statistic.groups(run) for run in means]
     high, low = most_different(groups[0], statistic.pairs)
     current_gap, baseline_gap = (float(numbers[high] - numbers[low]) for numbers in groups)
-    if not current_gap > 0 > baseline_gap:
+    if not current_gap > 0 > baseline_gap + ROUNDING:
         return None
     moves = (current - baseline) @ statistic.group_gradients((means[0] + means[1]) / 2).T
     first, second = (np.array(side) for side in zip(*statistic.pairs, strict=True))
