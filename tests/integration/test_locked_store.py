@@ -9,6 +9,7 @@ import pytest
 
 from pytest_fairness.asking.store import sqlite
 from pytest_fairness.asking.store.store import Store
+from pytest_fairness.errors import StoreError
 from tests.support.projects import Project, says
 
 PATIENCE = 1.5
@@ -37,7 +38,7 @@ def test_patience_returns_with_the_first_write(project: Project, monkeypatch: py
     with Store(path) as store:
         lock = sqlite3.connect(path, isolation_level=None)
         lock.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(sqlite.StoreError, match=r"for over 0\.2 seconds"):
+        with pytest.raises(StoreError, match=r"for over 0\.2 seconds"):
             store.cache.put("a", 1)
         lock.close()
         store.cache.put("a", 1)
