@@ -157,7 +157,7 @@ def decide(
         why = _undecided(item, comparison, change, value)
         growth = max(decision.times_more_units for decision in undecided)
         unclear = replace(undecided[0], decidable=_decidable(undecided))
-        more = _advice(audit, measurement, trials, growth, baseline if change in undecided else None, unclear)
+        more = _advice(audit, item, measurement, trials, growth, baseline if change in undecided else None, unclear)
         if math.isinf(growth) and change in undecided and comparison is not None and not comparison.from_answers:
             more = _Text(
                 "The run cannot be compared with the baseline's answers, so more trials do not help. Make a new "
@@ -343,6 +343,7 @@ def _evidence(item: AnyItem, comparison: Comparison | None, change: Decision | N
 
 def _advice(
     audit: AnyAudit,
+    item: AnyItem,
     measurement: Measurement,
     size: int | None,
     factor: float,
@@ -356,6 +357,7 @@ def _advice(
 
     Args:
         audit: the audit that measured the item.
+        item: the item.
         measurement: measurement of this run.
         size: number of trials or other units in this run; `None` for answers in a file.
         factor: factor by which the number of answers in this run and its baseline must grow for a decision.
@@ -400,6 +402,11 @@ def _advice(
             return _Text(f"Needs {needed} to decide; this run had {size}.", f"{needed} would decide")
         baseline_too = "" if baseline_is_enough else ", and as many in the baseline"
     needed = f"about {math.ceil(size * factor)} {audit.counted}"
+    if item.probe.asks_all_units:
+        return _Text(
+            f"The files have only {size} {audit.counted}, which are too few to decide ({needed} would).{instead}",
+            f"the {size} {audit.counted} of the files are too few{or_else.replace(', or', '; choose')}",
+        )
     return _Text(
         f"Needs {needed} to decide{baseline_too}; this run had {size}.{instead}",
         f"{needed}{' in run and baseline' if baseline_too else ''} would decide{or_else}",

@@ -504,6 +504,11 @@ class Probe(ProbeModel):
             return labels.get(ASKED)
         return self.equal_prompts.numbers.get(_hash_of(labels)) if self.equal_prompts.copies else None
 
+    @property
+    def asks_all_units(self) -> bool:
+        """Return whether the probe asks all units that its files have, such as all templates of a published file."""
+        return False
+
     @abstractmethod
     def unit_of(self, labels: Mapping[str, str]) -> str:
         """Return the name of the unit (see `units`) to which a prompt or answer with these labels belongs."""

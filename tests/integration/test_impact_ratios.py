@@ -106,3 +106,26 @@ def test_a_service_that_gets_worse_for_an_intersection(project: Project) -> None
         assert {item["verdict"] for item in report["items"]} == expected
     reasons = {item["audit"]: item["reason"] for item in report["items"]}
     assert "positive answers of Female; Black 60.0% to 30.0%" in reasons["impact_ratio"]
+
+
+def test_advice_names_no_tolerance_that_excludes_nothing_and_settings_for_limit_and_change(project: Project) -> None:
+    def decisions(women: range) -> str:
+        rows = [f"{n},{'MF'[n % 2]},{'yes' if n // 2 in (range(8), women)[n % 2] else 'no'}" for n in range(40)]
+        return "\n".join(["id,sex,answer", *rows])
+
+    project.probe(
+        "probes/few.yaml",
+        "kind: counterfactual\nresponses: {file: few.csv}\nflip: {sex: [M, F]}\n"
+        "audits: {impact_ratio: {}, demographic_parity: {limit: 0.05}}",
+    )
+    project.write("probes/few.csv", decisions(range(12, 20)))
+    project.report("--fairness-rebaseline", target=None)
+    project.write("probes/few.csv", decisions(range(6)))
+    found = {item["audit"]: item for item in project.report(target=None)["items"]}
+    assert {item["verdict"] for item in found.values()} == {"inconclusive"}
+    # Twice any tolerance that this run decides is more than the whole range of the ratio.
+    assert "`tolerance`" not in found["impact_ratio"]["reason"]
+    assert re.search(
+        r"A `tolerance` of 0\.\d+ or more with a `limit` of 0\.\d+ or more can be decided at this size\.",
+        found["demographic_parity"]["reason"],
+    )

@@ -196,3 +196,21 @@ def test_answers_cannot_be_exchanged_between_people(project: Project, capsys: py
     capsys.readouterr()
     assert main(["sample", "probes/stories.yaml"]) != 0
     assert "answers to probes of kind multiple_choice cannot be exchanged" in capsys.readouterr().err
+
+
+def test_no_more_templates_are_advised_than_the_file_has(project: Project) -> None:
+    project.write("probes/Age.jsonl", "\n".join(json.dumps(line) for line in choices.lines(25 * 8)))
+    source = "from hashlib import sha256\n"
+    for place, name in enumerate(("first", "second")):
+        source += f"\n\ndef {name}(prompt):\n    return 'ABC'[sha256(prompt.encode()).digest()[{place}] % 3]\n"
+    project.write("app.py", source)
+    project.probe(
+        "probes/age.yaml",
+        "kind: multiple_choice\nitems: {file: Age.jsonl}\naudits: {bias_ambiguous: {}, bias_disambiguated: {}}",
+    )
+    project.report("--fairness-rebaseline", target="python:app:first")
+    for item in project.report(target="python:app:second")["items"]:
+        assert item["verdict"] == "inconclusive"
+        assert "The files have only 25 templates, which are too few to decide (about " in item["reason"]
+        assert "Needs about" not in item["reason"]
+        assert item["undecided"].count("the 25 templates of the files are too few") == 1

@@ -84,6 +84,11 @@ class MultipleChoiceProbe(ConversationProbe):
         return list(dict.fromkeys(question.category for question in self.questions.values()))
 
     @property
+    def asks_all_units(self) -> bool:
+        """Return whether the questions are all those of files; see `Probe.asks_all_units`."""
+        return isinstance(self.items, QuestionsFile) and self.items.sample is None
+
+    @property
     def seed(self) -> int | None:
         """Seed of the options' order; `None` for the written order."""
         return None if self.shuffle is False else self.shuffle
